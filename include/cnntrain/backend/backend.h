@@ -1,0 +1,99 @@
+// A backend turns a graph into an executable that performs whole weight updates.
+//
+// Everything is decided in compile(); a step allocates nothing and cannot fail for reasons of shape.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/tensor.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::backend {
+
+struct RuntimeSettings {
+    int threads = 0;                  // 0: all available cores
+    bool stochastic_rounding = true;  // of 16-bit parameters and states when they are updated
+    std::uint64_t seed = 0;           // of the rounding
+    bool check_finite = true;         // look for non-finite values when the loss is one
+};
+
+struct CompileRequest {
+    const graph::Graph* graph = nullptr;  // only read during compile()
+    std::int64_t micro_batches = 1;       // per weight update (gradient accumulation)
+    RuntimeSettings runtime;
+};
+
+struct CompileReport {
+    double seconds = 0;
+    std::uint64_t parameter_bytes = 0;  // parameters, states, and copies derived from them
+    std::uint64_t arena_bytes = 0;      // activations and gradients
+    double flops_per_micro_batch = 0;
+    std::vector<std::string> reorders;  // each remaining layout change per step, with its reason
+};
+
+struct StepScalars {
+    double learning_rate = 0;
+    std::int64_t iteration = 0;  // weight updates before this one; keys the stochastic rounding
+};
+
+struct StepResult {
+    std::map<std::string, double> sums;  // the graph's outputs, summed over the micro-batches
+    std::int64_t samples = 0;            // valid samples seen
+    double input_wait_seconds = 0;
+};
+
+/// Where the time of a step went; one row per node (or group of fused nodes), in order of execution.
+struct ProfileRow {
+    std::string name;
+    std::string op;
+    std::string implementation;
+    double milliseconds = 0;  // mean per micro-batch (update ops: per update)
+    double gflops = 0;        // work, not rate
+    double megabytes = 0;     // memory read and written at least once
+};
+
+class Executable {
+public:
+    virtual ~Executable() = default;
+
+    virtual const CompileReport& report() const = 0;
+
+    /// Parameters and states by name, in plain row-major layout and their own element type.
+    virtual void load(const std::string& name, const HostTensor& tensor) = 0;
+    virtual HostTensor store(const std::string& name) const = 0;
+    virtual std::vector<std::string> variable_names() const = 0;
+
+    /// One weight update: pulls `micro_batches` batches.
+    virtual StepResult train_step(data::BatchSource& source, const StepScalars& scalars) = 0;
+    /// Forward only, over `batches` micro-batches.
+    virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
+
+    /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
+    virtual std::optional<std::string> first_non_finite() const = 0;
+    /// A gradient (value consumed by an update op) of the last micro-batch sum, by parameter name; for tests.
+    virtual HostTensor gradient(const std::string& parameter_name) const = 0;
+
+    virtual void set_profiling(bool enabled) = 0;
+    virtual std::vector<ProfileRow> profile() const = 0;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual std::string_view name() const = 0;
+    /// The type that `16` means here.
+    virtual DType half_type() const = 0;
+    /// Why a node cannot be executed here; empty when it can.
+    virtual std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const = 0;
+    /// Error(unsupported) lists every unsupported node at once.
+    virtual std::unique_ptr<Executable> compile(const CompileRequest& request) const = 0;
+};
+
+}  // namespace cnntrain::backend

@@ -1,0 +1,19 @@
+// The core budget: how many cores this process may use, and how they are shared.
+#pragma once
+
+namespace cnntrain {
+
+/// Cores usable by this process: affinity mask and cgroup quota, whichever is less; at least 1.
+int available_cores();
+
+/// Cores are shared by compute and input. Input threads sleep while the ring is full, so they may
+/// number as many as the cores without oversubscribing in the steady state.
+struct CoreBudget {
+    int compute_threads = 1;
+    int input_threads = 1;
+};
+
+/// `compute_threads` / `input_threads` of 0 mean "choose".
+CoreBudget plan_cores(int available, int compute_threads, int input_threads);
+
+}  // namespace cnntrain

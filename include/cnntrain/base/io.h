@@ -1,0 +1,77 @@
+// Files behind a small interface, with a POSIX implementation and an in-memory twin for tests.
+//
+// A file written through create() is finished or absent: it is written under a temporary name in the
+// target's folder, synced, and renamed at commit().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cnntrain {
+
+class InputFile {
+public:
+    virtual ~InputFile() = default;
+    virtual const std::string& path() const = 0;
+    virtual std::uint64_t size_bytes() const = 0;
+    /// Fills `out` from `offset`; Error(data) when the file ends before `out` is full. Thread-safe.
+    virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+class OutputFile {
+public:
+    virtual ~OutputFile() = default;                          // without commit(): the temporary file is removed
+    virtual void write(std::span<const std::byte> data) = 0;  // Error(storage) names the target
+    virtual void commit() = 0;
+};
+
+class FileSystem {
+public:
+    virtual ~FileSystem() = default;
+    virtual std::unique_ptr<InputFile> open(const std::string& path) const = 0;  // Error(data) if missing
+    virtual std::unique_ptr<OutputFile> create(const std::string& path) = 0;
+    virtual void append(const std::string& path, std::string_view text) = 0;  // for log.txt and CSV
+    virtual bool exists(const std::string& path) const = 0;
+    virtual bool is_directory(const std::string& path) const = 0;
+    /// Names (not paths) in a folder, sorted as text.
+    virtual std::vector<std::string> list(const std::string& directory) const = 0;
+    virtual void make_directories(const std::string& path) = 0;
+    virtual void remove(const std::string& path) = 0;  // no error if absent
+
+    std::string read_text(const std::string& path) const;
+    void write_text(const std::string& path, std::string_view text);  // create + commit
+};
+
+/// The process's real file system.
+FileSystem& posix_files();
+
+/// Everything in memory; `capacity_bytes` lets tests run out of space.
+class MemoryFiles : public FileSystem {
+public:
+    explicit MemoryFiles(std::uint64_t capacity_bytes = UINT64_MAX) : capacity_bytes_(capacity_bytes) {}
+
+    std::unique_ptr<InputFile> open(const std::string& path) const override;
+    std::unique_ptr<OutputFile> create(const std::string& path) override;
+    void append(const std::string& path, std::string_view text) override;
+    bool exists(const std::string& path) const override;
+    bool is_directory(const std::string& path) const override;
+    std::vector<std::string> list(const std::string& directory) const override;
+    void make_directories(const std::string& path) override;
+    void remove(const std::string& path) override;
+
+    std::uint64_t used_bytes() const;
+    void set_capacity_bytes(std::uint64_t capacity_bytes) { capacity_bytes_ = capacity_bytes; }
+
+private:
+    friend class MemoryOutput;
+    std::map<std::string, std::string> files_;
+    std::uint64_t capacity_bytes_;
+};
+
+}  // namespace cnntrain

@@ -1,0 +1,118 @@
+// Element types, shapes and host tensors: plain row-major memory, no arithmetic.
+//
+// Axis letters used in every header: N samples, H height, W width, C channels, K kernel side,
+// I input channels, O output channels, G groups. Activations are logically NHWC and kernels HWIO
+// (I is per group); how a backend lays them out in memory is its own affair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace cnntrain {
+
+enum class DType : std::uint8_t { f64, f32, bf16, f16, u8, i32, i64 };
+
+std::size_t size_bytes(DType type);
+std::string_view name(DType type);  // "f32", "bf16", ...
+
+/// bfloat16 storage: the upper half of an IEEE binary32.
+struct BFloat16 {
+    std::uint16_t bits = 0;
+};
+/// Round to nearest, ties to even; NaN stays NaN.
+BFloat16 to_bfloat16(float value);
+float to_float(BFloat16 value);
+
+using Shape = std::vector<std::int64_t>;
+
+std::int64_t element_count(const Shape& shape);  // 1 for a scalar (empty shape)
+std::string to_string(const Shape& shape);       // "[32, 224, 224, 3]"
+
+struct TensorDesc {
+    DType dtype = DType::f32;
+    Shape shape;
+
+    std::int64_t elements() const { return element_count(shape); }
+    std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_bytes(dtype); }
+    bool operator==(const TensorDesc&) const = default;
+};
+
+std::string to_string(const TensorDesc& desc);  // "f32[32, 10]"
+
+template <typename T> struct DTypeOf;
+template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
+template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
+template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf16; };
+template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
+template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
+template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
+
+/// Owning, 64-byte aligned, zero-initialised, row-major. Copies are deep.
+class HostTensor {
+public:
+    HostTensor() = default;
+    explicit HostTensor(TensorDesc desc);
+    HostTensor(const HostTensor& other);
+    HostTensor& operator=(const HostTensor& other);
+    HostTensor(HostTensor&&) noexcept = default;
+    HostTensor& operator=(HostTensor&&) noexcept = default;
+
+    template <typename T> static HostTensor of(Shape shape, std::initializer_list<T> values);
+
+    const TensorDesc& desc() const { return desc_; }
+    const Shape& shape() const { return desc_.shape; }
+    DType dtype() const { return desc_.dtype; }
+    std::int64_t elements() const { return desc_.elements(); }
+
+    std::span<std::byte> bytes() { return {data_.get(), desc_.bytes()}; }
+    std::span<const std::byte> bytes() const { return {data_.get(), desc_.bytes()}; }
+
+    /// Typed view; throws Error(internal) when T is not the element type.
+    template <typename T> std::span<T> as();
+    template <typename T> std::span<const T> as() const;
+
+    /// Any element converted to double / from double (rounded to nearest).
+    double at(std::int64_t index) const;
+    void set(std::int64_t index, double value);
+
+    /// The same values in another element type (rounded to nearest, even).
+    HostTensor cast(DType type) const;
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+    void check_type(DType requested) const;
+
+    TensorDesc desc_;
+    std::unique_ptr<std::byte[], Free> data_;
+};
+
+template <typename T> std::span<T> HostTensor::as() {
+    check_type(DTypeOf<T>::value);
+    return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(elements())};
+}
+
+template <typename T> std::span<const T> HostTensor::as() const {
+    check_type(DTypeOf<T>::value);
+    return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(elements())};
+}
+
+template <typename T> HostTensor HostTensor::of(Shape shape, std::initializer_list<T> values) {
+    HostTensor tensor(TensorDesc{DTypeOf<T>::value, std::move(shape)});
+    auto out = tensor.as<T>();
+    std::size_t i = 0;
+    for (const T& value : values) {
+        if (i < out.size()) out[i++] = value;
+    }
+    return tensor;
+}
+
+}  // namespace cnntrain

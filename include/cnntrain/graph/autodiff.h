@@ -1,0 +1,65 @@
+// Reverse-mode differentiation: a forward graph and an objective in, gradient nodes out.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::graph {
+
+/// What is wanted.
+struct Objective {
+    ValueId loss;                  // f32[]
+    double seed = 1;               // d(objective)/d(loss): loss scaling / micro batch
+    std::vector<ValueId> targets;  // usually parameters
+    /// Values kept for the backward pass when recomputing; anything else that backward needs is computed again from
+    /// these, from inputs and from parameters. Empty: everything needed is kept, nothing is recomputed.
+    std::vector<ValueId> recompute_points;
+};
+
+struct Gradients {
+    std::map<ValueId, ValueId> of;  // target -> its gradient; a target that the loss does not depend on is absent
+    std::set<ValueId> stashed;      // forward values that backward nodes read
+};
+
+/// Appends backward-phase nodes, each in the stage of the forward node that it belongs to. Where a value has several
+/// consumers their gradients are summed in the order in which the consumers were created, last first. Every gradient has
+/// the shape of its value.
+Gradients build_backward(Graph& graph, const Objective& objective);
+
+/// What a gradient rule sees of its node.
+class GradContext {
+public:
+    GradContext(Graph& graph, const Node& node, std::vector<ValueId> grad_outputs, std::vector<bool> needed)
+        : graph_(graph),
+          node_(node),
+          grad_outputs_(std::move(grad_outputs)),
+          needed_(std::move(needed)),
+          grads_(node_.inputs.size()) {}
+
+    const Attrs& attrs() const { return node_.attrs; }
+    template <typename A> const A& attrs_as() const { return std::get<A>(node_.attrs); }
+    std::size_t input_count() const { return node_.inputs.size(); }
+    ValueId input(std::size_t i) const { return node_.inputs.at(i); }
+    ValueId output(std::size_t i) const { return node_.outputs.at(i); }
+    const TensorDesc& desc(ValueId value) const { return graph_.desc(value); }
+    bool has_grad_output(std::size_t i) const { return grad_outputs_.at(i).valid(); }
+    ValueId grad_output(std::size_t i) const { return grad_outputs_.at(i); }  // invalid: zero
+    bool needs(std::size_t i) const { return needed_.at(i); }
+
+    std::vector<ValueId> add(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string_view suffix);
+    ValueId add_one(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string_view suffix);
+    void set_grad(std::size_t input, ValueId gradient) { grads_.at(input) = gradient; }
+    const std::vector<ValueId>& grads() const { return grads_; }
+
+private:
+    Graph& graph_;
+    Node node_;  // a copy: adding nodes may move the graph's own
+    std::vector<ValueId> grad_outputs_;
+    std::vector<bool> needed_;
+    std::vector<ValueId> grads_;
+};
+
+}  // namespace cnntrain::graph

@@ -1,0 +1,135 @@
+// The static graph of one weight update: forward and backward of one micro-batch, and the update.
+//
+// Nodes are kept in topological order by construction. What is produced in the forward or backward phase and
+// consumed in the update phase is SUMMED over the micro-batches of an update by whoever executes the graph; so
+// are the marked outputs. Parameters and states persist between updates and are changed only by mutating ops.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/tensor.h"
+#include "cnntrain/graph/op.h"
+
+namespace cnntrain::graph {
+
+template <typename Tag> struct Id {
+    std::int32_t index = -1;
+    bool valid() const { return index >= 0; }
+    auto operator<=>(const Id&) const = default;
+};
+using NodeId = Id<struct NodeTag>;
+using ValueId = Id<struct ValueTag>;
+using StageId = Id<struct StageTag>;
+
+enum class Phase : std::uint8_t { forward, backward, update };
+
+enum class Role : std::uint8_t {
+    input,         // a micro-batch tensor from the data pipeline
+    scalar,        // f32[] set per update: "learning_rate"
+    parameter,     // trainable, saved
+    state,         // not trainable, saved: moving averages, optimiser slots
+    intermediate,  // produced by a node
+};
+
+/// How a parameter or state starts. Fans: fan_in = K*K*I, fan_out = K*K*O.
+struct Initialiser {
+    enum class Kind : std::uint8_t {
+        constant,                  // every element = value
+        truncated_normal_fan_in,   // sigma = sqrt(value / fan_in) / 0.87962566103423978, cut at 2 sigma
+        truncated_normal_fan_out,  // the same with fan_out
+        glorot_uniform,            // U(-l, l), l = sqrt(6 / (I + O))
+    };
+    Kind kind = Kind::constant;
+    double value = 0;  // the constant, or the variance scale
+    bool operator==(const Initialiser&) const = default;
+};
+
+struct Value {
+    TensorDesc desc;
+    Role role = Role::intermediate;
+    std::string name;
+    NodeId producer;            // invalid unless intermediate
+    int producer_output = 0;    // index among the producer's outputs
+    std::vector<NodeId> users;  // ascending, one entry per consuming node
+    Initialiser initialiser;    // parameter, state
+};
+
+struct Node {
+    OpKind kind = OpKind::count_;
+    Attrs attrs;
+    std::vector<ValueId> inputs;
+    std::vector<ValueId> outputs;
+    std::string name;
+    Phase phase = Phase::forward;
+    StageId stage{0};
+    bool recomputed = false;  // a backward-phase copy of a forward node
+
+    template <typename A> const A& as() const { return std::get<A>(attrs); }
+};
+
+struct Output {
+    std::string name;
+    ValueId value;
+};
+
+class Graph {
+public:
+    explicit Graph(const OpTable& ops);
+
+    ValueId add_input(std::string name, TensorDesc desc);
+    ValueId add_scalar(std::string name);
+    ValueId add_parameter(std::string name, TensorDesc desc, Initialiser initialiser);
+    ValueId add_state(std::string name, TensorDesc desc, Initialiser initialiser);
+
+    /// Appends a node; shapes are inferred at once. Error(usage) names the node, the op and all input descriptors.
+    /// The node gets the current phase and stage.
+    std::vector<ValueId> add(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name);
+    /// For ops with exactly one output.
+    ValueId add_one(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name);
+
+    void mark_output(std::string name, ValueId value);
+
+    void set_phase(Phase phase) { phase_ = phase; }
+    void set_stage(StageId stage) { stage_ = stage; }
+    void set_recomputed(NodeId node) { nodes_[check(node)].recomputed = true; }
+    Phase phase() const { return phase_; }
+    StageId stage() const { return stage_; }
+
+    const OpTable& ops() const { return *ops_; }
+    const OpDef& def(const Node& node) const { return (*ops_)[static_cast<std::size_t>(node.kind)]; }
+    const Node& node(NodeId id) const { return nodes_[check(id)]; }
+    const Value& value(ValueId id) const { return values_[check(id)]; }
+    const TensorDesc& desc(ValueId id) const { return value(id).desc; }
+    std::int32_t node_count() const { return static_cast<std::int32_t>(nodes_.size()); }
+    std::int32_t value_count() const { return static_cast<std::int32_t>(values_.size()); }
+    const std::vector<Output>& outputs() const { return outputs_; }
+
+    std::vector<ValueId> values_with_role(Role role) const;          // in order of creation
+    std::optional<ValueId> find(std::string_view value_name) const;  // inputs, scalars, parameters, states
+
+    double node_flops(NodeId id) const;
+
+    /// Throws Error(internal) when an invariant is broken: order, use lists, inferred shapes, phases (forward never
+    /// reads backward, nothing reads update), unique names of parameters and states.
+    void verify() const;
+
+    /// One line per node: "%12 = conv2d(%3, all/stage0/conv0/weight) {stride 2} : bf16[32, 112, 112, 64]".
+    std::string to_text() const;
+
+private:
+    std::size_t check(NodeId id) const;
+    std::size_t check(ValueId id) const;
+
+    const OpTable* ops_;
+    std::vector<Node> nodes_;
+    std::vector<Value> values_;
+    std::vector<Output> outputs_;
+    Phase phase_ = Phase::forward;
+    StageId stage_{0};
+};
+
+}  // namespace cnntrain::graph

@@ -1,0 +1,222 @@
+// Operations: their kinds, attributes and the table that says how each behaves.
+//
+// The graph is given the operations it may use (OpTable), so it never depends on the module that
+// defines them. Axis letters: base/tensor.h. Everything that a backend needs to know about a node is in
+// its kind, attributes, and value descriptors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cnntrain/base/tensor.h"
+
+namespace cnntrain::graph {
+
+enum class OpKind : std::uint8_t {
+    constant,
+    cast,
+    add,
+    relu,
+    relu_grad,
+    normalise_image,
+    conv2d,
+    conv2d_input_grad,
+    conv2d_weight_grad,
+    max_pool,
+    max_pool_grad,
+    global_average_pool,
+    global_average_pool_grad,
+    shortcut_pad,
+    shortcut_pad_grad,
+    dense,
+    dense_input_grad,
+    dense_weight_grad,
+    bias_grad,
+    batch_norm,
+    batch_norm_inference,
+    batch_norm_grad,
+    group_norm,
+    group_norm_grad,
+    fold_norm_weight,
+    fold_norm_bias,
+    softmax_cross_entropy,
+    softmax_cross_entropy_grad,
+    sgd_update,
+    momentum_update,
+    moving_average_update,
+    count_,  // number of kinds, not a kind
+};
+inline constexpr std::size_t kOpKindCount = static_cast<std::size_t>(OpKind::count_);
+
+enum class Activation : std::uint8_t { none, relu };
+
+struct NoAttrs {
+    bool operator==(const NoAttrs&) const = default;
+};
+
+struct ConstantAttrs {
+    double value = 0;
+    TensorDesc desc;
+    bool operator==(const ConstantAttrs&) const = default;
+};
+
+struct CastAttrs {
+    DType type = DType::f32;
+    bool operator==(const CastAttrs&) const = default;
+};
+
+/// y[..., c] = x[..., c] * scale[c] + shift[c], converted to `type`.
+struct NormaliseImageAttrs {
+    std::vector<double> scale;
+    std::vector<double> shift;
+    DType type = DType::f32;
+    bool operator==(const NormaliseImageAttrs&) const = default;
+};
+
+struct Padding {
+    std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+    bool operator==(const Padding&) const = default;
+};
+
+/// TensorFlow's SAME rule: out = ceil(in / stride), the odd pixel goes below and to the right.
+Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
+
+/// conv2d: x[N,H,W,I*G], w[K,K,I,O] (, bias[O]) (, residual like y) -> y = activation(conv + bias + residual).
+/// conv2d_input_grad: dy, w -> dx. conv2d_weight_grad: x, dy -> dw. The gradients are those of the plain
+/// convolution; bias, residual and activation are for inference only.
+struct ConvAttrs {
+    std::int64_t stride = 1;
+    Padding padding;
+    std::int64_t groups = 1;
+    bool bias = false;
+    bool residual = false;
+    Activation activation = Activation::none;
+    Shape result_shape;              // of the gradient ops: shape of dx or dw
+    DType result_type = DType::f32;  // of conv2d_weight_grad
+    bool operator==(const ConvAttrs&) const = default;
+};
+
+/// max_pool: x -> y; padding never wins. max_pool_grad: x, dy -> dx; ties go to the first in row-major order.
+struct PoolAttrs {
+    std::int64_t kernel = 1;
+    std::int64_t stride = 1;
+    Padding padding;
+    bool operator==(const PoolAttrs&) const = default;
+};
+
+/// Shape (and type) of the result of an op whose inputs do not determine it.
+struct ResultAttrs {
+    TensorDesc desc;
+    bool operator==(const ResultAttrs&) const = default;
+};
+
+/// Shortcut type A (He et al. 2015): every stride-th pixel from 0, channels zero-padded at the end.
+struct ShortcutPadAttrs {
+    std::int64_t stride = 1;
+    std::int64_t channels = 0;  // of the result (gradient: of dx)
+    Shape input_shape;          // of the gradient op: shape of dx
+    bool operator==(const ShortcutPadAttrs&) const = default;
+};
+
+/// batch_norm: x, gamma[C], beta[C] (, residual like x) -> y, mean f32[C], variance f32[C] (biased, over N,H,W).
+/// batch_norm_inference: x, gamma, beta, moving_mean, moving_variance (, residual) -> y.
+/// group_norm: as batch_norm with mean, variance f32[N,G] over H, W and the group's (contiguous) channels.
+/// y = activation(gamma * (x - mean) / sqrt(variance + epsilon) + beta + residual).
+/// *_grad: x, gamma, beta, mean, variance, dy (, y if activation and residual) -> dx, dgamma f32[C], dbeta f32[C]
+/// (, dresidual). Without a residual the activation's mask is recomputed from x; with one it is y > 0.
+/// With `summed_gradient` the gradient takes a second dy directly after the first: the true dy is their sum.
+struct NormAttrs {
+    double epsilon = 1e-5;
+    std::int64_t groups = 0;  // group_norm only
+    Activation activation = Activation::none;
+    bool residual = false;
+    bool summed_gradient = false;
+    bool operator==(const NormAttrs&) const = default;
+};
+
+/// dense: x[N,I], w[I,O], bias[O] -> y[N,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw.
+/// bias_grad: dy -> db f32[last axis], summed over all other axes.
+struct DenseAttrs {
+    DType result_type = DType::f32;  // of dense_weight_grad
+    bool operator==(const DenseAttrs&) const = default;
+};
+
+/// softmax_cross_entropy: logits[N,C], labels i32[N] -> loss f32[], correct f32[]: both SUMS over the samples whose
+/// label is in 0..C-1; other labels (-1: padding) count nowhere. Targets: 1 - smoothing on the class, smoothing / (C - 1)
+/// elsewhere. correct: the first largest logit is the label's.
+/// softmax_cross_entropy_grad: logits, labels, dloss f32[] -> dlogits.
+struct SoftmaxAttrs {
+    double label_smoothing = 0;
+    bool operator==(const SoftmaxAttrs&) const = default;
+};
+
+/// Every update reads g = gradient_scale * gradient + weight_decay * parameter.
+/// sgd_update: parameter, gradient, learning_rate: p -= lr * learning_rate_scale * g.
+/// momentum_update: parameter, gradient, velocity, learning_rate: v = momentum * v + g; p -= lr * learning_rate_scale * v.
+struct UpdateAttrs {
+    double gradient_scale = 1;       // 1 / (micro-batches per update * replicas)
+    double weight_decay = 0;         // already multiplied by the loss scaling
+    double learning_rate_scale = 1;  // 1 / loss scaling
+    double momentum = 0;
+    bool operator==(const UpdateAttrs&) const = default;
+};
+
+/// moving_average_update: moving, value: m = decay * m + (1 - decay) * value_scale * value.
+struct MovingAverageAttrs {
+    double decay = 0.97;
+    double value_scale = 1;  // Bessel's correction / micro-batches per update
+    bool operator==(const MovingAverageAttrs&) const = default;
+};
+
+/// fold_norm_weight: w[K,K,I,O], gamma[O], moving_variance[O] -> w * gamma / sqrt(variance + epsilon), in `type`.
+/// fold_norm_bias: gamma, beta, moving_mean, moving_variance -> beta - mean * gamma / sqrt(variance + epsilon), f32[O].
+struct FoldNormAttrs {
+    double epsilon = 1e-5;
+    DType type = DType::f32;
+    bool operator==(const FoldNormAttrs&) const = default;
+};
+
+using Attrs =
+    std::variant<NoAttrs, ConstantAttrs, CastAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs, ResultAttrs,
+                 ShortcutPadAttrs, NormAttrs, DenseAttrs, SoftmaxAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
+
+/// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
+struct RefTensor {
+    TensorDesc desc;
+    std::vector<double> values;
+};
+
+class GradContext;
+
+/// All there is to know about one kind of operation. One array holds them all (ops/op_table.h).
+struct OpDef {
+    OpKind kind = OpKind::count_;
+    std::string_view name;
+
+    /// Descriptors of the outputs; throws Error(usage) with the reason when the inputs do not fit.
+    std::vector<TensorDesc> (*infer)(const Attrs&, std::span<const TensorDesc> inputs) = nullptr;
+
+    /// Adds gradient nodes through the context; null when the op has no gradient.
+    void (*gradient)(GradContext&) = nullptr;
+
+    /// Floating-point operations of one evaluation (a multiply-add counts 2).
+    double (*flops)(const Attrs&, std::span<const TensorDesc> inputs, std::span<const TensorDesc> outputs) = nullptr;
+
+    /// Naive evaluation in float64; `outputs` have their descriptors and zeroed values. For an op that
+    /// mutates, `outputs` are the new values of the mutated inputs, in the order of `mutates`.
+    void (*evaluate)(const Attrs&, std::span<const RefTensor* const> inputs, std::span<RefTensor> outputs) = nullptr;
+
+    /// Inputs that an update op overwrites in place.
+    std::vector<int> mutates = {};
+};
+
+using OpTable = std::array<OpDef, kOpKindCount>;
+
+}  // namespace cnntrain::graph

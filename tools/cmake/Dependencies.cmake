@@ -1,0 +1,16 @@
+# Every third-party package, with its Debian name. Each is linked by the one module that may include it.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED)              # the thread pool that Debian's oneDNN uses; backend/cpu shares it
+find_package(CLI11 REQUIRED)               # libcli11-dev: config
+find_package(yaml-cpp REQUIRED)            # libyaml-cpp-dev: config
+find_package(dnnl REQUIRED)                # libdnnl-dev: backend/cpu (2.6 and 3.x)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)  # libhwy-dev: backend/cpu
+find_package(TBB REQUIRED)                 # libtbb-dev: data
+pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)  # libjpeg62-turbo-dev: data
+find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: data
+find_package(spdlog REQUIRED)              # libspdlog-dev: base/log
+find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev: .cpp files only
+if(CNNTRAIN_TESTS)
+  find_package(GTest REQUIRED)             # libgtest-dev, libgmock-dev
+endif()
