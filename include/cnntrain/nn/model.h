@@ -1,0 +1,80 @@
+// Models as graphs: the table of families, and the graph of one micro-batch for training or for evaluation.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/nn/settings.h"
+
+namespace cnntrain::nn {
+
+inline constexpr std::string_view kImages = "images";    // input [N,H,W,3]
+inline constexpr std::string_view kLabels = "labels";    // input i32[N]; -1 marks padding
+inline constexpr std::string_view kLoss = "loss";        // output f32[]: sum over the samples
+inline constexpr std::string_view kCorrect = "correct";  // output f32[]: sum over the samples
+
+/// Error(usage) with the nearest name.
+Family family_named(std::string_view name);
+std::string_view name(Family family);
+
+/// The legal sizes of a family on a kind of dataset, smallest first.
+std::vector<std::string> model_sizes(Family family, DatasetKind dataset);
+
+/// The network's functions in order; variables and nodes of each live under "all/<function>/".
+std::vector<std::string> function_names(const ModelSettings& settings);
+/// The functions at which a pipeline stage may begin: all but the first.
+std::vector<std::string> split_points(const ModelSettings& settings);
+
+struct BuildRequest {
+    ModelSettings model;
+    NumericsSettings numerics;
+    InputSettings input;
+    double label_smoothing = 0;
+    std::vector<std::string> splits;  // in network order; stage k (from 0) begins at splits[k - 1]
+};
+
+/// One training batch norm: what its moving averages are updated with.
+struct BatchNormRecord {
+    std::string scope;  // "all/stage0/bn0/batch_norm"
+    graph::ValueId moving_mean;
+    graph::ValueId moving_variance;
+    graph::ValueId batch_mean;
+    graph::ValueId batch_variance;  // biased
+    std::int64_t count = 0;         // N * H * W of the micro-batch; Bessel's correction is count / max(1, count - 1)
+};
+
+/// The values of a model's graph that others need.
+struct ModelValues {
+    graph::ValueId images;
+    graph::ValueId labels;
+    graph::ValueId logits;  // [N,C] in the compute type
+    graph::ValueId loss;
+    graph::ValueId correct;
+    std::vector<graph::ValueId> parameters;    // trainable, in network order
+    std::vector<BatchNormRecord> batch_norms;  // training graphs with batch norm only, in network order
+};
+
+struct Model {
+    graph::Graph graph;
+    ModelValues values;
+};
+
+/// Forward graph with the loss, norms and activations unfused. Error(usage): unknown size or split (naming the
+/// nearest), images that do not fit the settings, groups that do not divide the channels, contradicting overrides.
+Model build_training(const BuildRequest& request, const graph::OpTable& ops);
+/// The same network and variables with batch norms reading their moving values.
+Model build_evaluation(const BuildRequest& request, const graph::OpTable& ops);
+
+/// The same values in a graph that passes have rewritten (ids change, names of variables and outputs do not).
+ModelValues model_values(const graph::Graph& graph);
+
+/// Elements of all parameters: what is printed as the number of trainable weights.
+std::int64_t parameter_count(const graph::Graph& graph);
+
+/// Floating-point operations of one forward pass of the graph's micro-batch (a multiply-add counts 2).
+double forward_flops(const graph::Graph& graph);
+
+}  // namespace cnntrain::nn
