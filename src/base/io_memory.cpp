@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "base/io_messages.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+
+namespace cnntrain {
+namespace {
+
+class MemoryInput : public InputFile {
+public:
+    MemoryInput(std::string path, std::string content) : path_(std::move(path)), content_(std::move(content)) {}
+
+    const std::string& path() const override { return path_; }
+    std::uint64_t size_bytes() const override { return content_.size(); }
+
+    void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+        if (offset > content_.size() || out.size() > content_.size() - offset) {
+            throw Error(ErrorKind::data, ends_early(path_, content_.size(), offset, out.size()));
+        }
+        if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
+    }
+
+private:
+    std::string path_;
+    std::string content_;
+};
+
+std::string without_trailing_slash(std::string path) {
+    while (path.size() > 1 && path.ends_with('/'))
+        path.pop_back();
+    return path;
+}
+
+/// A folder is an empty entry whose name ends in a slash, or the beginning of another entry's name.
+std::string folder_key(const std::string& path) {
+    const std::string folder = without_trailing_slash(path);
+    return folder == "/" ? folder : folder + "/";
+}
+
+}  // namespace
+
+/// Grows under the partial name, as on a disk, so that capacity and left-overs behave alike.
+class MemoryOutput : public OutputFile {
+public:
+    MemoryOutput(MemoryFiles& files, const std::string& path)
+        : files_(files), path_(path), partial_(path + kPartialSuffix) {
+        files_.files_[partial_].clear();
+    }
+    MemoryOutput(const MemoryOutput&) = delete;
+    MemoryOutput& operator=(const MemoryOutput&) = delete;
+
+    ~MemoryOutput() override {
+        if (!committed_) files_.files_.erase(partial_);
+    }
+
+    void write(std::span<const std::byte> data) override {
+        if (data.size() > files_.capacity_bytes_ - std::min(files_.capacity_bytes_, files_.used_bytes())) {
+            throw Error(ErrorKind::storage, cannot_write(path_, ENOSPC));
+        }
+        files_.files_[partial_].append(reinterpret_cast<const char*>(data.data()), data.size());
+    }
+
+    void commit() override {
+        files_.files_[path_] = std::move(files_.files_[partial_]);
+        files_.files_.erase(partial_);
+        committed_ = true;
+    }
+
+private:
+    MemoryFiles& files_;
+    std::string path_;
+    std::string partial_;
+    bool committed_ = false;
+};
+
+std::string cannot_write(const std::string& path, int error) {
+    std::string text = "cannot write '" + path + "': " + std::generic_category().message(error);
+    if (error == ENOSPC || error == EDQUOT) {
+        text += "; the previous file, if there was one, is untouched: free some space and start again from it";
+    }
+    return text;
+}
+
+std::string ends_early(const std::string& path, std::uint64_t size_bytes, std::uint64_t offset, std::uint64_t count) {
+    return "'" + path + "' ends after " + std::to_string(size_bytes) + " bytes, but bytes " + std::to_string(offset) +
+           " to " + std::to_string(offset + count) + " are needed; the file is cut short or still being written";
+}
+
+std::string FileSystem::read_text(const std::string& path) const {
+    const auto file = open(path);
+    std::string text(file->size_bytes(), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(text)));
+    return text;
+}
+
+void FileSystem::write_text(const std::string& path, std::string_view text) {
+    const auto file = create(path);
+    file->write(std::as_bytes(std::span(text)));
+    file->commit();
+}
+
+std::unique_ptr<InputFile> MemoryFiles::open(const std::string& path) const {
+    const auto found = files_.find(path);
+    if (found == files_.end()) {
+        throw Error(ErrorKind::data, "cannot read '" + path + "': " + std::generic_category().message(ENOENT));
+    }
+    return std::make_unique<MemoryInput>(path, found->second);
+}
+
+std::unique_ptr<OutputFile> MemoryFiles::create(const std::string& path) {
+    return std::make_unique<MemoryOutput>(*this, path);
+}
+
+void MemoryFiles::append(const std::string& path, std::string_view text) {
+    if (text.size() > capacity_bytes_ - std::min(capacity_bytes_, used_bytes())) {
+        throw Error(ErrorKind::storage, cannot_write(path, ENOSPC));
+    }
+    files_[path] += text;
+}
+
+bool MemoryFiles::exists(const std::string& path) const {
+    return files_.contains(path) || is_directory(path);
+}
+
+bool MemoryFiles::is_directory(const std::string& path) const {
+    const std::string folder = folder_key(path);
+    const auto found = files_.lower_bound(folder);
+    return found != files_.end() && found->first.starts_with(folder);
+}
+
+std::vector<std::string> MemoryFiles::list(const std::string& directory) const {
+    if (!is_directory(directory)) {
+        throw Error(ErrorKind::data, "cannot read '" + directory + "': " + std::generic_category().message(ENOENT));
+    }
+    const std::string folder = folder_key(directory);
+    std::vector<std::string> names;
+    for (auto it = files_.lower_bound(folder); it != files_.end() && it->first.starts_with(folder); ++it) {
+        const std::string rest = it->first.substr(folder.size());
+        const std::string name = rest.substr(0, rest.find('/'));
+        if (!name.empty()) names.push_back(name);
+    }
+    std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+void MemoryFiles::make_directories(const std::string& path) {
+    files_.try_emplace(folder_key(path));
+}
+
+void MemoryFiles::remove(const std::string& path) {
+    files_.erase(path);
+}
+
+std::uint64_t MemoryFiles::used_bytes() const {
+    std::uint64_t total = 0;
+    for (const auto& [path, content] : files_)
+        total += content.size();
+    return total;
+}
+
+}  // namespace cnntrain

@@ -1,0 +1,183 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/io_messages.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+
+namespace cnntrain {
+namespace {
+
+class Descriptor {
+public:
+    explicit Descriptor(int number) : number_(number) {}
+    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    Descriptor& operator=(Descriptor&&) = delete;
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+
+    int get() const { return number_; }
+    bool valid() const { return number_ >= 0; }
+    /// Some file systems report a failed write only here.
+    bool close() { return ::close(std::exchange(number_, -1)) == 0; }
+
+private:
+    int number_;
+};
+
+Descriptor open_descriptor(const std::string& path, int flags) {
+    int number = -1;
+    do {
+        number = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    } while (number < 0 && errno == EINTR);
+    return Descriptor(number);
+}
+
+[[noreturn]] void fail_reading(const std::string& path, int error) {
+    throw Error(ErrorKind::data, "cannot read '" + path + "': " + std::generic_category().message(error));
+}
+
+[[noreturn]] void fail_writing(const std::string& path, int error) {
+    throw Error(ErrorKind::storage, cannot_write(path, error));
+}
+
+void write_all(const Descriptor& file, const std::string& path, std::span<const std::byte> data) {
+    while (!data.empty()) {
+        const ssize_t written = ::write(file.get(), data.data(), data.size());
+        if (written < 0) {
+            if (errno == EINTR) continue;
+            fail_writing(path, errno);
+        }
+        data = data.subspan(static_cast<std::size_t>(written));
+    }
+}
+
+class PosixInput : public InputFile {
+public:
+    explicit PosixInput(const std::string& path) : path_(path), file_(open_descriptor(path, O_RDONLY)) {
+        if (!file_.valid()) fail_reading(path_, errno);
+        struct stat status {};
+        if (::fstat(file_.get(), &status) != 0) fail_reading(path_, errno);
+        if (S_ISDIR(status.st_mode)) fail_reading(path_, EISDIR);
+        size_bytes_ = static_cast<std::uint64_t>(status.st_size);
+    }
+
+    const std::string& path() const override { return path_; }
+    std::uint64_t size_bytes() const override { return size_bytes_; }
+
+    void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+        std::span<std::byte> rest = out;
+        while (!rest.empty()) {
+            const std::uint64_t position = offset + (out.size() - rest.size());
+            const ssize_t count = ::pread(file_.get(), rest.data(), rest.size(), static_cast<off_t>(position));
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0) fail_reading(path_, errno);
+            if (count == 0) throw Error(ErrorKind::data, ends_early(path_, size_bytes_, offset, out.size()));
+            rest = rest.subspan(static_cast<std::size_t>(count));
+        }
+    }
+
+private:
+    std::string path_;
+    Descriptor file_;
+    std::uint64_t size_bytes_ = 0;
+};
+
+class PosixOutput : public OutputFile {
+public:
+    explicit PosixOutput(const std::string& path)
+        : path_(path), partial_(path + kPartialSuffix), file_(open_descriptor(partial_, O_WRONLY | O_CREAT | O_TRUNC)) {
+        if (!file_.valid()) fail_writing(path_, errno);
+    }
+
+    ~PosixOutput() override {
+        if (!committed_) ::unlink(partial_.c_str());
+    }
+
+    void write(std::span<const std::byte> data) override { write_all(file_, path_, data); }
+
+    void commit() override {
+        if (::fsync(file_.get()) != 0 || !file_.close()) fail_writing(path_, errno);
+        if (::rename(partial_.c_str(), path_.c_str()) != 0) fail_writing(path_, errno);
+        committed_ = true;
+        sync_folder();
+    }
+
+private:
+    /// Without this a power cut may forget the rename.
+    void sync_folder() const {
+        const std::string parent = std::filesystem::path(path_).parent_path().string();
+        const Descriptor folder = open_descriptor(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
+        // EINVAL: a file system that cannot sync folders, and does not need it.
+        if (!folder.valid() || (::fsync(folder.get()) != 0 && errno != EINVAL)) fail_writing(path_, errno);
+    }
+
+    std::string path_;
+    std::string partial_;
+    Descriptor file_;
+    bool committed_ = false;
+};
+
+class PosixFiles : public FileSystem {
+public:
+    std::unique_ptr<InputFile> open(const std::string& path) const override {
+        return std::make_unique<PosixInput>(path);
+    }
+
+    std::unique_ptr<OutputFile> create(const std::string& path) override { return std::make_unique<PosixOutput>(path); }
+
+    void append(const std::string& path, std::string_view text) override {
+        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND);
+        if (!file.valid()) fail_writing(path, errno);
+        write_all(file, path, std::as_bytes(std::span(text)));
+        if (!file.close()) fail_writing(path, errno);
+    }
+
+    bool exists(const std::string& path) const override { return ::access(path.c_str(), F_OK) == 0; }
+
+    bool is_directory(const std::string& path) const override {
+        struct stat status {};
+        return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    }
+
+    std::vector<std::string> list(const std::string& directory) const override {
+        std::vector<std::string> names;
+        std::error_code error;
+        for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+             entry.increment(error)) {
+            names.push_back(entry->path().filename().string());
+        }
+        if (error) fail_reading(directory, error.value());
+        std::ranges::sort(names);
+        return names;
+    }
+
+    void make_directories(const std::string& path) override {
+        std::error_code error;
+        std::filesystem::create_directories(path, error);
+        if (error) fail_writing(path, error.value());
+    }
+
+    void remove(const std::string& path) override {
+        if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_writing(path, errno);
+    }
+};
+
+}  // namespace
+
+FileSystem& posix_files() {
+    static PosixFiles files;
+    return files;
+}
+
+}  // namespace cnntrain
