@@ -44,7 +44,7 @@ struct StepScalars {
 };
 
 struct StepResult {
-    std::map<std::string, double> sums;  // the graph's outputs, summed over the micro-batches
+    std::map<std::string, double> sums;  // the graph's f32[] outputs, summed over the micro-batches
     std::int64_t samples = 0;            // valid samples seen
     double input_wait_seconds = 0;
 };
@@ -70,10 +70,14 @@ public:
     virtual HostTensor store(const std::string& name) const = 0;
     virtual std::vector<std::string> variable_names() const = 0;
 
-    /// One weight update: pulls `micro_batches` batches.
+    /// One weight update: pulls `micro_batches` batches. The graph's inputs are "images" (described as the source's
+    /// images) and "labels" (i32[N]), its scalar "learning_rate"; a graph without inputs never touches the source.
     virtual StepResult train_step(data::BatchSource& source, const StepScalars& scalars) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
+
+    /// The last micro-batch's value of a marked output of any shape, row-major, in its own element type.
+    virtual HostTensor output(const std::string& name) const = 0;
 
     /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
     virtual std::optional<std::string> first_non_finite() const = 0;
@@ -95,5 +99,12 @@ public:
     /// Error(unsupported) lists every unsupported node at once.
     virtual std::unique_ptr<Executable> compile(const CompileRequest& request) const = 0;
 };
+
+/// What every compile() refuses: Error(unsupported) lists all nodes that the backend cannot execute with their reasons,
+/// and every input or scalar that a step would not know how to fill.
+void check_supported(const Backend& backend, const graph::Graph& graph);
+
+/// The gradient that an update op reads for this parameter (for a moving average: the value averaged).
+std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string_view parameter_name);
 
 }  // namespace cnntrain::backend

@@ -88,6 +88,11 @@ struct Padding {
 /// TensorFlow's SAME rule: out = ceil(in / stride), the odd pixel goes below and to the right.
 Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
 
+/// Types, for every op: activations and their gradients share one floating type; statistics are f32; gamma, beta and
+/// bias are f32 or the activations' type; gradients of weights, gamma, beta and bias are f32.
+///
+/// add: two equal descriptors -> the same. relu: x -> y. relu_grad: y, dy -> dy where y > 0, else 0.
+///
 /// conv2d: x[N,H,W,I*G], w[K,K,I,O] (, bias[O]) (, residual like y) -> y = activation(conv + bias + residual).
 /// conv2d_input_grad: dy, w -> dx. conv2d_weight_grad: x, dy -> dw. The gradients are those of the plain
 /// convolution; bias, residual and activation are for inference only.
@@ -111,7 +116,8 @@ struct PoolAttrs {
     bool operator==(const PoolAttrs&) const = default;
 };
 
-/// Shape (and type) of the result of an op whose inputs do not determine it.
+/// Descriptor of a result that the inputs do not determine.
+/// global_average_pool (no attributes): x[N,H,W,C] -> y[N,C]. global_average_pool_grad: dy -> dx, described by `desc`.
 struct ResultAttrs {
     TensorDesc desc;
     bool operator==(const ResultAttrs&) const = default;
@@ -157,7 +163,8 @@ struct SoftmaxAttrs {
     bool operator==(const SoftmaxAttrs&) const = default;
 };
 
-/// Every update reads g = gradient_scale * gradient + weight_decay * parameter.
+/// Update ops have no outputs; they overwrite the inputs that OpDef::mutates names. A gradient may be of another type
+/// than its parameter. Every update reads g = gradient_scale * gradient + weight_decay * parameter.
 /// sgd_update: parameter, gradient, learning_rate: p -= lr * learning_rate_scale * g.
 /// momentum_update: parameter, gradient, velocity, learning_rate: v = momentum * v + g; p -= lr * learning_rate_scale * v.
 struct UpdateAttrs {
@@ -213,7 +220,7 @@ struct OpDef {
     /// mutates, `outputs` are the new values of the mutated inputs, in the order of `mutates`.
     void (*evaluate)(const Attrs&, std::span<const RefTensor* const> inputs, std::span<RefTensor> outputs) = nullptr;
 
-    /// Inputs that an update op overwrites in place.
+    /// Inputs that an update op overwrites in place; such an op has no outputs in the graph.
     std::vector<int> mutates = {};
 };
 
