@@ -23,9 +23,8 @@ std::string_view name(Family family);
 /// The legal sizes of a family on a kind of dataset, smallest first.
 std::vector<std::string> model_sizes(Family family, DatasetKind dataset);
 
-/// The network's functions in order; variables and nodes of each live under "all/<function>/".
-std::vector<std::string> function_names(const ModelSettings& settings);
-/// The functions at which a pipeline stage may begin: all but the first.
+/// The network's functions in order: variables and nodes of each are named "all/<function>/...", and a pipeline stage
+/// may begin at each of them (at the first: the stage before it only converts the images).
 std::vector<std::string> split_points(const ModelSettings& settings);
 
 struct BuildRequest {

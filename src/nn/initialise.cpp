@@ -1,0 +1,74 @@
+#include "cnntrain/nn/initialise.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+
+namespace cnntrain::nn {
+
+using graph::Initialiser;
+
+namespace {
+
+// A normal cut at two standard deviations has this standard deviation left.
+constexpr double kTruncatedDeviation = 0.87962566103423978;
+
+/// FNV-1a: the name is the only thing about a variable that never moves.
+std::uint64_t stable_hash(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : text) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    }
+    return hash;
+}
+
+struct Fans {
+    double in = 1;
+    double out = 1;
+};
+
+/// Of a kernel [K,K,I,O] or a matrix [I,O].
+Fans fans(const graph::Value& variable) {
+    const Shape& shape = variable.desc.shape;
+    CNNTRAIN_CHECK(shape.size() >= 2, variable.name + ": a fan needs at least two axes, shape " + to_string(shape));
+    const std::int64_t inputs = shape[shape.size() - 2];
+    const std::int64_t outputs = shape.back();
+    const double window = static_cast<double>(element_count(shape)) / static_cast<double>(inputs * outputs);
+    return {window * static_cast<double>(inputs), window * static_cast<double>(outputs)};
+}
+
+template <typename Draw> HostTensor filled(const TensorDesc& desc, Draw draw) {
+    HostTensor tensor(desc);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, draw());
+    return tensor;
+}
+
+}  // namespace
+
+HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
+    const Initialiser& initialiser = variable.initialiser;
+    Rng rng(seed, RngStream::initialiser, 0, stable_hash(variable.name));
+    const auto truncated_normal = [&](double fan) {
+        const double sigma = std::sqrt(initialiser.value / fan) / kTruncatedDeviation;
+        return filled(variable.desc, [&, sigma] { return sigma * rng.truncated_normal(); });
+    };
+    switch (initialiser.kind) {
+        case Initialiser::Kind::constant:
+            return filled(variable.desc, [&] { return initialiser.value; });
+        case Initialiser::Kind::truncated_normal_fan_in:
+            return truncated_normal(fans(variable).in);
+        case Initialiser::Kind::truncated_normal_fan_out:
+            return truncated_normal(fans(variable).out);
+        case Initialiser::Kind::glorot_uniform: {
+            const Fans fan = fans(variable);
+            const double limit = std::sqrt(6.0 / (fan.in + fan.out));
+            return filled(variable.desc, [&, limit] { return rng.uniform(-limit, limit); });
+        }
+    }
+    throw Error(ErrorKind::internal, variable.name + ": unknown initialiser");
+}
+
+}  // namespace cnntrain::nn

@@ -1,0 +1,63 @@
+// Layers with their variables: what the networks are written in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/nn/settings.h"
+
+namespace cnntrain::nn {
+
+enum class Mode : std::uint8_t { training, evaluation };
+
+/// Scale that a norm starts with: zero makes a residual block start as the identity.
+enum class Gamma : std::uint8_t { one, zero };
+
+struct ConvShape {
+    std::int64_t filters = 0;
+    std::int64_t kernel = 1;
+    std::int64_t stride = 1;
+    std::int64_t groups = 1;
+};
+
+/// Adds layers to a graph. Every layer is one node named by its scope, and its variables live below that scope. Inputs
+/// and results are [N,H,W,C] in the compute type unless said otherwise.
+class Layers {
+public:
+    Layers(graph::Graph& graph, const ModelSettings& model, const NumericsSettings& numerics, Mode mode)
+        : graph_(graph), model_(model), numerics_(numerics), mode_(mode) {}
+
+    /// Input images [N,H,W,3] of any type: normalised on the device if asked for, in the compute type.
+    graph::ValueId prepare_images(graph::ValueId images, const InputSettings& input);
+
+    /// <scope>/weight, padding SAME, no bias.
+    graph::ValueId conv(graph::ValueId x, const std::string& scope, const ConvShape& shape);
+    /// Variables below <scope>/bn<suffix>/batch_norm or <scope>/gn<suffix>/GroupNorm.
+    graph::ValueId norm(graph::ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma);
+    graph::ValueId relu(graph::ValueId x, const std::string& scope);
+    graph::ValueId add(graph::ValueId branch, graph::ValueId shortcut, const std::string& scope);
+    graph::ValueId max_pool(graph::ValueId x, const std::string& scope, std::int64_t kernel, std::int64_t stride);
+    /// Every stride-th pixel, channels zero-padded at the end to `channels`.
+    graph::ValueId shortcut_pad(graph::ValueId x, const std::string& scope, std::int64_t channels, std::int64_t stride);
+    /// [N,H,W,C] -> [N,C].
+    graph::ValueId global_average_pool(graph::ValueId x, const std::string& scope);
+    /// [N,I] -> [N,outputs], <scope>/weight and <scope>/bias.
+    graph::ValueId dense(graph::ValueId x, const std::string& scope, std::int64_t outputs);
+
+    std::int64_t channels(graph::ValueId x) const { return graph_.desc(x).shape.back(); }
+
+private:
+    DType stored_type(const std::string& variable) const;
+    graph::ValueId parameter(const std::string& variable, Shape shape, graph::Initialiser initialiser);
+    graph::ValueId in_compute_type(graph::ValueId x, const std::string& scope);
+    graph::ValueId batch_norm(graph::ValueId x, const std::string& scope, const graph::NormAttrs& attrs,
+                              graph::ValueId gamma, graph::ValueId beta);
+
+    graph::Graph& graph_;
+    const ModelSettings& model_;
+    const NumericsSettings& numerics_;
+    Mode mode_;
+};
+
+}  // namespace cnntrain::nn

@@ -1,0 +1,231 @@
+#include "cnntrain/nn/model.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cnntrain/base/error.h"
+#include "nn/network.h"
+#include "nn/resnet.h"
+
+namespace cnntrain::nn {
+
+using graph::OpKind;
+using graph::Phase;
+using graph::Role;
+using graph::ValueId;
+
+namespace {
+
+/// One row per family; a new family is a file like resnet.cpp and its row.
+struct FamilyEntry {
+    Family family;
+    std::string_view name;
+    std::vector<std::string> (*sizes)(DatasetKind);
+    Network (*network)(const ModelSettings&);
+};
+
+constexpr std::array<FamilyEntry, 1> kFamilies{{
+    {Family::resnet, "resnet", resnet_sizes, resnet},
+}};
+
+const FamilyEntry& entry(Family family) {
+    const auto* found =
+        std::find_if(kFamilies.begin(), kFamilies.end(), [&](const FamilyEntry& e) { return e.family == family; });
+    CNNTRAIN_CHECK(found != kFamilies.end(), "family without a row");
+    return *found;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& item : names)
+        text += (text.empty() ? "" : ", ") + item;
+    return text;
+}
+
+std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
+    const std::string nearest = nearest_name(wrong, names);
+    return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+}
+
+std::string_view dataset_name(DatasetKind dataset) {
+    return dataset == DatasetKind::imagenet ? "imagenet" : "cifar";
+}
+
+Network make_network(const ModelSettings& settings) {
+    const FamilyEntry& family = entry(settings.family);
+    const std::vector<std::string> sizes = family.sizes(settings.dataset);
+    if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
+        throw Error(ErrorKind::usage, std::string(family.name) + " for " + std::string(dataset_name(settings.dataset)) +
+                                          " has no size '" + settings.size + "'; sizes: " + joined(sizes) +
+                                          suggestion(settings.size, sizes));
+    }
+    return family.network(settings);
+}
+
+std::vector<std::string> names_of(const Network& network) {
+    std::vector<std::string> names;
+    for (const Function& function : network)
+        names.push_back(function.name);
+    return names;
+}
+
+/// The stage of every function.
+std::vector<int> stages_of(const Network& network, const std::vector<std::string>& splits) {
+    const std::vector<std::string> names = names_of(network);
+    std::vector<int> stages(network.size(), 0);
+    std::size_t after = 0;  // where the next split may stand
+    for (const std::string& split : splits) {
+        const auto found = std::find(names.begin(), names.end(), split);
+        if (found == names.end()) {
+            throw Error(ErrorKind::usage, "pipeline split '" + split + "' is not a function of the model; functions: " +
+                                              joined(names) + suggestion(split, names));
+        }
+        const auto at = static_cast<std::size_t>(found - names.begin());
+        if (at < after) {
+            throw Error(ErrorKind::usage, "pipeline splits must be in the order of the network, each once: '" + split +
+                                              "' comes too late in " + joined(splits));
+        }
+        for (std::size_t i = at; i < stages.size(); ++i)
+            ++stages[i];
+        after = at + 1;
+    }
+    return stages;
+}
+
+void check_images(const BuildRequest& request) {
+    const ModelSettings& model = request.model;
+    const Shape& shape = request.input.images.shape;
+    const bool fits = shape.size() == 4 && shape[0] >= 1 && shape[1] == model.image_size &&
+                      shape[2] == model.image_size && shape[3] == 3;
+    if (!fits) {
+        throw Error(ErrorKind::usage, "model input: expected images of shape [N, " + std::to_string(model.image_size) +
+                                          ", " + std::to_string(model.image_size) + ", 3], got " +
+                                          to_string(request.input.images));
+    }
+    if (model.classes < 2) {
+        throw Error(ErrorKind::usage,
+                    "model output: expected at least 2 classes, got " + std::to_string(model.classes));
+    }
+    if (request.label_smoothing < 0 || request.label_smoothing >= 1) {
+        throw Error(ErrorKind::usage,
+                    "label smoothing: expected 0 <= s < 1, got " + std::to_string(request.label_smoothing));
+    }
+}
+
+Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
+    check_images(request);
+    const Network network = make_network(request.model);
+    const std::vector<int> stages = stages_of(network, request.splits);
+
+    graph::Graph graph(ops);
+    const ValueId images = graph.add_input(std::string(kImages), request.input.images);
+    const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {request.input.images.shape[0]}});
+    Layers layers(graph, request.model, request.numerics, mode);
+    ValueId x = layers.prepare_images(images, request.input);
+    for (std::size_t i = 0; i < network.size(); ++i) {
+        graph.set_stage({stages[i]});
+        x = network[i].build(layers, x, "all/" + network[i].name);
+    }
+    const std::vector<ValueId> sums =
+        graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{request.label_smoothing}, {x, labels}, "all/loss");
+    graph.mark_output(std::string(kLoss), sums[0]);
+    graph.mark_output(std::string(kCorrect), sums[1]);
+    graph.set_stage({0});
+
+    ModelValues values = model_values(graph);
+    return {std::move(graph), std::move(values)};
+}
+
+ValueId variable(const graph::Graph& graph, const std::string& name) {
+    const auto found = graph.find(name);
+    CNNTRAIN_CHECK(found.has_value(), "the graph has no '" + name + "'");
+    return *found;
+}
+
+ValueId output(const graph::Graph& graph, std::string_view name) {
+    for (const graph::Output& candidate : graph.outputs()) {
+        if (candidate.name == name) return candidate.value;
+    }
+    throw Error(ErrorKind::internal, "the graph has no output '" + std::string(name) + "'");
+}
+
+BatchNormRecord batch_norm_record(const graph::Graph& graph, const graph::Node& node) {
+    constexpr std::string_view kLeaf = "/gamma";
+    const std::string& gamma = graph.value(node.inputs[1]).name;
+    CNNTRAIN_CHECK(gamma.ends_with(kLeaf), node.name + ": its scale is called '" + gamma + "'");
+    const Shape& shape = graph.desc(node.inputs[0]).shape;
+    BatchNormRecord record;
+    record.scope = gamma.substr(0, gamma.size() - kLeaf.size());
+    record.moving_mean = variable(graph, record.scope + "/moving_mean");
+    record.moving_variance = variable(graph, record.scope + "/moving_variance");
+    record.batch_mean = node.outputs[1];
+    record.batch_variance = node.outputs[2];
+    record.count = shape[0] * shape[1] * shape[2];
+    return record;
+}
+
+}  // namespace
+
+Family family_named(std::string_view name) {
+    std::vector<std::string> names;
+    for (const FamilyEntry& candidate : kFamilies) {
+        if (candidate.name == name) return candidate.family;
+        names.emplace_back(candidate.name);
+    }
+    const std::string wrong(name);
+    throw Error(ErrorKind::usage,
+                "no model is called '" + wrong + "'; models: " + joined(names) + suggestion(wrong, names));
+}
+
+std::string_view name(Family family) {
+    return entry(family).name;
+}
+
+std::vector<std::string> model_sizes(Family family, DatasetKind dataset) {
+    return entry(family).sizes(dataset);
+}
+
+std::vector<std::string> split_points(const ModelSettings& settings) {
+    return names_of(make_network(settings));
+}
+
+Model build_training(const BuildRequest& request, const graph::OpTable& ops) {
+    return build(request, ops, Mode::training);
+}
+
+Model build_evaluation(const BuildRequest& request, const graph::OpTable& ops) {
+    return build(request, ops, Mode::evaluation);
+}
+
+ModelValues model_values(const graph::Graph& graph) {
+    ModelValues values;
+    values.images = variable(graph, std::string(kImages));
+    values.labels = variable(graph, std::string(kLabels));
+    values.loss = output(graph, kLoss);
+    values.correct = output(graph, kCorrect);
+    values.logits = graph.node(graph.value(values.loss).producer).inputs[0];
+    values.parameters = graph.values_with_role(Role::parameter);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node({i});
+        const bool batch_norm = node.kind == OpKind::batch_norm && node.phase == Phase::forward && !node.recomputed;
+        if (batch_norm) values.batch_norms.push_back(batch_norm_record(graph, node));
+    }
+    return values;
+}
+
+std::int64_t parameter_count(const graph::Graph& graph) {
+    std::int64_t count = 0;
+    for (const ValueId id : graph.values_with_role(Role::parameter))
+        count += graph.desc(id).elements();
+    return count;
+}
+
+double forward_flops(const graph::Graph& graph) {
+    double flops = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (graph.node({i}).phase == Phase::forward) flops += graph.node_flops({i});
+    }
+    return flops;
+}
+
+}  // namespace cnntrain::nn

@@ -1,0 +1,165 @@
+#include "nn/resnet.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::nn {
+
+using graph::ValueId;
+
+namespace {
+
+enum class Block : std::uint8_t { two_conv, bottleneck };
+
+struct Size {
+    std::string_view name;
+    Block block;
+    std::array<int, 4> units;  // per stage; 0: no such stage
+};
+
+constexpr std::array<Size, 8> kImagenetSizes{{
+    {"10", Block::two_conv, {1, 1, 1, 1}},
+    {"14", Block::bottleneck, {1, 1, 1, 1}},
+    {"18", Block::two_conv, {2, 2, 2, 2}},
+    {"26", Block::bottleneck, {2, 2, 2, 2}},
+    {"34", Block::two_conv, {3, 4, 6, 3}},
+    {"50", Block::bottleneck, {3, 4, 6, 3}},
+    {"101", Block::bottleneck, {3, 4, 23, 3}},
+    {"152", Block::bottleneck, {3, 8, 36, 3}},
+}};
+
+// Two-conv: 6n + 2 layers, bottleneck: 9n + 2. 56 = 6*9 + 2 = 9*6 + 2 is the paper's two-conv net.
+constexpr std::array<Size, 13> kCifarSizes{{
+    {"8", Block::two_conv, {1, 1, 1, 0}},
+    {"11", Block::bottleneck, {1, 1, 1, 0}},
+    {"14", Block::two_conv, {2, 2, 2, 0}},
+    {"20", Block::two_conv, {3, 3, 3, 0}},
+    {"29", Block::bottleneck, {3, 3, 3, 0}},
+    {"32", Block::two_conv, {5, 5, 5, 0}},
+    {"38", Block::bottleneck, {4, 4, 4, 0}},
+    {"44", Block::two_conv, {7, 7, 7, 0}},
+    {"47", Block::bottleneck, {5, 5, 5, 0}},
+    {"56", Block::two_conv, {9, 9, 9, 0}},
+    {"56b", Block::bottleneck, {6, 6, 6, 0}},
+    {"65", Block::bottleneck, {7, 7, 7, 0}},
+    {"110", Block::two_conv, {18, 18, 18, 0}},
+}};
+
+constexpr std::int64_t kBottleneckExpansion = 4;
+
+std::span<const Size> sizes(DatasetKind dataset) {
+    if (dataset == DatasetKind::imagenet) return kImagenetSizes;
+    return kCifarSizes;
+}
+
+enum class Projection : std::uint8_t {
+    conv,  // type B: 1x1 convolution and norm
+    pad,   // type A: subsampled, channels zero-padded; no variables
+};
+
+struct Unit {
+    std::int64_t width = 0;  // of the 3x3 convolutions
+    std::int64_t outputs = 0;
+    std::int64_t stride = 1;
+    Block block = Block::two_conv;
+    Projection projection = Projection::conv;
+    bool first = false;  // of its stage
+};
+
+ValueId shortcut(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
+    if (unit.stride == 1 && layers.channels(x) == unit.outputs) return x;
+    if (unit.projection == Projection::pad) {
+        return layers.shortcut_pad(x, scope + "/shortcut", unit.outputs, unit.stride);
+    }
+    const ValueId conv =
+        layers.conv(x, scope + "/conv1sc", {.filters = unit.outputs, .kernel = 1, .stride = unit.stride});
+    return layers.norm(conv, scope, "sc", Gamma::one);
+}
+
+ValueId two_conv_branch(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
+    x = layers.conv(x, scope + "/conv1", {.filters = unit.width, .kernel = 3, .stride = unit.stride});
+    x = layers.relu(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1");
+    x = layers.conv(x, scope + "/conv2", {.filters = unit.outputs, .kernel = 3});
+    return layers.norm(x, scope, "2", Gamma::one);
+}
+
+ValueId bottleneck_branch(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
+    x = layers.conv(x, scope + "/conv1", {.filters = unit.width});
+    x = layers.relu(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1");
+    x = layers.conv(x, scope + "/conv2", {.filters = unit.width, .kernel = 3, .stride = unit.stride});
+    x = layers.relu(layers.norm(x, scope, "2", Gamma::one), scope + "/relu2");
+    x = layers.conv(x, scope + "/conv3", {.filters = unit.outputs});
+    return layers.norm(x, scope, "3", unit.first ? Gamma::one : Gamma::zero);
+}
+
+/// Up to and including the addition.
+ValueId residual_unit(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
+    const ValueId branch = unit.block == Block::two_conv ? two_conv_branch(layers, x, scope, unit)
+                                                         : bottleneck_branch(layers, x, scope, unit);
+    return layers.add(branch, shortcut(layers, x, scope, unit), scope + "/add");
+}
+
+ValueId imagenet_stem(Layers& layers, ValueId x, const std::string& scope) {
+    x = layers.conv(x, scope + "/conv0", {.filters = 64, .kernel = 7, .stride = 2});
+    x = layers.relu(layers.norm(x, scope, "0", Gamma::one), scope + "/relu");
+    return layers.max_pool(x, scope + "/max_pool", 3, 2);
+}
+
+ValueId cifar_stem(Layers& layers, ValueId x, const std::string& scope) {
+    x = layers.conv(x, scope + "/conv0", {.filters = 16, .kernel = 3});
+    return layers.relu(layers.norm(x, scope, "0", Gamma::one), scope + "/relu");
+}
+
+Unit describe_unit(DatasetKind dataset, Block block, int stage, int unit) {
+    const bool imagenet = dataset == DatasetKind::imagenet;
+    Unit result;
+    result.width = std::int64_t{imagenet ? 64 : 16} << (stage - 1);
+    result.outputs = block == Block::two_conv ? result.width : result.width * kBottleneckExpansion;
+    result.block = block;
+    result.first = unit == 1;
+    result.stride = result.first && stage > 1 ? 2 : 1;
+    result.projection = imagenet || block == Block::bottleneck ? Projection::conv : Projection::pad;
+    return result;
+}
+
+}  // namespace
+
+std::vector<std::string> resnet_sizes(DatasetKind dataset) {
+    std::vector<std::string> names;
+    for (const Size& size : sizes(dataset))
+        names.emplace_back(size.name);
+    return names;
+}
+
+Network resnet(const ModelSettings& settings) {
+    const auto table = sizes(settings.dataset);
+    const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
+    CNNTRAIN_CHECK(size != table.end(), "resnet size " + settings.size);
+
+    Network network;
+    network.push_back({"stage0", settings.dataset == DatasetKind::imagenet ? imagenet_stem : cifar_stem});
+    for (int stage = 1; stage <= 4; ++stage) {
+        for (int u = 1; u <= size->units[static_cast<std::size_t>(stage - 1)]; ++u) {
+            const std::string name = "stage" + std::to_string(stage) + "/unit" + std::to_string(u);
+            const Unit unit = describe_unit(settings.dataset, size->block, stage, u);
+            network.push_back({name, [unit](Layers& layers, ValueId x, const std::string& scope) {
+                                   return residual_unit(layers, x, scope, unit);
+                               }});
+            network.push_back({name + "/relu", [](Layers& layers, ValueId x, const std::string& scope) {
+                                   return layers.relu(x, scope);
+                               }});
+        }
+    }
+    network.push_back({"reduce_mean", [](Layers& layers, ValueId x, const std::string& scope) {
+                           return layers.global_average_pool(x, scope);
+                       }});
+    network.push_back({"fc1", [classes = settings.classes](Layers& layers, ValueId x, const std::string& scope) {
+                           return layers.dense(x, scope, classes);
+                       }});
+    return network;
+}
+
+}  // namespace cnntrain::nn
