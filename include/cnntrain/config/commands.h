@@ -1,0 +1,45 @@
+// The commands of cnntrain and the script names that they answer to.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace cnntrain::config {
+
+enum class Command : std::uint8_t {
+    train,
+    validation,
+    restore,
+    inference,
+    pretrain,
+    average,
+    analyse,
+    dataset,
+    benchmark,
+    poprun,
+    convert,
+    report,
+    profile,
+    plan,
+};
+
+struct CommandInfo {
+    Command command;
+    std::string_view name;
+    std::vector<std::string_view> scripts;  // program names that mean the same command
+    std::string_view help;
+    bool available;  // false: the name is known and its use is refused by name
+};
+
+/// Every command, in the order in which help lists them.
+const std::vector<CommandInfo>& commands();
+
+const CommandInfo& info(Command command);
+std::string_view name(Command command);
+
+/// The command called `word`: its name, a script name, or a path that ends in a script name
+/// (`some/folder/train.py`). Error(usage) with the nearest name when there is none.
+Command command_named(std::string_view word);
+
+}  // namespace cnntrain::config

@@ -1,0 +1,89 @@
+// From a command line to Settings: flags, configuration files, defaults, checks; and back to text.
+//
+//   auto result = parse_command_line(Command::train, {"--dataset", "cifar-10"}, process_environment());
+//   if (result.wants_help) print(help_text(Command::train));
+//   if (result.wants_print_config) print(print_config_text(result));
+//   refuse_unavailable(result);
+//   run(result.settings);
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cnntrain/config/commands.h"
+#include "cnntrain/config/settings.h"
+
+namespace cnntrain::config {
+
+/// Value of an option; std::monostate is "not given, and there is no default".
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                           std::vector<double>, std::vector<std::string>>;
+
+/// As it stands on a command line: "0.1", "true", "a b"; "none" for std::monostate.
+std::string to_string(const Value& value);
+
+/// Who set a value. A later one wins over an earlier one.
+enum class Source : std::uint8_t { default_value, model, environment, config, arguments, command_line, adjusted };
+
+struct Option;  // a row of the option table, src/config/option.h
+
+struct ResolvedOption {
+    const Option* option;
+    Value value;
+    Source source;
+};
+
+/// The facts of the process that parsing depends on.
+struct Environment {
+    std::optional<std::string> data_dir;      // DATA_DIR
+    std::vector<std::string> config_folders;  // searched in order for *.yml
+};
+
+/// DATA_DIR, and configs/ in the current folder, beside the executable and above it, and in the source tree.
+Environment process_environment();
+
+struct ParseResult {
+    Command command = Command::train;
+    Settings settings;
+    std::vector<ResolvedOption> options;  // every option that the command takes, in table order
+    std::vector<std::string> notices;     // for the user: adjusted values, options that only steer IPUs
+    bool wants_help = false;              // settings are not filled in
+    bool wants_print_config = false;
+
+    /// Value and source of an option by its YAML key; Error(internal) when the command does not take it.
+    const ResolvedOption& at(std::string_view key) const;
+};
+
+/// `arguments` are the words after the command. Error(usage) with all violated rules at once.
+ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
+                               const Environment& environment);
+
+/// The options and choices in `result` whose capability this version does not have, one sentence each.
+std::vector<std::string> unavailable_options(const ParseResult& result);
+/// Error(unsupported) naming all of them, if there are any.
+void refuse_unavailable(const ParseResult& result);
+
+/// Names of all configurations in `folders`, sorted.
+std::vector<std::string> config_names(const std::vector<std::string>& folders);
+/// The entries of one configuration by YAML key, merges resolved. An old `mk2_` name finds its successor.
+std::map<std::string, Value> read_config(const std::string& config, const std::vector<std::string>& folders);
+
+std::string help_text(Command command);
+/// Every effective value and who set it, by group.
+std::string print_config_text(const ParseResult& result);
+
+/// arguments.json of a run folder: every option and the run's derived values; keys sorted.
+std::string arguments_json(const ParseResult& result, const std::map<std::string, Value>& derived);
+/// The training run described by an arguments.json, with everything that `restore_line` (the parsed command line of
+/// `restore`) gives laid over it. Keys that are no option are skipped.
+ParseResult resume_from_arguments_json(std::string_view text, const ParseResult& restore_line);
+
+/// Hash over every option that changes the numbers; equal when two runs compute the same thing.
+std::string numerics_fingerprint(const ParseResult& result);
+
+}  // namespace cnntrain::config
