@@ -1,0 +1,33 @@
+// The JPEG files of a folder, for running a trained net on them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cnntrain/data/dataset.h"
+#include "cnntrain/data/settings.h"
+
+namespace cnntrain::data {
+
+/// Every .jpg and .jpeg file (any case) in and below a folder, sorted by path; evaluation preprocessing; label -1.
+/// Feed it to a Loader with Feed::passes: sample i of the pass is names()[i].
+class ImageFolder final : public Dataset {
+public:
+    /// Error(data) when the folder is missing or has no JPEG file.
+    ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format);
+
+    const std::vector<std::string>& names() const { return names_; }  // relative to the folder
+
+    std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
+    TensorDesc image_desc() const override;
+    std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
+                      Workspace& workspace) const override;
+
+private:
+    std::string folder_;
+    std::vector<std::string> names_;
+    std::int64_t image_size_;
+    PixelFormat format_;
+};
+
+}  // namespace cnntrain::data

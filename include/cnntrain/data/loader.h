@@ -1,0 +1,67 @@
+// Batches from a data set: worker threads fill a fixed ring of slots, allocated once.
+//
+// What a stream delivers is a pure function of data set, seed and first sample. Training: sample p of the endless
+// stream is record shuffled_order(seed, p / size, size)[p % size]; batches straddle epochs and drop nothing. Passes:
+// every sample once, in order; the last batch of a pass is padded with zero images and label -1.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/dataset.h"
+
+namespace cnntrain::data {
+
+struct StreamStats {
+    double wait_seconds = 0;    // next() blocked: the pipeline is too slow
+    double decode_seconds = 0;  // of all workers together
+    std::int64_t images = 0;    // handed out, without padding
+};
+
+/// A BatchSource that knows its length and its place.
+class Stream : public BatchSource {
+public:
+    virtual std::int64_t samples() const = 0;  // per epoch or pass
+    /// ceil(samples / micro batch): batches of a validation pass.
+    virtual std::int64_t batches_per_pass() const = 0;
+    /// Training: number of the first sample of the batch that next() returns next; resume with it.
+    virtual std::int64_t position() const = 0;
+    virtual StreamStats stats() const = 0;
+};
+
+enum class Feed {
+    training,  // shuffled, endless
+    passes,    // in order, each pass padded to whole batches, again and again
+};
+
+struct LoaderSettings {
+    Feed feed = Feed::training;
+    std::int64_t micro_batch = 1;
+    std::int64_t first_sample = 0;  // training: any position; passes: 0
+    int threads = 1;                // they sleep while the ring is full
+    std::int64_t batches_ahead = 16;
+    std::int64_t ring_bytes = 1LL << 30;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
+    std::uint64_t seed = 0;
+};
+
+class Loader final : public Stream {
+public:
+    Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings);
+    ~Loader() override;  // leases may outlive it
+
+    TensorDesc image_desc() const override;
+    /// An error met while filling a batch is thrown when that batch is asked for, and ever after.
+    Batch next() override;
+
+    std::int64_t samples() const override;
+    std::int64_t batches_per_pass() const override;
+    std::int64_t position() const override;
+    StreamStats stats() const override;
+
+private:
+    class Ring;
+    std::shared_ptr<Ring> ring_;  // shared with the leases
+};
+
+}  // namespace cnntrain::data

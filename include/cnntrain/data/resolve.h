@@ -1,0 +1,25 @@
+// Which data set, and where its files are (spec cnn-data, section 1).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/data/settings.h"
+
+namespace cnntrain::data {
+
+/// From the lower-cased path: "imagenet"; "cifar100" or "cifar-100"; "cifar". Nothing if none is in it.
+std::optional<DatasetId> infer_dataset(std::string_view data_dir);
+
+/// The folder that holds the data set's files: `data_dir` itself, or the first folder with the data set's name below
+/// it (walked in sorted order, following links). Normalised, absolute. Error(usage) when `data_dir` is empty,
+/// Error(data) naming data set, folder and first file when nothing is found.
+std::string find_data_folder(DatasetId dataset, const std::string& data_dir);
+
+/// Paths of the files of a split, in order. ImageNet takes any shard count (`train-00000-of-00004`) and any subset of
+/// the shards that is present. Error(data) names data set, folder and the first missing file.
+std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split);
+
+}  // namespace cnntrain::data

@@ -1,0 +1,75 @@
+// The data sets and what the user may ask of them (spec cnn-data, sections 1 to 5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cnntrain/base/tensor.h"
+
+namespace cnntrain::data {
+
+enum class DatasetId { imagenet, cifar10, cifar100 };
+enum class Split { train, validation };
+enum class DataKind {
+    real,       // files in a folder
+    generated,  // one random host image and label, repeated
+    synthetic,  // random buffers made once; no host input at all
+};
+
+struct DatasetInfo {
+    DatasetId id;
+    std::string_view name;    // as spelled on the command line
+    std::string_view folder;  // searched below --data-dir
+    std::int32_t classes;
+    std::int64_t train_images;       // of the published set; real files are counted instead
+    std::int64_t validation_images;  // likewise
+    std::int64_t image_size;         // default side S; CIFAR has no other
+};
+
+const DatasetInfo& dataset_info(DatasetId id);
+/// By name, lower or upper case; Error(usage) with the nearest name.
+const DatasetInfo& dataset_info(std::string_view name);
+
+/// y = x * scale + shift per channel (R, G, B), with x in 0..255.
+struct Normalisation {
+    std::array<float, 3> scale;
+    std::array<float, 3> shift;
+    bool operator==(const Normalisation&) const = default;
+};
+
+/// ImageNet's two modes: `--normalise-input` is (x/255 - m)/s, the default subtracts the mean pixel.
+Normalisation imagenet_normalisation(bool normalise_input);
+
+/// How the pixels of one sample are stored in a batch.
+struct PixelFormat {
+    DType dtype = DType::f32;                // f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255)
+    std::optional<Normalisation> normalise;  // applied on the host, in f32, before the conversion
+};
+
+struct DataSettings {
+    DatasetId dataset = DatasetId::cifar10;
+    DataKind kind = DataKind::real;
+    std::string folder;             // as returned by find_data_folder(); unused unless real
+    std::int64_t image_size = 224;  // S; ImageNet only
+    DType compute_dtype = DType::f32;
+    bool eight_bit_io = false;
+    bool hostside_norm = false;
+    bool normalise_input = false;
+    bool train_with_valid_preprocessing = false;
+    double percentage_to_use = 100;  // ImageNet: the first floor(p * N / 100) images in file order
+    std::uint64_t seed = 0;
+};
+
+/// What the host stores. Eight-bit IO gives u8 and moves ImageNet's normalisation to the device. It is without
+/// effect on real CIFAR images: their standardisation is per image and precedes the zero padding of the training
+/// crop, so the device could not undo an earlier crop; they travel in the compute type, and are right.
+PixelFormat host_format(const DataSettings& settings);
+
+/// What the graph must apply to the images it is fed, after the cast to the compute type: ImageNet only (also when
+/// generated or synthetic), and only if the host has not normalised.
+std::optional<Normalisation> device_normalisation(const DataSettings& settings);
+
+}  // namespace cnntrain::data
