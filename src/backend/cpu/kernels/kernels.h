@@ -1,0 +1,222 @@
+// The memory-bound work of the CPU backend: everything that is neither a convolution nor a matrix product.
+//
+// Activations are contiguous memory [n][blocks][pixels][lanes] with channel = block * lanes + lane: plain NHWC is one
+// block of C lanes, oneDNN's nChw16c is C / 16 blocks of 16 lanes. T is float or BFloat16; arithmetic is fp32, sums over
+// chunks are fp64, conversions to bfloat16 round to nearest even. Per-channel parameters are float.
+//
+// Every kernel uses the OpenMP threads of the caller. Work is cut by shape alone and partial sums are added in a fixed
+// order, so results do not depend on the number of threads. Nothing allocates: kernels that need room take `scratch`, and
+// a function next to them says how many floats. Aliasing: an output may be the very same array as an input where the
+// comment says so; partial overlap is never allowed. C channels, N samples, G groups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cnntrain/base/tensor.h"
+
+namespace cnntrain::cpu {
+
+struct Blocks {
+    std::int64_t n = 0, blocks = 0, pixels = 0, lanes = 0;
+
+    std::int64_t channels() const { return blocks * lanes; }
+    std::int64_t rows() const { return n * blocks * pixels; }  // of `lanes` contiguous elements
+    std::int64_t elements() const { return rows() * lanes; }
+    bool operator==(const Blocks&) const = default;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Normalisation, whole ops (norm.cpp). Formulas: NormAttrs in cnntrain/graph/op.h. All variances are biased.
+
+/// Room for any one call below; pass groups = 0 for batch norm.
+std::int64_t norm_scratch_floats(const Blocks& shape, std::int64_t groups = 0);
+
+template <typename T> struct NormForward {
+    const T* x = nullptr;
+    const float* gamma = nullptr;  // [C]
+    const float* beta = nullptr;   // [C]
+    const T* residual = nullptr;   // like x, added before the activation; optional
+    float* mean = nullptr;         // [C], group norm [N,G]
+    float* variance = nullptr;     // likewise
+    T* y = nullptr;                // may be x or residual
+    double epsilon = 1e-5;
+    bool relu = false;
+};
+/// Statistics of x into mean and variance, then y.
+template <typename T>
+void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch);
+/// mean and variance (the moving ones) are read.
+template <typename T>
+void batch_norm_inference(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch);
+template <typename T>
+void group_norm_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch);
+
+template <typename T> struct NormGradient {
+    const T* x = nullptr;
+    const T* dy = nullptr;
+    const T* dy2 = nullptr;           // added to dy; optional
+    const T* y = nullptr;             // with relu: the mask is y > 0; without y it is recomputed from x
+    const float* gamma = nullptr;     // [C]
+    const float* beta = nullptr;      // [C]; read only when the mask is recomputed
+    const float* mean = nullptr;      // as written by the forward op
+    const float* variance = nullptr;  // likewise
+    T* dx = nullptr;                  // may be x, dy, dy2 or y, but not dresidual
+    T* dresidual = nullptr;           // masked sum of dy and dy2; optional; may be dy, dy2 or y
+    float* dgamma = nullptr;          // [C]
+    float* dbeta = nullptr;           // [C]
+    double epsilon = 1e-5;
+    bool relu = false;
+};
+template <typename T>
+void batch_norm_gradient(const Blocks& shape, const NormGradient<T>& args, std::span<float> scratch);
+template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args,
+                                               std::span<float> scratch);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Normalisation, passes (norm_reduce.cpp, norm_apply.cpp). Scratch: norm_scratch_floats.
+
+/// mean[C], variance[C] over N and pixels; one pass over x.
+template <typename T>
+void channel_statistics(const Blocks& shape, const T* x, float* mean, float* variance, std::span<float> scratch);
+/// mean[N,G], variance[N,G] over pixels and the group's contiguous channels; one pass over x.
+template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x, float* mean,
+                                            float* variance, std::span<float> scratch);
+
+/// Per-channel coefficients are [C], or [N,C] when `per_sample`.
+template <typename T> struct NormApply {
+    const T* x = nullptr;
+    const T* residual = nullptr;  // optional
+    const float* scale = nullptr;
+    const float* shift = nullptr;
+    T* y = nullptr;  // may be x or residual
+    bool per_sample = false;
+    bool relu = false;
+};
+/// y = activation(x * scale + shift + residual).
+template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args);
+
+/// Where the derivative of the activation is 1 (elsewhere it is 0).
+enum class Mask : std::uint8_t {
+    none,       // everywhere
+    recompute,  // x * scale + shift > 0
+    output,     // y > 0
+};
+
+/// dy' = (dy + dy2) * mask, as seen by both passes of the gradient.
+template <typename T> struct MaskedGradient {
+    const T* x = nullptr;
+    const T* dy = nullptr;
+    const T* dy2 = nullptr;  // optional
+    const T* y = nullptr;    // Mask::output
+    const float* scale = nullptr;
+    const float* shift = nullptr;  // Mask::recompute: [C], or [N,C] when per_sample
+    Mask mask = Mask::none;
+    bool per_sample = false;
+};
+/// sum_dy[C] = sum dy', sum_dy_x[C] = sum dy' * (x - mean) over N and pixels; per_sample: all [N,C], over pixels only
+/// (then `mean` is [N,C] too). Writes dy' to `dresidual` unless null (it may be dy, dy2 or y).
+template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedGradient<T>& args, const float* mean,
+                                              float* sum_dy, float* sum_dy_x, T* dresidual, std::span<float> scratch);
+/// dx = a * dy' + b * x + c; coefficients [C], or [N,C] when per_sample; dx may be any of the inputs.
+template <typename T> void norm_gradient_apply(const Blocks& shape, const MaskedGradient<T>& args, const float* a,
+                                               const float* b, const float* c, T* dx);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Elementwise (elementwise.cpp). Outputs may be any input of the same type.
+
+template <typename T> void add(std::int64_t count, const T* a, const T* b, T* y);
+template <typename T> void relu(std::int64_t count, const T* x, T* y);
+/// dx = y > 0 ? dy : 0.
+template <typename T> void relu_grad(std::int64_t count, const T* y, const T* dy, T* dx);
+void cast(std::int64_t count, const float* x, BFloat16* y);
+void cast(std::int64_t count, const BFloat16* x, float* y);
+/// sum += x.
+template <typename T> void accumulate(std::int64_t count, const T* x, float* sum);
+/// x *= factor.
+void scale(std::int64_t count, float factor, float* x);
+/// Lowest index of a NaN or infinity, or -1.
+std::int64_t first_non_finite(std::span<const float> values);
+std::int64_t first_non_finite(std::span<const BFloat16> values);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Images, pooling, shortcuts, biases (spatial.cpp)
+
+inline constexpr std::int64_t kMaxImageChannels = 16;
+/// y = x * scale[c] + shift[c] over NHWC memory; In: std::uint8_t, float, BFloat16; channels <= kMaxImageChannels.
+template <typename In, typename Out> void normalise_image(std::int64_t pixels, std::int64_t channels, const In* x,
+                                                          const float* scale, const float* shift, Out* y);
+
+/// y[N,C] = mean of x over the pixels.
+template <typename T> void global_average_pool(const Blocks& shape, const T* x, T* y);
+/// dx = dy[N,C] / pixels everywhere.
+template <typename T> void global_average_pool_grad(const Blocks& shape, const T* dy, T* dx);
+
+/// A picture with a size; pixels = height * width.
+struct Picture {
+    Blocks shape;
+    std::int64_t height = 0, width = 0;
+};
+/// y gets every stride-th pixel of x, further channels are zero. x and y have one layout: both one block, or both blocks of
+/// the same number of lanes. y is ceil(height / stride) x ceil(width / stride).
+template <typename T>
+void shortcut_pad(const Picture& x_picture, const Picture& y_picture, std::int64_t stride, const T* x, T* y);
+/// The transpose: dx is zero where no pixel was taken; further channels of dy are dropped.
+template <typename T>
+void shortcut_pad_grad(const Picture& dx_picture, const Picture& dy_picture, std::int64_t stride, const T* dy, T* dx);
+
+/// y = x + bias[c]; y may be x.
+template <typename T> void bias_add(const Blocks& shape, const T* x, const float* bias, T* y);
+/// db[C] = sum of dy over N and pixels. Scratch: norm_scratch_floats(shape).
+template <typename T> void bias_grad(const Blocks& shape, const T* dy, float* db, std::span<float> scratch);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Loss (softmax.cpp): SoftmaxAttrs in cnntrain/graph/op.h. Labels outside 0..classes-1 count nowhere.
+
+std::int64_t softmax_scratch_floats(std::int64_t samples);
+
+struct LossSums {
+    float loss = 0;
+    float correct = 0;
+};
+/// logits [samples, classes]. A row with a non-finite logit makes the loss NaN.
+template <typename T> LossSums softmax_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                     const std::int32_t* labels, double label_smoothing,
+                                                     std::span<float> scratch);
+/// dlogits = dloss * (softmax - target), 0 in rows that do not count; dlogits may be logits.
+template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                      const std::int32_t* labels, double label_smoothing, float dloss,
+                                                      T* dlogits);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Parameter updates (update.cpp): UpdateAttrs and MovingAverageAttrs in cnntrain/graph/op.h. One pass over memory.
+
+/// How results are rounded to bfloat16. Stochastic: up with the probability of the discarded fraction, so the mean is the
+/// exact value and representable values stay. The random bits are a function of these four numbers and the element's index.
+struct Rounding {
+    bool stochastic = false;
+    std::uint64_t seed = 0;
+    std::int64_t iteration = 0;
+    std::uint32_t tensor = 0;  // different for every tensor that is updated
+};
+
+struct UpdateFactors {
+    float gradient_scale = 1;
+    float weight_decay = 0;
+    float step = 0;  // learning rate * learning_rate_scale
+    float momentum = 0;
+};
+/// g = gradient_scale * gradient + weight_decay * p; p -= step * g. `copy` (optional, only where T is float) receives the new
+/// parameter rounded to nearest.
+template <typename T> void sgd_update(std::int64_t count, T* parameter, const float* gradient,
+                                      const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy = nullptr);
+/// g as above; v = momentum * v + g; p -= step * v (v before it is rounded).
+template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
+                                           const UpdateFactors& factors, const Rounding& rounding,
+                                           BFloat16* copy = nullptr);
+/// m = decay * m + (1 - decay) * value_scale * value.
+template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
+                                                 double value_scale, const Rounding& rounding);
+
+}  // namespace cnntrain::cpu
