@@ -1,0 +1,180 @@
+#include "cnntrain/base/io.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+template <typename Action> std::string error_of(ErrorKind kind, Action action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), kind);
+        return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+}
+
+std::span<const std::byte> as_bytes(std::string_view text) {
+    return std::as_bytes(std::span(text));
+}
+
+/// The same behaviour is asked of both file systems; the parameter says whether it is the real one.
+class Files : public testing::TestWithParam<bool> {
+protected:
+    void SetUp() override {
+        if (GetParam()) {
+            std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_io_XXXXXX").string();
+            folder_ = ::mkdtemp(pattern.data());
+        } else {
+            memory_.make_directories(folder_);
+        }
+    }
+    void TearDown() override {
+        if (GetParam()) std::filesystem::remove_all(folder_);
+    }
+
+    FileSystem& files() { return GetParam() ? posix_files() : memory_; }
+    std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+    std::string folder_ = "/run";
+    MemoryFiles memory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(PosixAndMemory, Files, testing::Bool(),
+                         [](const auto& row) { return row.param ? "Posix" : "Memory"; });
+
+TEST_P(Files, WhatIsWrittenIsRead) {
+    files().write_text(path("a"), "hello");
+    EXPECT_EQ(files().read_text(path("a")), "hello");
+    files().write_text(path("a"), "");
+    EXPECT_EQ(files().read_text(path("a")), "");
+    const auto file = files().open(path("a"));
+    EXPECT_EQ(file->size_bytes(), 0u);
+    EXPECT_EQ(file->path(), path("a"));
+}
+
+TEST_P(Files, ReadsAtOffsetsAndSaysWhenTheFileIsTooShort) {
+    files().write_text(path("a"), "0123456789");
+    const auto file = files().open(path("a"));
+    std::string part(4, ' ');
+    file->read_at(3, std::as_writable_bytes(std::span(part)));
+    EXPECT_EQ(part, "3456");
+    file->read_at(10, {});
+    const auto message = error_of(ErrorKind::data, [&] { file->read_at(8, std::as_writable_bytes(std::span(part))); });
+    EXPECT_THAT(message, AllOf(HasSubstr(path("a")), HasSubstr("ends after 10 bytes"), HasSubstr("8 to 12")));
+}
+
+TEST_P(Files, UncommittedFilesLeaveThePreviousOne) {
+    files().write_text(path("a"), "old");
+    {
+        const auto file = files().create(path("a"));
+        file->write(as_bytes("new"));
+        EXPECT_EQ(files().read_text(path("a")), "old");
+        EXPECT_THAT(files().list(folder_), ElementsAre("a", "a.partial"));
+    }
+    EXPECT_EQ(files().read_text(path("a")), "old");
+    EXPECT_THAT(files().list(folder_), ElementsAre("a"));
+    {
+        const auto file = files().create(path("a"));
+        file->write(as_bytes("new"));
+        file->write(as_bytes("er"));
+        file->commit();
+    }
+    EXPECT_EQ(files().read_text(path("a")), "newer");
+    EXPECT_THAT(files().list(folder_), ElementsAre("a"));
+}
+
+TEST_P(Files, AppendCreatesAndExtends) {
+    files().append(path("log.txt"), "one\n");
+    files().append(path("log.txt"), "two\n");
+    EXPECT_EQ(files().read_text(path("log.txt")), "one\ntwo\n");
+}
+
+TEST_P(Files, FoldersAreMadeListedAndRecognised) {
+    files().make_directories(path("x/y"));
+    files().make_directories(path("x/y"));
+    files().write_text(path("x/2"), "");
+    files().write_text(path("x/10"), "");
+    EXPECT_TRUE(files().is_directory(path("x")));
+    EXPECT_TRUE(files().is_directory(path("x/y")));
+    EXPECT_TRUE(files().is_directory(path("x/y/")));
+    EXPECT_FALSE(files().is_directory(path("x/2")));
+    EXPECT_FALSE(files().is_directory(path("z")));
+    EXPECT_TRUE(files().exists(path("x")));
+    EXPECT_TRUE(files().exists(path("x/2")));
+    EXPECT_FALSE(files().exists(path("x/3")));
+    EXPECT_THAT(files().list(path("x")), ElementsAre("10", "2", "y"));
+    EXPECT_TRUE(files().list(path("x/y")).empty());
+}
+
+TEST_P(Files, RemoveIsSilentAboutAbsentFiles) {
+    files().write_text(path("a"), "x");
+    files().remove(path("a"));
+    EXPECT_FALSE(files().exists(path("a")));
+    files().remove(path("a"));
+}
+
+TEST_P(Files, MissingFilesAreNamed) {
+    for (const auto& message : {error_of(ErrorKind::data, [&] { files().open(path("none")); }),
+                                error_of(ErrorKind::data, [&] { files().list(path("none")); })}) {
+        EXPECT_THAT(message, AllOf(HasSubstr(path("none")), HasSubstr("No such file or directory")));
+    }
+}
+
+TEST(PosixFiles, UnwritablePlacesAreStorageErrors) {
+    const auto message = error_of(ErrorKind::storage, [] { posix_files().create("/proc/none/file"); });
+    EXPECT_THAT(message, AllOf(HasSubstr("/proc/none/file"), HasSubstr("No such file or directory")));
+    EXPECT_THAT(error_of(ErrorKind::storage, [] { posix_files().append("/dev/full", "x"); }),
+                AllOf(HasSubstr("/dev/full"), HasSubstr("No space left"), HasSubstr("previous file")));
+    error_of(ErrorKind::storage, [] { posix_files().make_directories("/proc/none"); });
+    error_of(ErrorKind::data, [] { posix_files().open("/tmp"); });
+}
+
+TEST(PosixFiles, AFailedWriteKeepsThePreviousFile) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_io_XXXXXX").string();
+    const std::string folder = ::mkdtemp(pattern.data());
+    posix_files().write_text(folder + "/a", "old");
+    // A limit on the size of files stands for the full disk.
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit small{1000, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto message =
+        error_of(ErrorKind::storage, [&] { posix_files().write_text(folder + "/a", std::string(5000, 'x')); });
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_THAT(message, HasSubstr(folder + "/a"));
+    EXPECT_EQ(posix_files().read_text(folder + "/a"), "old");
+    EXPECT_THAT(posix_files().list(folder), ElementsAre("a"));
+    std::filesystem::remove_all(folder);
+}
+
+TEST(MemoryFiles, RunsOutOfSpaceLikeADisk) {
+    MemoryFiles files(10);
+    files.write_text("a", "123456");
+    EXPECT_THAT(error_of(ErrorKind::storage, [&] { files.write_text("a", "abcde"); }),
+                AllOf(HasSubstr("'a'"), HasSubstr("No space left"), HasSubstr("untouched")));
+    EXPECT_EQ(files.read_text("a"), "123456");
+    EXPECT_EQ(files.used_bytes(), 6u);
+    error_of(ErrorKind::storage, [&] { files.append("a", "abcde"); });
+    files.set_capacity_bytes(11);
+    files.write_text("a", "abcde");
+    EXPECT_EQ(files.read_text("a"), "abcde");
+}
+
+}  // namespace
+}  // namespace cnntrain
