@@ -1,0 +1,235 @@
+// The second passes of normalisation: y from x, dx from dy.
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels/apply.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backend/cpu/kernels/vector-inl.h"
+
+#ifndef CNNTRAIN_CPU_APPLY_ARGUMENTS_
+#define CNNTRAIN_CPU_APPLY_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// rows x lanes of memory and the per-lane arrays that go with them.
+template <typename T> struct ApplyRows {
+    std::int64_t rows = 0, lanes = 0;
+    const T* x = nullptr;
+    const T* residual = nullptr;
+    const float* scale = nullptr;  // null: 1
+    const float* shift = nullptr;
+    T* y = nullptr;
+    bool relu = false;
+};
+
+template <typename T> struct GradientApplyRows {
+    std::int64_t rows = 0, lanes = 0;
+    const T* x = nullptr;
+    const T* dy = nullptr;
+    const T* dy2 = nullptr;
+    const T* y = nullptr;
+    const float* scale = nullptr;
+    const float* shift = nullptr;
+    const float* a = nullptr;
+    const float* b = nullptr;
+    const float* c = nullptr;
+    T* dx = nullptr;
+    Mask mask = Mask::none;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+namespace {
+
+template <bool kRelu, typename T> void apply_rows_activated(const ApplyRows<T>& args) {
+    const std::int64_t lanes = args.lanes;
+    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+        const Floats scale = args.scale == nullptr ? hn::Set(FloatTag(), 1.0F) : extent.load_from(args.scale + lane);
+        const Floats shift = extent.load_from(args.shift + lane);
+        const auto one = [&](std::int64_t i) HWY_ATTR {
+            Floats y = hn::MulAdd(extent.load_from(args.x + i), scale, shift);
+            if (args.residual != nullptr) y = hn::Add(y, extent.load_from(args.residual + i));
+            return kRelu ? positive_part(y) : y;
+        };
+        std::int64_t row = 0;
+        std::int64_t i = offset;
+        for (; row + 2 <= height; row += 2, i += 2 * lanes) {
+            const Floats y0 = one(i);
+            const Floats y1 = one(i + lanes);
+            extent.store_to(y0, args.y + i);
+            extent.store_to(y1, args.y + i + lanes);
+        }
+        if (row < height) extent.store_to(one(i), args.y + i);
+    });
+}
+
+template <typename T> void apply_rows(const ApplyRows<T>& args) {
+    if (args.relu) {
+        apply_rows_activated<true>(args);
+    } else {
+        apply_rows_activated<false>(args);
+    }
+}
+
+template <Mask kMask, typename T> void gradient_apply_rows_masked(const GradientApplyRows<T>& args) {
+    const std::int64_t lanes = args.lanes;
+    const FloatTag d;
+    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+        const Floats scale = kMask == Mask::recompute ? extent.load_from(args.scale + lane) : hn::Zero(d);
+        const Floats shift = kMask == Mask::recompute ? extent.load_from(args.shift + lane) : hn::Zero(d);
+        const Floats a = extent.load_from(args.a + lane);
+        const Floats b = extent.load_from(args.b + lane);
+        const Floats c = extent.load_from(args.c + lane);
+        const auto one = [&](std::int64_t i) HWY_ATTR {
+            const Floats x = extent.load_from(args.x + i);
+            Floats dy = extent.load_from(args.dy + i);
+            if (args.dy2 != nullptr) dy = hn::Add(dy, extent.load_from(args.dy2 + i));
+            if (kMask == Mask::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
+            if (kMask == Mask::output) dy = where_positive(extent.load_from(args.y + i), dy);
+            return hn::MulAdd(a, dy, hn::MulAdd(b, x, c));
+        };
+        std::int64_t row = 0;
+        std::int64_t i = offset;
+        for (; row + 2 <= height; row += 2, i += 2 * lanes) {
+            const Floats dx0 = one(i);
+            const Floats dx1 = one(i + lanes);
+            extent.store_to(dx0, args.dx + i);
+            extent.store_to(dx1, args.dx + i + lanes);
+        }
+        if (row < height) extent.store_to(one(i), args.dx + i);
+    });
+}
+
+template <typename T> void gradient_apply_rows(const GradientApplyRows<T>& args) {
+    switch (args.mask) {
+        case Mask::none:
+            gradient_apply_rows_masked<Mask::none>(args);
+            break;
+        case Mask::recompute:
+            gradient_apply_rows_masked<Mask::recompute>(args);
+            break;
+        case Mask::output:
+            gradient_apply_rows_masked<Mask::output>(args);
+            break;
+    }
+}
+
+void apply_rows_f32(const ApplyRows<float>& args) {
+    apply_rows(args);
+}
+void apply_rows_bf16(const ApplyRows<BFloat16>& args) {
+    apply_rows(args);
+}
+void gradient_apply_rows_f32(const GradientApplyRows<float>& args) {
+    gradient_apply_rows(args);
+}
+void gradient_apply_rows_bf16(const GradientApplyRows<BFloat16>& args) {
+    gradient_apply_rows(args);
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "backend/cpu/kernels/parallel.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+HWY_EXPORT(apply_rows_f32);
+HWY_EXPORT(apply_rows_bf16);
+HWY_EXPORT(gradient_apply_rows_f32);
+HWY_EXPORT(gradient_apply_rows_bf16);
+
+void call_apply(const ApplyRows<float>& args) {
+    HWY_DYNAMIC_DISPATCH(apply_rows_f32)(args);
+}
+void call_apply(const ApplyRows<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(apply_rows_bf16)(args);
+}
+void call_gradient_apply(const GradientApplyRows<float>& args) {
+    HWY_DYNAMIC_DISPATCH(gradient_apply_rows_f32)(args);
+}
+void call_gradient_apply(const GradientApplyRows<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(gradient_apply_rows_bf16)(args);
+}
+
+template <typename Pointer> Pointer shifted(Pointer pointer, std::int64_t by) {
+    return pointer == nullptr ? nullptr : pointer + by;
+}
+
+}  // namespace
+
+template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args) {
+    parallel_rows(
+        shape, args.per_sample,
+        [&](const RowRange& range) {
+            const std::int64_t c = range.channel + (args.per_sample ? range.sample * shape.channels() : 0);
+            call_apply({.rows = range.rows,
+                        .lanes = shape.lanes,
+                        .x = args.x + range.offset,
+                        .residual = shifted(args.residual, range.offset),
+                        .scale = args.scale + c,
+                        .shift = args.shift + c,
+                        .y = args.y + range.offset,
+                        .relu = args.relu});
+        },
+        Order::backward);
+}
+
+template <typename T> void bias_add(const Blocks& shape, const T* x, const float* bias, T* y) {
+    parallel_rows(shape, false, [&](const RowRange& range) {
+        call_apply({.rows = range.rows,
+                    .lanes = shape.lanes,
+                    .x = x + range.offset,
+                    .shift = bias + range.channel,
+                    .y = y + range.offset});
+    });
+}
+
+template <typename T> void norm_gradient_apply(const Blocks& shape, const MaskedGradient<T>& args, const float* a,
+                                               const float* b, const float* c, T* dx) {
+    parallel_rows(
+        shape, args.per_sample,
+        [&](const RowRange& range) {
+            const std::int64_t i = range.channel + (args.per_sample ? range.sample * shape.channels() : 0);
+            call_gradient_apply({.rows = range.rows,
+                                 .lanes = shape.lanes,
+                                 .x = args.x + range.offset,
+                                 .dy = args.dy + range.offset,
+                                 .dy2 = shifted(args.dy2, range.offset),
+                                 .y = shifted(args.y, range.offset),
+                                 .scale = shifted(args.scale, i),
+                                 .shift = shifted(args.shift, i),
+                                 .a = a + i,
+                                 .b = b + i,
+                                 .c = c + i,
+                                 .dx = dx + range.offset,
+                                 .mask = args.mask});
+        },
+        Order::backward);
+}
+
+template void norm_apply(const Blocks&, const NormApply<float>&);
+template void norm_apply(const Blocks&, const NormApply<BFloat16>&);
+template void bias_add(const Blocks&, const float*, const float*, float*);
+template void bias_add(const Blocks&, const BFloat16*, const float*, BFloat16*);
+template void norm_gradient_apply(const Blocks&, const MaskedGradient<float>&, const float*, const float*, const float*,
+                                  float*);
+template void norm_gradient_apply(const Blocks&, const MaskedGradient<BFloat16>&, const float*, const float*,
+                                  const float*, BFloat16*);
+
+}  // namespace cnntrain::cpu
+
+#endif  // HWY_ONCE

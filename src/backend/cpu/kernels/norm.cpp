@@ -1,0 +1,206 @@
+// Batch and group normalisation, composed of the passes in reduce.cpp and apply.cpp.
+//
+// With s = 1 / sqrt(variance + epsilon), x^ = (x - mean) * s, m elements behind each statistic and dy' the masked gradient:
+//   y  = x * scale + shift,  scale = gamma * s,  shift = beta - mean * scale
+//   dx = s * (gamma * dy' - S1 / m - x^ * S2 / m),  S1 = sum gamma * dy',  S2 = sum gamma * dy' * x^
+// summed over whatever shares the statistic. In terms of x: dx = a * dy' + b * x + c with
+//   a = gamma * s,  b = -s^2 * S2 / m,  c = -s * S1 / m - b * mean.
+#include <cmath>
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+constexpr std::int64_t kGradientArrays = 7;
+
+/// Hands out the scratch piece by piece.
+class Pieces {
+public:
+    explicit Pieces(std::span<float> memory) : rest_(memory) {}
+    float* take(std::int64_t count) {
+        CNNTRAIN_CHECK(static_cast<std::int64_t>(rest_.size()) >= count, "scratch is smaller than norm_scratch_floats");
+        float* piece = rest_.data();
+        rest_ = rest_.subspan(static_cast<std::size_t>(count));
+        return piece;
+    }
+    std::span<float> rest() const { return rest_; }
+
+private:
+    std::span<float> rest_;
+};
+
+double inverse_deviation(float variance, double epsilon) {
+    return 1.0 / std::sqrt(static_cast<double>(variance) + epsilon);
+}
+
+/// scale and shift for every channel (groups = 0) or every sample and channel.
+struct Affine {
+    float* scale;
+    float* shift;
+};
+
+/// Forward and backward take the very same numbers, so that a recomputed activation mask is the forward one.
+void set_affine(const Blocks& shape, std::int64_t groups, const float* gamma, const float* beta, const float* mean,
+                const float* variance, double epsilon, const Affine& affine) {
+    const std::int64_t channels = shape.channels();
+    const std::int64_t per_sample = groups == 0 ? channels : groups;  // statistics
+    const std::int64_t width = channels / per_sample;
+    parallel_tasks(groups == 0 ? 1 : shape.n, [&](std::int64_t sample) {
+        for (std::int64_t group = 0; group < per_sample; ++group) {
+            const std::int64_t statistic = sample * per_sample + group;
+            const double s = inverse_deviation(variance[statistic], epsilon);
+            for (std::int64_t c = group * width; c < (group + 1) * width; ++c) {
+                const double scale = static_cast<double>(gamma[c]) * s;
+                const double shift = static_cast<double>(beta[c]) - static_cast<double>(mean[statistic]) * scale;
+                affine.scale[sample * channels + c] = static_cast<float>(scale);
+                affine.shift[sample * channels + c] = static_cast<float>(shift);
+            }
+        }
+    });
+}
+
+template <typename T>
+void apply_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch) {
+    Pieces pieces(scratch);
+    const std::int64_t count = (groups == 0 ? 1 : shape.n) * shape.channels();
+    const Affine affine{pieces.take(count), pieces.take(count)};
+    set_affine(shape, groups, args.gamma, args.beta, args.mean, args.variance, args.epsilon, affine);
+    norm_apply<T>(shape, {.x = args.x,
+                          .residual = args.residual,
+                          .scale = affine.scale,
+                          .shift = affine.shift,
+                          .y = args.y,
+                          .per_sample = groups != 0,
+                          .relu = args.relu});
+}
+
+/// Sums of one pass over memory, [C] or [N,C], and the coefficients made of them.
+struct GradientArrays {
+    Affine affine;
+    float *mean, *sum_dy, *sum_dy_x;
+    float *a, *b, *c;
+};
+
+/// Coefficients of the `width` channels that share a statistic. Leaves sum dy' * x^ in sum_dy_x.
+template <typename T> void set_coefficients(const Blocks& shape, const NormGradient<T>& args, std::int64_t statistic,
+                                            std::int64_t width, double elements, const GradientArrays& arrays) {
+    const double s = inverse_deviation(args.variance[statistic], args.epsilon);
+    const std::int64_t first = statistic * width;
+    const float* gamma = args.gamma + first % shape.channels();
+    double sum_1 = 0;
+    double sum_2 = 0;
+    for (std::int64_t i = 0; i < width; ++i) {
+        const double sum_dy_x = static_cast<double>(arrays.sum_dy_x[first + i]) * s;
+        arrays.sum_dy_x[first + i] = static_cast<float>(sum_dy_x);
+        sum_1 += static_cast<double>(gamma[i]) * static_cast<double>(arrays.sum_dy[first + i]);
+        sum_2 += static_cast<double>(gamma[i]) * sum_dy_x;
+    }
+    const double b = -s * s * sum_2 / elements;
+    const double c = -s * sum_1 / elements - b * static_cast<double>(args.mean[statistic]);
+    for (std::int64_t i = 0; i < width; ++i) {
+        arrays.a[first + i] = static_cast<float>(static_cast<double>(gamma[i]) * s);
+        arrays.b[first + i] = static_cast<float>(b);
+        arrays.c[first + i] = static_cast<float>(c);
+    }
+}
+
+/// dgamma = sum of dy' * x^, dbeta = sum of dy', over the samples in the arrays.
+void sum_over_samples(std::int64_t samples, std::int64_t channels, const float* from, float* to) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+        double sum = 0;
+        for (std::int64_t n = 0; n < samples; ++n)
+            sum += static_cast<double>(from[n * channels + c]);
+        to[c] = static_cast<float>(sum);
+    }
+}
+
+template <typename T>
+void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args, std::span<float> scratch) {
+    const bool per_sample = groups != 0;
+    const std::int64_t samples = per_sample ? shape.n : 1;
+    const std::int64_t count = samples * shape.channels();
+    const std::int64_t width = per_sample ? shape.channels() / groups : 1;
+    const std::int64_t statistics = shape.channels() / width;  // per sample
+    const std::int64_t elements = per_sample ? shape.pixels * width : shape.n * shape.pixels;
+
+    Pieces pieces(scratch);
+    GradientArrays arrays{};
+    for (float** array : {&arrays.affine.scale, &arrays.affine.shift, &arrays.sum_dy, &arrays.sum_dy_x, &arrays.a,
+                          &arrays.b, &arrays.c}) {
+        *array = pieces.take(count);
+    }
+    arrays.mean = arrays.a;  // the means per channel are not needed any more once there are coefficients
+    for (std::int64_t i = 0; i < count; ++i)
+        arrays.mean[i] = args.mean[i / width];
+
+    MaskedGradient<T> gradient{.x = args.x, .dy = args.dy, .dy2 = args.dy2, .y = args.y, .per_sample = per_sample};
+    if (args.relu && args.y != nullptr) gradient.mask = Mask::output;
+    if (args.relu && args.y == nullptr) {
+        gradient.mask = Mask::recompute;
+        set_affine(shape, groups, args.gamma, args.beta, args.mean, args.variance, args.epsilon, arrays.affine);
+        gradient.scale = arrays.affine.scale;
+        gradient.shift = arrays.affine.shift;
+    }
+    norm_gradient_sums(shape, gradient, arrays.mean, arrays.sum_dy, arrays.sum_dy_x, args.dresidual, pieces.rest());
+    parallel_tasks(samples, [&](std::int64_t sample) {
+        for (std::int64_t i = 0; i < statistics; ++i) {
+            set_coefficients(shape, args, sample * statistics + i, width, static_cast<double>(elements), arrays);
+        }
+    });
+    sum_over_samples(samples, shape.channels(), arrays.sum_dy_x, args.dgamma);
+    sum_over_samples(samples, shape.channels(), arrays.sum_dy, args.dbeta);
+    if (args.dresidual != nullptr) gradient = {.x = args.x, .dy = args.dresidual, .per_sample = per_sample};
+    norm_gradient_apply(shape, gradient, arrays.a, arrays.b, arrays.c, args.dx);
+}
+
+}  // namespace
+
+std::int64_t norm_scratch_floats(const Blocks& shape, std::int64_t groups) {
+    const bool per_sample = groups != 0;
+    return kGradientArrays * (per_sample ? shape.n : 1) * shape.channels() +
+           reduction_scratch_floats(shape, per_sample);
+}
+
+template <typename T>
+void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch) {
+    channel_statistics(shape, args.x, args.mean, args.variance, scratch);
+    apply_forward(shape, 0, args, scratch);
+}
+
+template <typename T>
+void batch_norm_inference(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch) {
+    apply_forward(shape, 0, args, scratch);
+}
+
+template <typename T> void group_norm_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args,
+                                              std::span<float> scratch) {
+    group_statistics(shape, groups, args.x, args.mean, args.variance, scratch);
+    apply_forward(shape, groups, args, scratch);
+}
+
+template <typename T>
+void batch_norm_gradient(const Blocks& shape, const NormGradient<T>& args, std::span<float> scratch) {
+    norm_gradient(shape, 0, args, scratch);
+}
+
+template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args,
+                                               std::span<float> scratch) {
+    norm_gradient(shape, groups, args, scratch);
+}
+
+template void batch_norm_forward(const Blocks&, const NormForward<float>&, std::span<float>);
+template void batch_norm_forward(const Blocks&, const NormForward<BFloat16>&, std::span<float>);
+template void batch_norm_inference(const Blocks&, const NormForward<float>&, std::span<float>);
+template void batch_norm_inference(const Blocks&, const NormForward<BFloat16>&, std::span<float>);
+template void group_norm_forward(const Blocks&, std::int64_t, const NormForward<float>&, std::span<float>);
+template void group_norm_forward(const Blocks&, std::int64_t, const NormForward<BFloat16>&, std::span<float>);
+template void batch_norm_gradient(const Blocks&, const NormGradient<float>&, std::span<float>);
+template void batch_norm_gradient(const Blocks&, const NormGradient<BFloat16>&, std::span<float>);
+template void group_norm_gradient(const Blocks&, std::int64_t, const NormGradient<float>&, std::span<float>);
+template void group_norm_gradient(const Blocks&, std::int64_t, const NormGradient<BFloat16>&, std::span<float>);
+
+}  // namespace cnntrain::cpu

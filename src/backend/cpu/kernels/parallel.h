@@ -1,0 +1,113 @@
+// Splitting kernels over the OpenMP threads. This layer is plain C++: code inside an OpenMP region does not reliably get
+// the instruction set of the function around it, so vector code is only ever called from here.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+
+namespace cnntrain::cpu {
+
+/// Second passes over the same data go backwards, so that they start with what is still in the caches.
+enum class Order : std::uint8_t { forward, backward };
+
+/// task(0) ... task(count - 1); each thread takes one contiguous range.
+template <typename Task> void parallel_tasks(std::int64_t count, const Task& task, Order order = Order::forward) {
+    if (count <= 1 || omp_get_max_threads() == 1) {
+        for (std::int64_t i = 0; i < count; ++i)
+            task(order == Order::forward ? i : count - 1 - i);
+        return;
+    }
+#pragma omp parallel
+    {
+        const std::int64_t threads = omp_get_num_threads();
+        const std::int64_t thread = omp_get_thread_num();
+        const std::int64_t begin = count * thread / threads;
+        const std::int64_t end = count * (thread + 1) / threads;
+        for (std::int64_t i = begin; i < end; ++i)
+            task(order == Order::forward ? i : end - 1 - (i - begin));
+    }
+}
+
+/// body(begin, end) over 0..count in ranges of `grain`, which keep their alignment.
+template <typename Body> void parallel_ranges(std::int64_t count, const Body& body, std::int64_t grain = 1 << 15) {
+    parallel_tasks((count + grain - 1) / grain,
+                   [&](std::int64_t i) { body(i * grain, std::min(count, (i + 1) * grain)); });
+}
+
+/// Rows of neighbouring memory that share their channels (and, if it matters, their sample).
+struct RowRange {
+    std::int64_t sample = 0;
+    std::int64_t channel = 0;  // of the first lane
+    std::int64_t offset = 0;   // in elements
+    std::int64_t rows = 0;
+};
+
+/// body(RowRange) over the whole tensor, in ranges of at most about 32k elements.
+template <typename Body>
+void parallel_rows(const Blocks& shape, bool per_sample, const Body& body, Order order = Order::forward) {
+    const bool one_slab = shape.blocks == 1 && !per_sample;
+    const std::int64_t rows = shape.rows();
+    const std::int64_t slab = one_slab ? std::max<std::int64_t>(rows, 1) : shape.pixels;
+    const std::int64_t grain = std::max<std::int64_t>(1, (1 << 15) / std::max<std::int64_t>(1, shape.lanes));
+    parallel_tasks(
+        (rows + grain - 1) / grain,
+        [&](std::int64_t task) {
+            const std::int64_t end = std::min(rows, (task + 1) * grain);
+            for (std::int64_t row = task * grain; row < end;) {
+                const std::int64_t stop = std::min(end, (row / slab + 1) * slab);
+                const std::int64_t index = one_slab ? 0 : row / slab;
+                body(RowRange{index / shape.blocks, index % shape.blocks * shape.lanes, row * shape.lanes, stop - row});
+                row = stop;
+            }
+        },
+        order);
+}
+
+/// How a sum over the rows of each channel is cut: by shape alone.
+struct ReductionPlan {
+    std::int64_t results = 0;  // 1, or n when every sample has its own sums
+    std::int64_t rows = 0;     // per channel and result
+    std::int64_t group = 0;    // neighbouring blocks that one task sums
+    std::int64_t groups = 0;
+    std::int64_t parts = 0;  // of the rows
+
+    std::int64_t tasks() const { return results * parts * groups; }
+};
+ReductionPlan plan_reduction(const Blocks& shape, bool per_sample);
+/// Scratch of the statistics and gradient sums below the whole norm ops.
+std::int64_t reduction_scratch_floats(const Blocks& shape, bool per_sample);
+
+/// For each task: begin(part, first_channel, channels), then body(part, RowRange) for its rows; part counts results and
+/// parts together: 0 .. results * parts - 1. A task is the only one that touches its channels of its part.
+template <typename Begin, typename Body>
+void parallel_reduction(const Blocks& shape, const ReductionPlan& plan, const Begin& begin, const Body& body) {
+    parallel_tasks(plan.tasks(), [&](std::int64_t task) {
+        const std::int64_t part = task / plan.groups;
+        const std::int64_t first_block = task % plan.groups * plan.group;
+        const std::int64_t last_block = std::min(shape.blocks, first_block + plan.group);
+        begin(part, first_block * shape.lanes, (last_block - first_block) * shape.lanes);
+        const std::int64_t result = part / plan.parts;
+        const std::int64_t end = plan.rows * (part % plan.parts + 1) / plan.parts;
+        std::int64_t row = plan.rows * (part % plan.parts) / plan.parts;
+        if (shape.blocks == 1) {
+            body(part, RowRange{result, 0, (result * plan.rows + row) * shape.lanes, end - row});
+            return;
+        }
+        while (row < end) {
+            const std::int64_t sample = result + row / shape.pixels;
+            const std::int64_t pixel = row % shape.pixels;
+            const std::int64_t rows = std::min(end - row, shape.pixels - pixel);
+            for (std::int64_t block = first_block; block < last_block; ++block) {
+                const std::int64_t offset = ((sample * shape.blocks + block) * shape.pixels + pixel) * shape.lanes;
+                body(part, RowRange{sample, block * shape.lanes, offset, rows});
+            }
+            row += rows;
+        }
+    });
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,428 @@
+// Sums over samples and pixels, per channel: statistics, gradient sums, bias gradients.
+//
+// fp32 inside a task, fp64 across tasks. Statistics are sums of differences to a pivot (the mean of a few rows), which
+// keeps the variance exact to fp32 however far the mean is from zero.
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels/reduce.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backend/cpu/kernels/vector-inl.h"
+
+#ifndef CNNTRAIN_CPU_REDUCE_ARGUMENTS_
+#define CNNTRAIN_CPU_REDUCE_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// rows x lanes of memory and the per-lane arrays that go with them.
+template <typename T> struct StatisticRows {
+    std::int64_t rows = 0, lanes = 0;
+    const T* x = nullptr;
+    const float* pivot = nullptr;
+    float* sum = nullptr;     // += x - pivot
+    float* square = nullptr;  // += (x - pivot)^2
+};
+
+template <typename T> struct GradientRows {
+    std::int64_t rows = 0, lanes = 0;
+    const T* x = nullptr;
+    const T* dy = nullptr;
+    const T* dy2 = nullptr;
+    const T* y = nullptr;
+    T* dresidual = nullptr;
+    const float* scale = nullptr;
+    const float* shift = nullptr;
+    const float* mean = nullptr;
+    float* sum_dy = nullptr;
+    float* sum_dy_x = nullptr;
+    Mask mask = Mask::none;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+namespace {
+
+template <typename T> void sum_rows(std::int64_t rows, std::int64_t lanes, const T* x, float* sum) {
+    for_strips(rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+        const T* from = x + offset;
+        Floats total = extent.load_from(sum + lane);
+        std::int64_t row = 0;
+        for (; row + 4 <= height; row += 4, from += 4 * lanes) {
+            const auto upper = hn::Add(extent.load_from(from), extent.load_from(from + lanes));
+            const auto lower = hn::Add(extent.load_from(from + 2 * lanes), extent.load_from(from + 3 * lanes));
+            total = hn::Add(total, hn::Add(upper, lower));
+        }
+        for (; row < height; ++row, from += lanes)
+            total = hn::Add(total, extent.load_from(from));
+        extent.store_to(total, sum + lane);
+    });
+}
+
+template <typename T> void statistic_rows(const StatisticRows<T>& args) {
+    const std::int64_t lanes = args.lanes;
+    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+        const T* from = args.x + offset;
+        const Floats pivot = extent.load_from(args.pivot + lane);
+        Floats sum = extent.load_from(args.sum + lane);
+        Floats square = extent.load_from(args.square + lane);
+        std::int64_t row = 0;
+        for (; row + 4 <= height; row += 4, from += 4 * lanes) {
+            const auto x0 = hn::Sub(extent.load_from(from), pivot);
+            const auto x1 = hn::Sub(extent.load_from(from + lanes), pivot);
+            const auto x2 = hn::Sub(extent.load_from(from + 2 * lanes), pivot);
+            const auto x3 = hn::Sub(extent.load_from(from + 3 * lanes), pivot);
+            sum = hn::Add(sum, hn::Add(hn::Add(x0, x1), hn::Add(x2, x3)));
+            const auto upper = hn::MulAdd(x1, x1, hn::Mul(x0, x0));
+            const auto lower = hn::MulAdd(x3, x3, hn::Mul(x2, x2));
+            square = hn::Add(square, hn::Add(upper, lower));
+        }
+        for (; row < height; ++row, from += lanes) {
+            const auto x = hn::Sub(extent.load_from(from), pivot);
+            sum = hn::Add(sum, x);
+            square = hn::MulAdd(x, x, square);
+        }
+        extent.store_to(sum, args.sum + lane);
+        extent.store_to(square, args.square + lane);
+    });
+}
+
+template <Mask kMask, typename T> void gradient_rows_masked(const GradientRows<T>& args) {
+    const std::int64_t lanes = args.lanes;
+    const FloatTag d;
+    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+        const Floats mean = extent.load_from(args.mean + lane);
+        const Floats scale = kMask == Mask::recompute ? extent.load_from(args.scale + lane) : hn::Zero(d);
+        const Floats shift = kMask == Mask::recompute ? extent.load_from(args.shift + lane) : hn::Zero(d);
+        Floats sum_dy = extent.load_from(args.sum_dy + lane);
+        Floats sum_dy_x = extent.load_from(args.sum_dy_x + lane);
+        const auto gradient = [&](std::int64_t i, Floats x) HWY_ATTR {
+            Floats dy = extent.load_from(args.dy + i);
+            if (args.dy2 != nullptr) dy = hn::Add(dy, extent.load_from(args.dy2 + i));
+            if (kMask == Mask::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
+            if (kMask == Mask::output) dy = where_positive(extent.load_from(args.y + i), dy);
+            if (args.dresidual != nullptr) extent.store_to(dy, args.dresidual + i);
+            return dy;
+        };
+        std::int64_t row = 0;
+        std::int64_t i = offset;
+        for (; row + 2 <= height; row += 2, i += 2 * lanes) {
+            const auto x0 = extent.load_from(args.x + i);
+            const auto x1 = extent.load_from(args.x + i + lanes);
+            const auto dy0 = gradient(i, x0);
+            const auto dy1 = gradient(i + lanes, x1);
+            sum_dy = hn::Add(sum_dy, hn::Add(dy0, dy1));
+            const auto product = hn::Mul(dy0, hn::Sub(x0, mean));
+            sum_dy_x = hn::Add(sum_dy_x, hn::MulAdd(dy1, hn::Sub(x1, mean), product));
+        }
+        for (; row < height; ++row, i += lanes) {
+            const auto x = extent.load_from(args.x + i);
+            const auto dy = gradient(i, x);
+            sum_dy = hn::Add(sum_dy, dy);
+            sum_dy_x = hn::MulAdd(dy, hn::Sub(x, mean), sum_dy_x);
+        }
+        extent.store_to(sum_dy, args.sum_dy + lane);
+        extent.store_to(sum_dy_x, args.sum_dy_x + lane);
+    });
+}
+
+template <typename T> void gradient_rows(const GradientRows<T>& args) {
+    switch (args.mask) {
+        case Mask::none:
+            gradient_rows_masked<Mask::none>(args);
+            break;
+        case Mask::recompute:
+            gradient_rows_masked<Mask::recompute>(args);
+            break;
+        case Mask::output:
+            gradient_rows_masked<Mask::output>(args);
+            break;
+    }
+}
+
+void sum_rows_f32(std::int64_t rows, std::int64_t lanes, const float* x, float* sum) {
+    sum_rows(rows, lanes, x, sum);
+}
+void sum_rows_bf16(std::int64_t rows, std::int64_t lanes, const BFloat16* x, float* sum) {
+    sum_rows(rows, lanes, x, sum);
+}
+void statistic_rows_f32(const StatisticRows<float>& args) {
+    statistic_rows(args);
+}
+void statistic_rows_bf16(const StatisticRows<BFloat16>& args) {
+    statistic_rows(args);
+}
+void gradient_rows_f32(const GradientRows<float>& args) {
+    gradient_rows(args);
+}
+void gradient_rows_bf16(const GradientRows<BFloat16>& args) {
+    gradient_rows(args);
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <algorithm>
+#include <array>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+HWY_EXPORT(sum_rows_f32);
+HWY_EXPORT(sum_rows_bf16);
+HWY_EXPORT(statistic_rows_f32);
+HWY_EXPORT(statistic_rows_bf16);
+HWY_EXPORT(gradient_rows_f32);
+HWY_EXPORT(gradient_rows_bf16);
+
+void call_sum(std::int64_t rows, std::int64_t lanes, const float* x, float* sum) {
+    HWY_DYNAMIC_DISPATCH(sum_rows_f32)(rows, lanes, x, sum);
+}
+void call_sum(std::int64_t rows, std::int64_t lanes, const BFloat16* x, float* sum) {
+    HWY_DYNAMIC_DISPATCH(sum_rows_bf16)(rows, lanes, x, sum);
+}
+void call_statistics(const StatisticRows<float>& args) {
+    HWY_DYNAMIC_DISPATCH(statistic_rows_f32)(args);
+}
+void call_statistics(const StatisticRows<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(statistic_rows_bf16)(args);
+}
+void call_gradient(const GradientRows<float>& args) {
+    HWY_DYNAMIC_DISPATCH(gradient_rows_f32)(args);
+}
+void call_gradient(const GradientRows<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(gradient_rows_bf16)(args);
+}
+
+constexpr std::int64_t kMostTasks = 64;
+constexpr std::int64_t kFewestRows = 128;       // per part: what a part costs to add up must not show
+constexpr std::int64_t kFewestElements = 4096;  // of neighbouring memory
+constexpr std::int64_t kPivotRows = 4;
+constexpr std::int64_t kMergeChannels = 64;
+
+/// Two sums for every channel of every part.
+class Partials {
+public:
+    Partials(const Blocks& shape, const ReductionPlan& plan, float* memory)
+        : memory_(memory), channels_(shape.channels()), parts_(plan.parts) {}
+
+    float* first(std::int64_t part) const { return memory_ + part * 2 * channels_; }
+    float* second(std::int64_t part) const { return first(part) + channels_; }
+    void clear(std::int64_t part, std::int64_t channel, std::int64_t count) const {
+        std::fill_n(first(part) + channel, count, 0.0F);
+        std::fill_n(second(part) + channel, count, 0.0F);
+    }
+
+    /// finish(index, first sum, second sum) for every channel of every result; index = result * C + channel.
+    template <typename Finish> void merge(std::int64_t results, const Finish& finish) const {
+        const std::int64_t chunks = (channels_ + kMergeChannels - 1) / kMergeChannels;
+        parallel_tasks(results * chunks, [&](std::int64_t task) {
+            const std::int64_t result = task / chunks;
+            const std::int64_t begin = task % chunks * kMergeChannels;
+            const std::int64_t count = std::min(kMergeChannels, channels_ - begin);
+            std::array<double, kMergeChannels> sum0{};
+            std::array<double, kMergeChannels> sum1{};
+            for (std::int64_t part = result * parts_; part < (result + 1) * parts_; ++part) {
+                const float* from0 = first(part) + begin;
+                const float* from1 = second(part) + begin;
+                for (std::int64_t i = 0; i < count; ++i) {
+                    sum0[static_cast<std::size_t>(i)] += static_cast<double>(from0[i]);
+                    sum1[static_cast<std::size_t>(i)] += static_cast<double>(from1[i]);
+                }
+            }
+            for (std::int64_t i = 0; i < count; ++i) {
+                finish(result * channels_ + begin + i, sum0[static_cast<std::size_t>(i)],
+                       sum1[static_cast<std::size_t>(i)]);
+            }
+        });
+    }
+
+private:
+    float* memory_;
+    std::int64_t channels_;
+    std::int64_t parts_;
+};
+
+std::int64_t partial_floats(const Blocks& shape, bool per_sample) {
+    const ReductionPlan plan = plan_reduction(shape, per_sample);
+    return plan.results * plan.parts * 2 * shape.channels();
+}
+
+/// pivot[result, C]: mean of kPivotRows rows spread over the result's rows.
+template <typename T> void choose_pivots(const Blocks& shape, const ReductionPlan& plan, const T* x, float* pivots) {
+    const std::int64_t count = std::min(kPivotRows, plan.rows);
+    parallel_tasks(plan.results, [&](std::int64_t result) {
+        float* pivot = pivots + result * shape.channels();
+        std::fill_n(pivot, shape.channels(), 0.0F);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t row = (2 * i + 1) * plan.rows / (2 * count);
+            const std::int64_t sample = result + row / shape.pixels;
+            for (std::int64_t block = 0; block < shape.blocks; ++block) {
+                const std::int64_t index = (sample * shape.blocks + block) * shape.pixels + row % shape.pixels;
+                call_sum(1, shape.lanes, x + index * shape.lanes, pivot + block * shape.lanes);
+            }
+        }
+        for (std::int64_t c = 0; c < shape.channels(); ++c)
+            pivot[c] /= static_cast<float>(count);
+    });
+}
+
+/// finish(index, pivot, sum of x - pivot, sum of (x - pivot)^2) for every channel of every result.
+template <typename T, typename Finish> void reduce_statistics(const Blocks& shape, bool per_sample, const T* x,
+                                                              std::span<float> scratch, const Finish& finish) {
+    const ReductionPlan plan = plan_reduction(shape, per_sample);
+    float* pivots = scratch.data();
+    const Partials partials(shape, plan, pivots + plan.results * shape.channels());
+    choose_pivots(shape, plan, x, pivots);
+    parallel_reduction(
+        shape, plan,
+        [&](std::int64_t part, std::int64_t channel, std::int64_t count) { partials.clear(part, channel, count); },
+        [&](std::int64_t part, const RowRange& range) {
+            call_statistics({.rows = range.rows,
+                             .lanes = shape.lanes,
+                             .x = x + range.offset,
+                             .pivot = pivots + part / plan.parts * shape.channels() + range.channel,
+                             .sum = partials.first(part) + range.channel,
+                             .square = partials.second(part) + range.channel});
+        });
+    partials.merge(plan.results, [&](std::int64_t index, double sum, double square) {
+        finish(index, static_cast<double>(pivots[index]), sum, square);
+    });
+}
+
+void check_scratch(std::span<float> scratch, std::int64_t needed) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= needed, "scratch is smaller than the kernel said");
+}
+
+}  // namespace
+
+ReductionPlan plan_reduction(const Blocks& shape, bool per_sample) {
+    ReductionPlan plan;
+    plan.results = per_sample ? shape.n : 1;
+    plan.rows = per_sample ? shape.pixels : shape.n * shape.pixels;
+    const std::int64_t block_elements = std::max<std::int64_t>(1, shape.pixels * shape.lanes);
+    plan.group = std::clamp<std::int64_t>(kFewestElements / block_elements, 1, std::max<std::int64_t>(1, shape.blocks));
+    plan.groups = (shape.blocks + plan.group - 1) / plan.group;
+    const std::int64_t tasks = std::max<std::int64_t>(1, plan.results * plan.groups);
+    const std::int64_t most =
+        std::min({kMostTasks / tasks, plan.rows / kFewestRows, shape.elements() / (2 * kFewestElements * tasks)});
+    plan.parts = std::max<std::int64_t>(1, most);
+    return plan;
+}
+
+std::int64_t reduction_scratch_floats(const Blocks& shape, bool per_sample) {
+    return partial_floats(shape, per_sample) + (per_sample ? 3 * shape.n : 1) * shape.channels();
+}
+
+template <typename T>
+void channel_statistics(const Blocks& shape, const T* x, float* mean, float* variance, std::span<float> scratch) {
+    check_scratch(scratch, reduction_scratch_floats(shape, false));
+    const auto count = static_cast<double>(shape.n * shape.pixels);
+    reduce_statistics(shape, false, x, scratch, [&](std::int64_t c, double pivot, double sum, double square) {
+        const double offset = sum / count;
+        mean[c] = static_cast<float>(pivot + offset);
+        const double spread = square / count - offset * offset;
+        variance[c] = static_cast<float>(spread < 0 ? 0.0 : spread);  // NaN stays NaN
+    });
+}
+
+template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x, float* mean,
+                                            float* variance, std::span<float> scratch) {
+    check_scratch(scratch, reduction_scratch_floats(shape, true));
+    const auto pixels = static_cast<double>(shape.pixels);
+    float* means = scratch.data();                        // [N,C]
+    float* squares = means + shape.n * shape.channels();  // [N,C] sums of squared differences to those means
+    const auto rest = scratch.subspan(static_cast<std::size_t>(2 * shape.n * shape.channels()));
+    reduce_statistics(shape, true, x, rest, [&](std::int64_t i, double pivot, double sum, double square) {
+        means[i] = static_cast<float>(pivot + sum / pixels);
+        squares[i] = static_cast<float>(square - sum * sum / pixels);
+    });
+    const std::int64_t width = shape.channels() / groups;
+    parallel_tasks(shape.n * groups, [&](std::int64_t group) {
+        double total = 0;
+        for (std::int64_t i = group * width; i < (group + 1) * width; ++i)
+            total += static_cast<double>(means[i]);
+        const double group_mean = total / static_cast<double>(width);
+        double spread = 0;
+        for (std::int64_t i = group * width; i < (group + 1) * width; ++i) {
+            const double difference = static_cast<double>(means[i]) - group_mean;
+            spread += static_cast<double>(squares[i]) + pixels * difference * difference;
+        }
+        mean[group] = static_cast<float>(group_mean);
+        variance[group] = static_cast<float>((spread < 0 ? 0.0 : spread) / (pixels * static_cast<double>(width)));
+    });
+}
+
+template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedGradient<T>& args, const float* mean,
+                                              float* sum_dy, float* sum_dy_x, T* dresidual, std::span<float> scratch) {
+    check_scratch(scratch, reduction_scratch_floats(shape, args.per_sample));
+    const ReductionPlan plan = plan_reduction(shape, args.per_sample);
+    const Partials partials(shape, plan, scratch.data());
+    const auto shifted = [](auto* pointer, std::int64_t by) { return pointer == nullptr ? nullptr : pointer + by; };
+    parallel_reduction(
+        shape, plan,
+        [&](std::int64_t part, std::int64_t channel, std::int64_t count) { partials.clear(part, channel, count); },
+        [&](std::int64_t part, const RowRange& range) {
+            const std::int64_t c = range.channel + (args.per_sample ? range.sample * shape.channels() : 0);
+            call_gradient({.rows = range.rows,
+                           .lanes = shape.lanes,
+                           .x = args.x + range.offset,
+                           .dy = args.dy + range.offset,
+                           .dy2 = shifted(args.dy2, range.offset),
+                           .y = shifted(args.y, range.offset),
+                           .dresidual = shifted(dresidual, range.offset),
+                           .scale = shifted(args.scale, c),
+                           .shift = shifted(args.shift, c),
+                           .mean = mean + c,
+                           .sum_dy = partials.first(part) + range.channel,
+                           .sum_dy_x = partials.second(part) + range.channel,
+                           .mask = args.mask});
+        });
+    partials.merge(plan.results, [&](std::int64_t index, double first, double second) {
+        sum_dy[index] = static_cast<float>(first);
+        sum_dy_x[index] = static_cast<float>(second);
+    });
+}
+
+template <typename T> void bias_grad(const Blocks& shape, const T* dy, float* db, std::span<float> scratch) {
+    check_scratch(scratch, reduction_scratch_floats(shape, false));
+    const ReductionPlan plan = plan_reduction(shape, false);
+    const Partials partials(shape, plan, scratch.data());
+    parallel_reduction(
+        shape, plan,
+        [&](std::int64_t part, std::int64_t channel, std::int64_t count) { partials.clear(part, channel, count); },
+        [&](std::int64_t part, const RowRange& range) {
+            call_sum(range.rows, shape.lanes, dy + range.offset, partials.first(part) + range.channel);
+        });
+    partials.merge(plan.results,
+                   [&](std::int64_t index, double sum, double /*unused*/) { db[index] = static_cast<float>(sum); });
+}
+
+template void channel_statistics(const Blocks&, const float*, float*, float*, std::span<float>);
+template void channel_statistics(const Blocks&, const BFloat16*, float*, float*, std::span<float>);
+template void group_statistics(const Blocks&, std::int64_t, const float*, float*, float*, std::span<float>);
+template void group_statistics(const Blocks&, std::int64_t, const BFloat16*, float*, float*, std::span<float>);
+template void norm_gradient_sums(const Blocks&, const MaskedGradient<float>&, const float*, float*, float*, float*,
+                                 std::span<float>);
+template void norm_gradient_sums(const Blocks&, const MaskedGradient<BFloat16>&, const float*, float*, float*,
+                                 BFloat16*, std::span<float>);
+template void bias_grad(const Blocks&, const float*, float*, std::span<float>);
+template void bias_grad(const Blocks&, const BFloat16*, float*, std::span<float>);
+
+}  // namespace cnntrain::cpu
+
+#endif  // HWY_ONCE

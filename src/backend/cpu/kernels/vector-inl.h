@@ -1,0 +1,125 @@
+// Vectors of float over float or bfloat16 memory, for the code that Highway compiles once per instruction set.
+//
+// Tails never read or write beyond their elements. bfloat16 is rounded with integer arithmetic on every machine: the native
+// conversion instruction flushes denormals, and memory is the bottleneck in any case.
+#if defined(CNNTRAIN_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CNNTRAIN_CPU_VECTOR_INL_H_
+#undef CNNTRAIN_CPU_VECTOR_INL_H_
+#else
+#define CNNTRAIN_CPU_VECTOR_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "cnntrain/base/tensor.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using BitsTag = hn::RebindToUnsigned<FloatTag>;
+using SignedTag = hn::RebindToSigned<FloatTag>;
+using HalfTag = hn::Rebind<std::uint16_t, FloatTag>;
+using ByteTag = hn::Rebind<std::uint8_t, FloatTag>;
+using Floats = hn::Vec<FloatTag>;
+using Bits = hn::Vec<BitsTag>;
+
+inline constexpr std::int64_t kWidth = hn::MaxLanes(FloatTag());
+
+HWY_INLINE Floats load(const float* from) {
+    return hn::LoadU(FloatTag(), from);
+}
+
+HWY_INLINE Floats load(const BFloat16* from) {
+    const auto half = hn::LoadU(HalfTag(), reinterpret_cast<const std::uint16_t*>(from));
+    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), half)));
+}
+
+HWY_INLINE Floats load(const std::uint8_t* from) {
+    return hn::ConvertTo(FloatTag(), hn::PromoteTo(SignedTag(), hn::LoadU(ByteTag(), from)));
+}
+
+/// The upper halves of already rounded values.
+HWY_INLINE void store_upper_halves(Bits bits, BFloat16* to) {
+    const auto half = hn::DemoteTo(HalfTag(), hn::BitCast(SignedTag(), hn::ShiftRight<16>(bits)));
+    hn::StoreU(half, HalfTag(), reinterpret_cast<std::uint16_t*>(to));
+}
+
+HWY_INLINE Bits quiet_nan_or(Floats value, Bits rounded) {
+    const BitsTag du;
+    const auto quiet = hn::Or(hn::BitCast(du, value), hn::Set(du, 0x00400000u));
+    return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded);
+}
+
+HWY_INLINE void store(Floats value, float* to) {
+    hn::StoreU(value, FloatTag(), to);
+}
+
+HWY_INLINE void store(Floats value, BFloat16* to) {
+    const BitsTag du;
+    const auto bits = hn::BitCast(du, value);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+    const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
+    store_upper_halves(quiet_nan_or(value, rounded), to);
+}
+
+/// A whole vector, or the first `count` elements of one: `load` fills with zeros, `store` leaves the rest alone.
+struct Whole {
+    static constexpr std::int64_t count = kWidth;
+    template <typename T> HWY_INLINE Floats load_from(const T* from) const { return load(from); }
+    template <typename T> HWY_INLINE void store_to(Floats value, T* to) const { store(value, to); }
+};
+
+struct Part {
+    std::int64_t count = 0;
+
+    template <typename T> HWY_INLINE Floats load_from(const T* from) const {
+        T buffer[kWidth] = {};
+        for (std::int64_t i = 0; i < count; ++i)
+            buffer[i] = from[i];
+        return load(buffer);
+    }
+    template <typename T> HWY_INLINE void store_to(Floats value, T* to) const {
+        T buffer[kWidth];
+        store(value, buffer);
+        for (std::int64_t i = 0; i < count; ++i)
+            to[i] = buffer[i];
+    }
+};
+
+/// body(extent, offset) over 0..count; extent is Whole or Part.
+template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const Body& body) {
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth)
+        body(Whole{}, i);
+    if (i < count) body(Part{count - i}, i);
+}
+
+/// body(extent, lane, offset, rows) over rows x lanes: one vector wide strips of several rows, so that what belongs to a
+/// channel is loaded once per strip. With one vector of lanes a strip is everything; with many lanes it is short, because
+/// memory wants to be read in order.
+template <typename Body> HWY_INLINE void for_strips(std::int64_t rows, std::int64_t lanes, const Body& body) {
+    const std::int64_t strip = lanes <= kWidth ? rows : lanes <= 32 ? 64 : 4;
+    for (std::int64_t row = 0; row < rows; row += strip) {
+        const std::int64_t height = strip < rows - row ? strip : rows - row;
+        for_vectors(lanes, [&](auto extent, std::int64_t lane) { body(extent, lane, row * lanes + lane, height); });
+    }
+}
+
+/// NaN stays NaN.
+HWY_INLINE Floats positive_part(Floats value) {
+    return hn::IfThenZeroElse(hn::Lt(value, hn::Zero(FloatTag())), value);
+}
+
+HWY_INLINE Floats where_positive(Floats condition, Floats value) {
+    return hn::IfThenElseZero(hn::Gt(condition, hn::Zero(FloatTag())), value);
+}
+
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
