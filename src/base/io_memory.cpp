@@ -47,7 +47,7 @@ std::string folder_key(const std::string& path) {
 class MemoryOutput : public OutputFile {
 public:
     MemoryOutput(MemoryFiles& files, const std::string& path)
-        : files_(files), path_(path), partial_(path + kPartialSuffix) {
+        : files_(files), path_(path), partial_(path + std::string(kPartialSuffix)) {
         files_.files_[partial_].clear();
     }
     MemoryOutput(const MemoryOutput&) = delete;

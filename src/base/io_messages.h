@@ -1,14 +1,10 @@
-// Error texts and names that both file systems use.
+// Error texts that both file systems use.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace cnntrain {
-
-/// A file on its way has this behind its name; what a killed process leaves behind is recognised by it.
-inline constexpr const char* kPartialSuffix = ".partial";
 
 /// `error` is an errno value.
 std::string cannot_write(const std::string& path, int error);

@@ -96,7 +96,9 @@ private:
 class PosixOutput : public OutputFile {
 public:
     explicit PosixOutput(const std::string& path)
-        : path_(path), partial_(path + kPartialSuffix), file_(open_descriptor(partial_, O_WRONLY | O_CREAT | O_TRUNC)) {
+        : path_(path),
+          partial_(path + std::string(kPartialSuffix)),
+          file_(open_descriptor(partial_, O_WRONLY | O_CREAT | O_TRUNC)) {
         if (!file_.valid()) fail_writing(path_, errno);
     }
 

@@ -24,6 +24,9 @@ public:
     virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
 };
 
+/// Behind the name of a file that is still being written; a killed process leaves such files behind.
+inline constexpr std::string_view kPartialSuffix = ".partial";
+
 class OutputFile {
 public:
     virtual ~OutputFile() = default;                          // without commit(): the temporary file is removed

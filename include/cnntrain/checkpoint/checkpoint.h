@@ -1,0 +1,34 @@
+// Checkpoints: one safetensors file each, `ckpt-<iteration>.safetensors` in the run's folder.
+//
+// Layout (https://github.com/huggingface/safetensors): u64 little-endian length of the header, the header as JSON, then the
+// tensors without gaps. The header's __metadata__ holds "iteration", "epoch", "data_crc32c" (of everything behind the
+// header, hexadecimal) and whatever the caller adds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/tensor.h"
+
+namespace cnntrain::checkpoint {
+
+struct Checkpoint {
+    std::int64_t iteration = -1;  // -1: the file does not say (written by another tool)
+    double epoch = 0;
+    std::map<std::string, std::string> metadata;  // the caller's own keys
+    std::map<std::string, HostTensor> tensors;    // parameters, moving averages, optimiser slots by variable name
+};
+
+/// Written whole or not at all; Error(storage) leaves what stood there before.
+void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint);
+
+/// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
+Checkpoint load(const FileSystem& files, const std::string& path);
+
+/// Every variable must be there, in its shape, and nothing else. The element type may differ (cast it). Error(data)
+/// lists all missing, extra and differing tensors at once.
+void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path);
+
+}  // namespace cnntrain::checkpoint

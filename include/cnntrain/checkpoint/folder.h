@@ -1,0 +1,38 @@
+// The checkpoints of a run's folder: names, order, which to keep.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+
+namespace cnntrain::checkpoint {
+
+/// "<folder>/ckpt-<iteration>": the name that is printed.
+std::string checkpoint_prefix(const std::string& folder, std::int64_t iteration);
+/// The file of it: prefix + ".safetensors".
+std::string checkpoint_path(const std::string& folder, std::int64_t iteration);
+
+struct Found {
+    std::string path;             // of the file
+    std::string name;             // base name without ".safetensors": "ckpt-100", "weight_avg_N_5"
+    std::int64_t iteration = -1;  // -1: not a numbered checkpoint
+
+    bool operator==(const Found&) const = default;
+};
+
+/// What a restore path means: a folder (its ckpt-<n> sorted by n, then the others there and in its ckpt/ sub-folder), a
+/// file, or a file without ".safetensors". Error(not_found) when that is nothing, saying what there is.
+std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path);
+
+/// The numbered checkpoint of a folder with the highest iteration.
+std::optional<Found> latest(const FileSystem& files, const std::string& folder);
+
+/// Deletes all numbered checkpoints of a folder but the `keep` newest and the `protect`ed iterations, and the left-overs of
+/// saves that were killed. Call it after a save is finished. `keep` 0 keeps all.
+void retain(FileSystem& files, const std::string& folder, std::int64_t keep,
+            const std::vector<std::int64_t>& protect = {});
+
+}  // namespace cnntrain::checkpoint

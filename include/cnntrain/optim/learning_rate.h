@@ -1,0 +1,38 @@
+// The learning rate as a pure function of the iteration, so that a resumed run continues with the same values.
+//
+// Source: cnn-training.md section 5. The warm-up is linear from 0.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cnntrain/config/settings.h"
+
+namespace cnntrain::optim {
+
+class LearningRate {
+public:
+    /// `base`: lr0, config::base_learning_rate(). `iterations`: T of the run; `epochs`: its length. Error(usage) when
+    /// a number is out of range.
+    LearningRate(const config::LearningRateSettings& settings, double base, std::int64_t iterations, double epochs);
+
+    /// The rate for updates around `iteration` (0..T; HostStep::lr_iteration).
+    double at(std::int64_t iteration) const;
+
+    double warmup_iterations() const { return warmup_iterations_; }
+
+private:
+    double stepped(double t) const;
+    double cosine(double t) const;
+    double exponential(double t) const;
+    double polynomial(double t) const;
+
+    config::LearningRateSettings settings_;
+    double base_;
+    double iterations_;
+    double epochs_;
+    double warmup_iterations_ = 0;
+    std::vector<double> drops_;  // stepped: iterations after which the rate falls
+};
+
+}  // namespace cnntrain::optim

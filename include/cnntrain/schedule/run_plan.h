@@ -1,0 +1,88 @@
+// Batch arithmetic of one training run: pure numbers, no files, no clocks.
+//
+// N training images, B global batch (samples per weight update of all processes), T iterations of the run.
+// An iteration is one weight update; a host step is a group of iterations with one learning rate, after
+// which a log line, a checkpoint or the end may stand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "cnntrain/config/settings.h"
+
+namespace cnntrain::schedule {
+
+/// The numbers that a run is planned from.
+struct RunShape {
+    std::int64_t images = 0;  // N, of all processes together
+    std::int64_t micro_batch = 1;
+    std::int64_t accumulation = 1;           // micro-batches per weight update
+    std::int64_t replicas = 1;               // per process
+    std::int64_t processes = 1;              //
+    std::optional<std::int64_t> iterations;  // T, when given; otherwise
+    double epochs = 0;                       // T = floor(N * epochs / B)
+    std::int64_t device_iterations = 1000;   // most iterations of a host step, roughly
+    std::int64_t logs_per_epoch = 16;        // when the length is in epochs
+    std::int64_t log_freq = 500;             // iterations between log lines, when it is in iterations
+    std::int64_t ckpts_per_epoch = 1;        // 0: no checkpoints
+    std::int64_t epochs_per_ckpt = 0;        // > 0: used instead of ckpts_per_epoch
+    std::int64_t ckpt_epochs_offset = 0;     // checkpoints are counted from here
+    bool validate = true;
+};
+
+RunShape run_shape(const config::Settings& settings, std::int64_t images, std::int64_t processes);
+
+struct HostStep {
+    std::int64_t first_iteration = 0;
+    std::int64_t iterations = 0;
+    bool log = false;
+    bool checkpoint = false;
+    bool validate = false;
+    double epoch_after = 0;         // B * (first_iteration + iterations) / N
+    std::int64_t lr_iteration = 0;  // argument of the learning-rate schedule
+
+    std::int64_t end() const { return first_iteration + iterations; }
+    bool operator==(const HostStep&) const = default;
+};
+
+/// Source of the formulas: cnn-training.md section 2, with the run ending at exactly T.
+struct RunPlan {
+    std::int64_t images = 0;
+    std::int64_t global_batch = 0;
+    std::int64_t iterations_per_epoch = 0;  // floor(N / B); 0 when one batch is more than the data
+    std::int64_t iterations = 0;            // T
+    double epochs = 0;                      // as asked for, or T * B / N
+    std::int64_t log_freq = 0;              // iterations, at least 1
+    std::int64_t iterations_per_host_step = 0;
+    std::optional<std::int64_t> iterations_per_checkpoint;
+    std::int64_t first_checkpoint_from = 0;  // iterations
+    bool avoid_early_checkpoint = false;     // see host_step()
+    bool validate = false;
+
+    std::int64_t host_steps() const;
+    /// Host steps whose values loss_avg and train_acc_avg are the means of: one epoch's, at least 1.
+    std::int64_t averaging_window() const;
+    double epoch_at(std::int64_t iteration) const;
+
+    /// The host step that begins at `start` (0 <= start < T). Every host step begins at a multiple of
+    /// iterations_per_host_step; a `start` between two of them (a run stopped in mid-step) gives the rest of that step,
+    /// with the learning rate and the decisions of the whole one. Iterate with `start = step.end()`.
+    ///
+    /// A checkpoint that falls, rounded, on the last epoch is left to the end of the run when there is one checkpoint
+    /// per epoch or fewer.
+    HostStep host_step(std::int64_t start) const;
+};
+
+/// Error(usage) when a number is out of range or the run would have no iteration.
+RunPlan make_run_plan(const RunShape& shape);
+
+/// Forward passes of a validation: every image is counted once, the last batch may be short.
+struct ValidationPlan {
+    std::int64_t images = 0;   // also the reported val_size
+    std::int64_t batch = 0;    // samples of one forward pass
+    std::int64_t batches = 0;  // the last one may hold fewer samples
+};
+
+ValidationPlan make_validation_plan(std::int64_t images, std::int64_t batch);
+
+}  // namespace cnntrain::schedule
