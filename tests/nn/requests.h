@@ -1,0 +1,25 @@
+// Requests that the tests of nn start from.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "cnntrain/nn/model.h"
+
+namespace cnntrain::nn {
+
+inline BuildRequest imagenet_request(const std::string& size, std::int64_t batch = 1) {
+    BuildRequest request;
+    request.model.size = size;
+    request.input.images = {DType::f32, {batch, 224, 224, 3}};
+    return request;
+}
+
+inline BuildRequest cifar_request(const std::string& size, std::int64_t batch = 2) {
+    BuildRequest request;
+    request.model = {.size = size, .dataset = DatasetKind::cifar, .classes = 10, .image_size = 32, .groups = 16};
+    request.input.images = {DType::f32, {batch, 32, 32, 3}};
+    return request;
+}
+
+}  // namespace cnntrain::nn

@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+"""Golden numbers for tests/golden: ten training steps of three ResNets in PyTorch, float64.
+
+An implementation that shares nothing with cnntrain but the description of the networks and the formulas for weights,
+images and labels below (tests/golden/formula.h has the same in C++). Committed numbers were made with Python 3.11.7,
+torch 2.2.2+cu121 (on the CPU) and numpy 1.26.4:
+
+    python3 -m venv venv && venv/bin/pip install torch==2.2.2 'numpy<2'
+    venv/bin/python tools/golden/make_golden.py            # writes tests/golden/*.json
+    venv/bin/python tools/golden/make_golden.py --check    # parameter counts, finite differences, float32 against float64
+"""
+
+import argparse
+import json
+import math
+import pathlib
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+EPSILON = 1e-5
+PATTERNS = 4  # number of +-1 vectors that each gradient is multiplied with
+SAMPLES = 4  # elements of each gradient that are written down
+
+
+@dataclass
+class Case:
+    name: str
+    size: str
+    imagenet: bool
+    group_norm_groups: int  # 0: batch norm
+    classes: int
+    image_size: int
+    micro_batch: int
+    micro_batches: int
+    units: tuple
+    bottleneck: bool
+    parameter_count: int
+    learning_rate: float
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    undecayed: list = field(default_factory=list)  # variables whose name contains one of these
+    label_smoothing: float = 0.0
+    bn_decay: float = 0.97
+    steps: int = 10
+
+
+CASES = [
+    Case("resnet8_bn", "8", False, 0, 10, 32, 4, 1, (1, 1, 1), False, 75290,
+         learning_rate=0.02, weight_decay=1e-3),
+    Case("resnet20_gn", "20", False, 16, 10, 32, 16, 2, (3, 3, 3), False, 269722,
+         learning_rate=0.002, weight_decay=1e-3, label_smoothing=0.1),
+    Case("resnet50_bn", "50", True, 0, 1000, 224, 4, 1, (3, 4, 6, 3), True, 25557032,
+         learning_rate=0.002, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
+]
+
+
+# ---- formulas shared with the test: every number is exact in float32 ----
+
+
+def hash32(text):
+    """FNV-1a."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return value
+
+
+def mix(text, count):
+    """Element i: the 32-bit finaliser of MurmurHash3 over hash32(text) + i * 0x9E3779B9."""
+    x = (np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B9) + np.uint64(hash32(text))).astype(np.uint32)
+    x ^= x >> np.uint32(16)
+    x = x * np.uint32(0x85EBCA6B)
+    x ^= x >> np.uint32(13)
+    x = x * np.uint32(0xC2B2AE35)
+    x ^= x >> np.uint32(16)
+    return x
+
+
+def noise(text, count):
+    """Uniform in [-1, 1), float64."""
+    return mix(text, count).astype(np.float64) / 2147483648.0 - 1.0
+
+
+def initial_value(name, shape):
+    values = noise(name, math.prod(shape))
+    if name.endswith("/gamma"):
+        values = 1.0 + 0.25 * values
+    elif name.endswith("/beta") or name.endswith("/bias"):
+        values = 0.25 * values
+    else:  # variance 1 / fan in
+        values = math.sqrt(3.0 / math.prod(shape[:-1])) * values
+    return values.astype(np.float32).reshape(shape)
+
+
+def batch(case, index):
+    """Images [N,H,W,3] made of noise and a pattern of the class, labels [N]; index counts micro-batches."""
+    labels = (mix(f"labels/{index}", case.micro_batch) % np.uint32(10)).astype(np.int64)
+    pixels = case.image_size * case.image_size * 3
+    images = noise(f"images/{index}", case.micro_batch * pixels).reshape(case.micro_batch, pixels)
+    for n, label in enumerate(labels):
+        images[n] += noise(f"pattern/{label}", pixels)
+    shape = (case.micro_batch, case.image_size, case.image_size, 3)
+    return images.astype(np.float32).reshape(shape), labels
+
+
+def pattern(name, k, count):
+    """+-1."""
+    return 1.0 - 2.0 * (mix(f"{name}#{k}", count) & np.uint32(1)).astype(np.float64)
+
+
+# ---- the networks ----
+
+
+class Network:
+    """Variables by name (kernels HWIO, dense IO) and the forward pass; activations are NCHW here."""
+
+    def __init__(self, case, dtype):
+        self.case = case
+        self.dtype = dtype
+        self.variables = {}  # in order of first use
+        self.moving = {}
+        self.batch_statistics = {}
+
+    def variable(self, name, shape):
+        if name not in self.variables:
+            value = torch.from_numpy(initial_value(name, shape)).to(self.dtype)
+            self.variables[name] = value.requires_grad_()
+        return self.variables[name]
+
+    @staticmethod
+    def pad_same(x, kernel, stride, value):
+        pads = []
+        for size in (x.shape[3], x.shape[2]):
+            total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            pads += [total // 2, total - total // 2]
+        return F.pad(x, pads, value=value)
+
+    def conv(self, x, scope, filters, kernel, stride=1):
+        weight = self.variable(scope + "/weight", (kernel, kernel, x.shape[1], filters))
+        return F.conv2d(self.pad_same(x, kernel, stride, 0.0), weight.permute(3, 2, 0, 1), stride=stride)
+
+    def norm(self, x, scope, suffix):
+        channels = x.shape[1]
+        if self.case.group_norm_groups:
+            leaf = f"{scope}/gn{suffix}/GroupNorm"
+        else:
+            leaf = f"{scope}/bn{suffix}/batch_norm"
+        beta = self.variable(leaf + "/beta", (channels,))
+        gamma = self.variable(leaf + "/gamma", (channels,))
+        if self.case.group_norm_groups:
+            return F.group_norm(x, self.case.group_norm_groups, gamma, beta, EPSILON)
+        if leaf + "/moving_mean" not in self.moving:
+            self.moving[leaf + "/moving_mean"] = torch.zeros(channels, dtype=self.dtype)
+            self.moving[leaf + "/moving_variance"] = torch.ones(channels, dtype=self.dtype)
+        detached = x.detach()
+        self.batch_statistics[leaf + "/moving_mean"] = detached.mean((0, 2, 3))
+        self.batch_statistics[leaf + "/moving_variance"] = detached.var((0, 2, 3), unbiased=True)
+        return F.batch_norm(x, None, None, gamma, beta, training=True, eps=EPSILON)
+
+    def stem(self, x):
+        if not self.case.imagenet:
+            return F.relu(self.norm(self.conv(x, "all/stage0/conv0", 16, 3), "all/stage0", "0"))
+        x = F.relu(self.norm(self.conv(x, "all/stage0/conv0", 64, 7, 2), "all/stage0", "0"))
+        return F.max_pool2d(self.pad_same(x, 3, 2, -math.inf), 3, 2)
+
+    def shortcut(self, x, scope, filters, stride):
+        if stride == 1 and x.shape[1] == filters:
+            return x
+        if self.case.imagenet or self.case.bottleneck:
+            return self.norm(self.conv(x, scope + "/conv1sc", filters, 1, stride), scope, "sc")
+        return F.pad(x[:, :, ::stride, ::stride], (0, 0, 0, 0, 0, filters - x.shape[1]))
+
+    def unit(self, x, scope, width, stride):
+        if self.case.bottleneck:
+            y = F.relu(self.norm(self.conv(x, scope + "/conv1", width, 1), scope, "1"))
+            y = F.relu(self.norm(self.conv(y, scope + "/conv2", width, 3, stride), scope, "2"))
+            y = self.norm(self.conv(y, scope + "/conv3", 4 * width, 1), scope, "3")
+        else:
+            y = F.relu(self.norm(self.conv(x, scope + "/conv1", width, 3, stride), scope, "1"))
+            y = self.norm(self.conv(y, scope + "/conv2", width, 3), scope, "2")
+        return F.relu(y + self.shortcut(x, scope, y.shape[1], stride))
+
+    def logits(self, images):
+        x = self.stem(torch.from_numpy(images).to(self.dtype).permute(0, 3, 1, 2))
+        width = 64 if self.case.imagenet else 16
+        for stage, units in enumerate(self.case.units, start=1):
+            for unit in range(1, units + 1):
+                stride = 2 if unit == 1 and stage > 1 else 1
+                x = self.unit(x, f"all/stage{stage}/unit{unit}", width << (stage - 1), stride)
+        x = x.mean((2, 3))
+        weight = self.variable("all/fc1/weight", (x.shape[1], self.case.classes))
+        return x @ weight + self.variable("all/fc1/bias", (self.case.classes,))
+
+    def loss(self, images, labels):
+        """Mean cross-entropy; targets 1 - s on the class and s / (classes - 1) elsewhere."""
+        log_p = F.log_softmax(self.logits(images), dim=1)
+        s = self.case.label_smoothing
+        targets = torch.full_like(log_p, s / (self.case.classes - 1))
+        targets.scatter_(1, torch.from_numpy(labels)[:, None], 1.0 - s)
+        return -(targets * log_p).sum(1).mean()
+
+
+# ---- training ----
+
+
+def train_step(case, net, step, velocity):
+    """Returns loss and gradients (without weight decay), both means over the micro-batches; updates all variables."""
+    total = 0.0
+    statistics = {}
+    for variable in net.variables.values():
+        variable.grad = None
+    for j in range(case.micro_batches):
+        loss = net.loss(*batch(case, step * case.micro_batches + j)) / case.micro_batches
+        loss.backward()
+        total += loss.item()
+        for name, value in net.batch_statistics.items():
+            statistics[name] = statistics.get(name, 0.0) + value / case.micro_batches
+    gradients = {}
+    with torch.no_grad():
+        for name, variable in net.variables.items():
+            gradients[name] = variable.grad.clone()
+            g = variable.grad
+            if not any(part in name for part in case.undecayed):
+                g = g + case.weight_decay * variable
+            velocity[name] = case.momentum * velocity.get(name, 0.0) + g
+            variable -= case.learning_rate * velocity[name]
+        for name, value in statistics.items():
+            net.moving[name] = case.bn_decay * net.moving[name] + (1 - case.bn_decay) * value
+    return total, gradients
+
+
+def run(case, dtype, steps=None):
+    torch.manual_seed(0)
+    net, velocity, losses, first = Network(case, dtype), {}, [], None
+    for step in range(steps or case.steps):
+        loss, gradients = train_step(case, net, step, velocity)
+        losses.append(loss)
+        first = first or gradients
+    return net, losses, first
+
+
+def short(value):
+    return float(f"{value:.10g}")
+
+
+def summary(name, tensor):
+    """Euclidean norm, products with the +-1 patterns, and SAMPLES elements spread evenly from first to last."""
+    values = tensor.detach().to(torch.float64).numpy().reshape(-1)
+    at = [k * (values.size - 1) // (SAMPLES - 1) for k in range(SAMPLES)]
+    return {
+        "shape": list(tensor.shape),
+        "norm": short(np.linalg.norm(values)),
+        "products": [short(values @ pattern(name, k, values.size)) for k in range(PATTERNS)],
+        "elements": [short(values[i]) for i in at],
+    }
+
+
+def write(case, folder):
+    net, losses, gradients = run(case, torch.float64)
+    settings = {key: getattr(case, key) for key in (
+        "size", "imagenet", "group_norm_groups", "classes", "image_size", "micro_batch", "micro_batches",
+        "learning_rate", "momentum", "weight_decay", "undecayed", "label_smoothing", "bn_decay")}
+    document = {
+        "settings": settings,
+        "losses": losses,
+        "gradients_of_step_1": {name: summary(name, value) for name, value in gradients.items()},
+        "moving_after_last_step": {name: summary(name, value) for name, value in net.moving.items()},
+        "parameters_after_last_step": {name: summary(name, value) for name, value in net.variables.items()},
+    }
+    path = folder / f"{case.name}.json"
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, dict) and key != "settings":
+            rows = ",\n".join(f'  {json.dumps(name)}: {json.dumps(item)}' for name, item in value.items())
+            lines.append(f"{json.dumps(key)}: {{\n{rows}\n}}")
+        else:
+            lines.append(f"{json.dumps(key)}: {json.dumps(value)}")
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(f"{path}: losses {['%.5f' % loss for loss in losses]}")
+
+
+# ---- checks of this script itself ----
+
+
+def check(case):
+    net, losses, first = run(case, torch.float64)
+    count = sum(v.numel() for v in net.variables.values())
+    assert count == case.parameter_count, f"{case.name}: {count} parameters, expected {case.parameter_count}"
+    print(f"{case.name}: {count} parameters; losses {losses[0]:.6f} .. {losses[-1]:.6f}")
+
+    _, single, first_single = run(case, torch.float32)
+    worst = max(abs(a - b) / abs(b) for a, b in zip(single, losses))
+    ratios = {n: ((first_single[n].double() - g).norm() / g.norm()).item() for n, g in first.items()}
+    name = max(ratios, key=ratios.get)
+    print(f"  float32 against float64: losses within {worst:.2e}, gradients within {ratios[name]:.2e} ({name})")
+
+    frozen = Case(**{**case.__dict__, "learning_rate": 0.0})
+    _, still, _ = run(frozen, torch.float64)
+    print(f"  losses if nothing moved: {still[-2]:.6f} {still[-1]:.6f}; trained: {losses[-2]:.6f} {losses[-1]:.6f}")
+    check_differences(case, first)
+
+
+def check_differences(case, gradients):
+    """Central differences along a random direction in a few variables, first micro-batch of step 1 (or all of them)."""
+    names = list(gradients)
+    for name in sorted({names[0], names[1], names[len(names) // 2], names[-4], names[-2], names[-1]}):
+        values = []
+        h = 1e-8
+        direction = None
+        for sign in (1.0, -1.0):
+            net = Network(case, torch.float64)
+            with torch.no_grad():
+                net.loss(*batch(case, 0))  # creates the variables
+                direction = torch.from_numpy(pattern(name, 0, gradients[name].numel())).reshape(gradients[name].shape)
+                net.variables[name] += sign * h * direction
+                values.append(sum(net.loss(*batch(case, j)).item() for j in range(case.micro_batches)))
+        numeric = (values[0] - values[1]) / (2 * h * case.micro_batches)
+        analytic = (gradients[name] * direction).sum().item()
+        error = abs(numeric - analytic) / max(abs(analytic), gradients[name].norm().item())
+        print(f"  d/d {name}: {analytic:.8f}, numeric {numeric:.8f}, relative {error:.1e}")
+        assert error < 1e-3, name
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", choices=[case.name for case in CASES], action="append")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--out", type=pathlib.Path,
+                        default=pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden")
+    arguments = parser.parse_args()
+    for case in CASES:
+        if arguments.case and case.name not in arguments.case:
+            continue
+        if arguments.check:
+            check(case)
+        else:
+            write(case, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
