@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compare>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,18 +53,18 @@ struct Value {
     TensorDesc desc;
     Role role = Role::intermediate;
     std::string name;
-    NodeId producer;            // invalid unless intermediate
-    int producer_output = 0;    // index among the producer's outputs
-    std::vector<NodeId> users;  // ascending, one entry per consuming node
-    Initialiser initialiser;    // parameter, state
+    NodeId producer{};            // invalid unless intermediate
+    int producer_output = 0;      // index among the producer's outputs
+    std::vector<NodeId> users{};  // ascending, one entry per consuming node
+    Initialiser initialiser{};    // parameter, state
 };
 
 struct Node {
     OpKind kind = OpKind::count_;
-    Attrs attrs;
-    std::vector<ValueId> inputs;
-    std::vector<ValueId> outputs;
-    std::string name;
+    Attrs attrs{};
+    std::vector<ValueId> inputs{};
+    std::vector<ValueId> outputs{};
+    std::string name{};
     Phase phase = Phase::forward;
     StageId stage{0};
     bool recomputed = false;  // a backward-phase copy of a forward node
@@ -113,14 +114,16 @@ public:
 
     double node_flops(NodeId id) const;
 
-    /// Throws Error(internal) when an invariant is broken: order, use lists, inferred shapes, phases (forward never
-    /// reads backward, nothing reads update), unique names of parameters and states.
+    /// Throws Error(internal) when an invariant is broken: order, use lists, inferred shapes, phases (a node never reads
+    /// a later phase; only update nodes mutate, and only parameters and states), unique names.
     void verify() const;
 
-    /// One line per node: "%12 = conv2d(%3, all/stage0/conv0/weight) {stride 2} : bf16[32, 112, 112, 64]".
+    /// One line per node: "%12 = conv2d(%3, all/stage0/conv0/weight) {stride 2} : bf16[32, 112, 112, 64]", then
+    /// "  # name", the phase and stage where they are not the first, and "recomputed". %n is the value's index.
     std::string to_text() const;
 
 private:
+    ValueId add_named(Value value);
     std::size_t check(NodeId id) const;
     std::size_t check(ValueId id) const;
 
@@ -128,6 +131,7 @@ private:
     std::vector<Node> nodes_;
     std::vector<Value> values_;
     std::vector<Output> outputs_;
+    std::map<std::string, ValueId, std::less<>> named_;  // inputs, scalars, parameters, states
     Phase phase_ = Phase::forward;
     StageId stage_{0};
 };

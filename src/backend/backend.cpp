@@ -1,0 +1,51 @@
+#include "cnntrain/backend/backend.h"
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::backend {
+
+namespace {
+
+void check_fed(const graph::Graph& graph, graph::Role role, const std::vector<std::string>& known,
+               std::string& refusals) {
+    for (const graph::ValueId id : graph.values_with_role(role)) {
+        const std::string& name = graph.value(id).name;
+        bool fed = false;
+        for (const std::string& candidate : known)
+            fed = fed || candidate == name;
+        if (!fed) refusals += "\n  " + name + ": a step has nothing to fill it with";
+    }
+}
+
+}  // namespace
+
+void check_supported(const Backend& backend, const graph::Graph& graph) {
+    std::string refusals;
+    check_fed(graph, graph::Role::input, {"images", "labels"}, refusals);
+    check_fed(graph, graph::Role::scalar, {"learning_rate"}, refusals);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(graph::NodeId{i});
+        const std::string reason = backend.why_unsupported(graph, node);
+        if (!reason.empty()) {
+            refusals += "\n  " + node.name + " (" + std::string(graph.def(node).name) + "): " + reason;
+        }
+    }
+    if (refusals.empty()) return;
+    throw Error(ErrorKind::unsupported,
+                "the " + std::string(backend.name()) + " backend cannot execute this graph:" + refusals);
+}
+
+std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string_view parameter_name) {
+    const std::optional<graph::ValueId> parameter = graph.find(parameter_name);
+    if (!parameter) return std::nullopt;
+    for (const graph::NodeId user : graph.value(*parameter).users) {
+        const graph::Node& node = graph.node(user);
+        const std::vector<int>& mutates = graph.def(node).mutates;
+        if (!mutates.empty() && node.inputs.at(static_cast<std::size_t>(mutates.front())) == *parameter) {
+            return node.inputs.at(1);
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace cnntrain::backend

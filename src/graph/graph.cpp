@@ -1,0 +1,140 @@
+#include "cnntrain/graph/graph.h"
+
+#include <algorithm>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::graph {
+
+namespace {
+
+std::vector<TensorDesc> infer_node(const OpDef& def, const Attrs& attrs, const std::vector<TensorDesc>& inputs,
+                                   const std::string& name) {
+    try {
+        return def.infer(attrs, inputs);
+    } catch (const std::bad_variant_access&) {
+        throw Error(ErrorKind::internal, name + ": " + std::string(def.name) + " was given attributes of another op");
+    } catch (const Error& error) {
+        std::string call = std::string(def.name) + "(";
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            call += (i == 0 ? "" : ", ") + to_string(inputs[i]);
+        }
+        throw error.within(name + ": " + call + ")");
+    }
+}
+
+}  // namespace
+
+Graph::Graph(const OpTable& ops) : ops_(&ops) {}
+
+std::size_t Graph::check(NodeId id) const {
+    CNNTRAIN_CHECK(id.valid() && id.index < node_count(), "no node " + std::to_string(id.index));
+    return static_cast<std::size_t>(id.index);
+}
+
+std::size_t Graph::check(ValueId id) const {
+    CNNTRAIN_CHECK(id.valid() && id.index < value_count(), "no value " + std::to_string(id.index));
+    return static_cast<std::size_t>(id.index);
+}
+
+ValueId Graph::add_named(Value value) {
+    const ValueId id{value_count()};
+    const bool fresh = named_.emplace(value.name, id).second;
+    CNNTRAIN_CHECK(fresh, "a graph has two values named '" + value.name + "'");
+    values_.push_back(std::move(value));
+    return id;
+}
+
+ValueId Graph::add_input(std::string name, TensorDesc desc) {
+    return add_named({.desc = std::move(desc), .role = Role::input, .name = std::move(name)});
+}
+
+ValueId Graph::add_scalar(std::string name) {
+    return add_named({.desc = {DType::f32, {}}, .role = Role::scalar, .name = std::move(name)});
+}
+
+ValueId Graph::add_parameter(std::string name, TensorDesc desc, Initialiser initialiser) {
+    return add_named(
+        {.desc = std::move(desc), .role = Role::parameter, .name = std::move(name), .initialiser = initialiser});
+}
+
+ValueId Graph::add_state(std::string name, TensorDesc desc, Initialiser initialiser) {
+    return add_named(
+        {.desc = std::move(desc), .role = Role::state, .name = std::move(name), .initialiser = initialiser});
+}
+
+std::vector<ValueId> Graph::add(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name) {
+    CNNTRAIN_CHECK(kind < OpKind::count_, "not an op: " + std::to_string(static_cast<int>(kind)));
+    const OpDef& op = (*ops_)[static_cast<std::size_t>(kind)];
+    CNNTRAIN_CHECK(op.infer != nullptr, "the graph's op table has no entry " + std::to_string(static_cast<int>(kind)));
+
+    std::vector<TensorDesc> input_descs;
+    for (const ValueId input : inputs) {
+        input_descs.push_back(values_[check(input)].desc);
+    }
+    std::vector<TensorDesc> output_descs = infer_node(op, attrs, input_descs, name);
+
+    const NodeId id{node_count()};
+    for (const ValueId input : inputs) {
+        std::vector<NodeId>& users = values_[check(input)].users;
+        if (users.empty() || users.back() != id) users.push_back(id);
+    }
+    std::vector<ValueId> outputs;
+    for (std::size_t i = 0; i < output_descs.size(); ++i) {
+        outputs.push_back(ValueId{value_count()});
+        values_.push_back({.desc = std::move(output_descs[i]),
+                           .name = output_descs.size() == 1 ? name : name + ":" + std::to_string(i),
+                           .producer = id,
+                           .producer_output = static_cast<int>(i)});
+    }
+    nodes_.push_back({.kind = kind,
+                      .attrs = std::move(attrs),
+                      .inputs = std::move(inputs),
+                      .outputs = outputs,
+                      .name = std::move(name),
+                      .phase = phase_,
+                      .stage = stage_});
+    return outputs;
+}
+
+ValueId Graph::add_one(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name) {
+    const std::vector<ValueId> outputs = add(kind, std::move(attrs), std::move(inputs), std::move(name));
+    CNNTRAIN_CHECK(outputs.size() == 1, nodes_.back().name + " has " + std::to_string(outputs.size()) + " outputs");
+    return outputs.front();
+}
+
+void Graph::mark_output(std::string name, ValueId value) {
+    check(value);
+    const bool fresh = std::none_of(outputs_.begin(), outputs_.end(), [&](const Output& o) { return o.name == name; });
+    CNNTRAIN_CHECK(fresh, "a graph has two outputs named '" + name + "'");
+    outputs_.push_back({std::move(name), value});
+}
+
+std::vector<ValueId> Graph::values_with_role(Role role) const {
+    std::vector<ValueId> found;
+    for (std::int32_t i = 0; i < value_count(); ++i) {
+        if (value(ValueId{i}).role == role) found.push_back(ValueId{i});
+    }
+    return found;
+}
+
+std::optional<ValueId> Graph::find(std::string_view value_name) const {
+    const auto it = named_.find(value_name);
+    if (it == named_.end()) return std::nullopt;
+    return it->second;
+}
+
+double Graph::node_flops(NodeId id) const {
+    const Node& n = node(id);
+    const OpDef& op = def(n);
+    if (op.flops == nullptr) return 0;
+    std::vector<TensorDesc> inputs;
+    std::vector<TensorDesc> outputs;
+    for (const ValueId input : n.inputs)
+        inputs.push_back(desc(input));
+    for (const ValueId output : n.outputs)
+        outputs.push_back(desc(output));
+    return op.flops(n.attrs, inputs, outputs);
+}
+
+}  // namespace cnntrain::graph

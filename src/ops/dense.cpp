@@ -1,0 +1,160 @@
+// The fully connected layer and its gradients; bias_grad serves any op with a bias over the last axis.
+#include "ops/families.h"
+#include "ops/op_support.h"
+
+namespace cnntrain::ops {
+
+using graph::Attrs;
+using graph::DenseAttrs;
+using graph::GradContext;
+using graph::NoAttrs;
+using graph::OpDef;
+using graph::OpKind;
+
+namespace {
+
+void expect_matrix(const TensorDesc& desc, std::string_view axes) {
+    expect_floating(desc, axes);
+    expect_rank(desc, 2, axes);
+}
+
+std::vector<TensorDesc> infer_dense(const Attrs& /*attrs*/, Descs inputs) {
+    expect_inputs(inputs, 3);
+    expect_matrix(inputs[0], "x[N,I]");
+    expect_matrix(inputs[1], "w[I,O]");
+    expect_same_type(inputs[0], inputs[1], "x and w");
+    const std::int64_t features = inputs[0].shape[1];
+    const std::int64_t units = inputs[1].shape[1];
+    expect_shape(inputs[1], {features, units}, "w");
+    expect_channel_vector(inputs[2], units, inputs[0].dtype, "bias");
+    return {{inputs[0].dtype, {inputs[0].shape[0], units}}};
+}
+
+void dense_gradient(GradContext& context) {
+    const graph::ValueId dy = context.grad_output(0);
+    if (context.needs(2)) context.set_grad(2, context.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "bias_grad"));
+    if (context.needs(1)) {
+        const std::vector<graph::ValueId> inputs = {context.input(0), dy};
+        context.set_grad(1, context.add_one(OpKind::dense_weight_grad, DenseAttrs{}, inputs, "weight_grad"));
+    }
+    if (context.needs(0)) {
+        const std::vector<graph::ValueId> inputs = {dy, context.input(1)};
+        context.set_grad(0, context.add_one(OpKind::dense_input_grad, NoAttrs{}, inputs, "input_grad"));
+    }
+}
+
+std::vector<TensorDesc> infer_input_grad(const Attrs& /*attrs*/, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_matrix(inputs[0], "dy[N,O]");
+    expect_matrix(inputs[1], "w[I,O]");
+    expect_same_type(inputs[0], inputs[1], "dy and w");
+    expect_shape(inputs[1], {inputs[1].shape[0], inputs[0].shape[1]}, "w");
+    return {{inputs[0].dtype, {inputs[0].shape[0], inputs[1].shape[0]}}};
+}
+
+std::vector<TensorDesc> infer_weight_grad(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_matrix(inputs[0], "x[N,I]");
+    expect_matrix(inputs[1], "dy[N,O]");
+    expect_same_type(inputs[0], inputs[1], "x and dy");
+    expect_shape(inputs[1], {inputs[0].shape[0], inputs[1].shape[1]}, "dy");
+    TensorDesc dw{std::get<DenseAttrs>(attrs).result_type, {inputs[0].shape[1], inputs[1].shape[1]}};
+    expect_floating(dw, "dw");
+    return {dw};
+}
+
+std::vector<TensorDesc> infer_bias_grad(const Attrs& /*attrs*/, Descs inputs) {
+    expect_inputs(inputs, 1);
+    expect_floating(inputs[0], "dy");
+    if (inputs[0].shape.empty()) reject("dy must have at least one axis");
+    return {{DType::f32, {inputs[0].shape.back()}}};
+}
+
+double product_flops(const Shape& rows, std::int64_t other) {
+    return 2.0 * static_cast<double>(element_count(rows) * other);
+}
+double dense_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
+    return product_flops(inputs[0].shape, outputs[0].shape[1]);
+}
+double weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
+    return product_flops(inputs[0].shape, inputs[1].shape[1]);
+}
+
+/// Calls term(index in x[N,I], index in w[I,O], index in y[N,O]) for every product of x * w.
+template <typename Term> void for_each_product(std::int64_t n, std::int64_t in, std::int64_t out, Term term) {
+    for (std::int64_t row = 0; row < n; ++row) {
+        for (std::int64_t i = 0; i < in; ++i) {
+            for (std::int64_t o = 0; o < out; ++o) {
+                term(static_cast<std::size_t>(row * in + i), static_cast<std::size_t>(i * out + o),
+                     static_cast<std::size_t>(row * out + o));
+            }
+        }
+    }
+}
+
+void evaluate_dense(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    const Shape& w = inputs[1]->desc.shape;
+    std::vector<double>& y = outputs[0].values;
+    for (std::size_t i = 0; i < y.size(); ++i)
+        y[i] = inputs[2]->values[i % inputs[2]->values.size()];
+    for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+        y[iy] += inputs[0]->values[ix] * inputs[1]->values[iw];
+    });
+}
+
+void evaluate_input_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    const Shape& w = inputs[1]->desc.shape;
+    for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+        outputs[0].values[ix] += inputs[0]->values[iy] * inputs[1]->values[iw];
+    });
+}
+
+void evaluate_weight_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    const Shape& w = outputs[0].desc.shape;
+    for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+        outputs[0].values[iw] += inputs[0]->values[ix] * inputs[1]->values[iy];
+    });
+}
+
+void evaluate_bias_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    std::vector<double>& db = outputs[0].values;
+    for (std::size_t i = 0; i < inputs[0]->values.size(); ++i)
+        db[i % db.size()] += inputs[0]->values[i];
+}
+
+}  // namespace
+
+OpDef dense_op() {
+    return {.kind = OpKind::dense,
+            .name = "dense",
+            .infer = infer_dense,
+            .gradient = dense_gradient,
+            .flops = dense_flops,
+            .evaluate = evaluate_dense};
+}
+
+OpDef dense_input_grad_op() {
+    return {.kind = OpKind::dense_input_grad,
+            .name = "dense_input_grad",
+            .infer = infer_input_grad,
+            .flops = dense_flops,
+            .evaluate = evaluate_input_grad};
+}
+
+OpDef dense_weight_grad_op() {
+    return {.kind = OpKind::dense_weight_grad,
+            .name = "dense_weight_grad",
+            .infer = infer_weight_grad,
+            .flops = weight_grad_flops,
+            .evaluate = evaluate_weight_grad};
+}
+
+OpDef bias_grad_op() {
+    return {.kind = OpKind::bias_grad,
+            .name = "bias_grad",
+            .infer = infer_bias_grad,
+            .flops = flops_per_input<1>,
+            .evaluate = evaluate_bias_grad};
+}
+
+}  // namespace cnntrain::ops

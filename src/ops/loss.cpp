@@ -1,0 +1,119 @@
+// Softmax cross-entropy with label smoothing, summed over the valid samples, and the count of correct answers.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/families.h"
+#include "ops/op_support.h"
+
+namespace cnntrain::ops {
+
+using graph::Attrs;
+using graph::GradContext;
+using graph::OpDef;
+using graph::OpKind;
+using graph::SoftmaxAttrs;
+
+namespace {
+
+void expect_logits_and_labels(const Attrs& attrs, Descs inputs) {
+    const double smoothing = std::get<SoftmaxAttrs>(attrs).label_smoothing;
+    expect_floating(inputs[0], "logits[N,C]");
+    expect_rank(inputs[0], 2, "logits[N,C]");
+    expect_type(inputs[1], DType::i32, "labels");
+    expect_shape(inputs[1], {inputs[0].shape[0]}, "labels");
+    if (smoothing < 0 || smoothing >= 1) reject("label smoothing must be in [0, 1)");
+    if (smoothing > 0 && inputs[0].shape[1] < 2) reject("label smoothing needs at least two classes");
+}
+
+std::vector<TensorDesc> infer_loss(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_logits_and_labels(attrs, inputs);
+    return {{DType::f32, {}}, {DType::f32, {}}};
+}
+
+void loss_gradient(GradContext& context) {
+    if (!only_first_output_has_gradient(context, 2)) return;
+    const std::vector<graph::ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
+    context.set_grad(0, context.add_one(OpKind::softmax_cross_entropy_grad, context.attrs(), inputs, "grad"));
+}
+
+std::vector<TensorDesc> infer_loss_grad(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 3);
+    expect_logits_and_labels(attrs, inputs);
+    expect_same(inputs[2], {DType::f32, {}}, "dloss and f32[]");
+    return {inputs[0]};
+}
+
+/// One sample's logits and what they say.
+struct Sample {
+    std::span<const double> logits;
+    std::size_t label = 0;
+    double log_sum = 0;  // of the exponentials
+
+    double log_probability(std::size_t c) const { return logits[c] - log_sum; }
+};
+
+/// Calls use(sample, its first index in logits) for every sample with a valid label.
+template <typename Use> void for_each_valid_sample(RefInputs inputs, Use use) {
+    const auto classes = static_cast<std::size_t>(inputs[0]->desc.shape[1]);
+    for (std::size_t n = 0; n < inputs[1]->values.size(); ++n) {
+        const double label = inputs[1]->values[n];
+        if (label < 0 || label >= static_cast<double>(classes)) continue;
+        const auto logits = std::span(inputs[0]->values).subspan(n * classes, classes);
+        const double largest = *std::ranges::max_element(logits);
+        double sum = 0;
+        for (const double logit : logits)
+            sum += std::exp(logit - largest);
+        use(Sample{logits, static_cast<std::size_t>(label), largest + std::log(sum)}, n * classes);
+    }
+}
+
+double target(const SoftmaxAttrs& a, const Sample& sample, std::size_t c) {
+    if (c == sample.label) return 1 - a.label_smoothing;
+    return a.label_smoothing / static_cast<double>(sample.logits.size() - 1);
+}
+
+void evaluate_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<SoftmaxAttrs>(attrs);
+    double& loss = outputs[0].values[0];
+    double& correct = outputs[1].values[0];
+    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t /*first*/) {
+        for (std::size_t c = 0; c < sample.logits.size(); ++c) {
+            const double t = target(a, sample, c);
+            if (t != 0) loss -= t * sample.log_probability(c);
+        }
+        const auto best = std::ranges::max_element(sample.logits) - sample.logits.begin();
+        if (static_cast<std::size_t>(best) == sample.label) correct += 1;
+    });
+}
+
+void evaluate_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<SoftmaxAttrs>(attrs);
+    const double dloss = inputs[2]->values[0];
+    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t first) {
+        for (std::size_t c = 0; c < sample.logits.size(); ++c) {
+            outputs[0].values[first + c] = dloss * (std::exp(sample.log_probability(c)) - target(a, sample, c));
+        }
+    });
+}
+
+}  // namespace
+
+OpDef softmax_cross_entropy_op() {
+    return {.kind = OpKind::softmax_cross_entropy,
+            .name = "softmax_cross_entropy",
+            .infer = infer_loss,
+            .gradient = loss_gradient,
+            .flops = flops_per_input<6>,
+            .evaluate = evaluate_loss};
+}
+
+OpDef softmax_cross_entropy_grad_op() {
+    return {.kind = OpKind::softmax_cross_entropy_grad,
+            .name = "softmax_cross_entropy_grad",
+            .infer = infer_loss_grad,
+            .flops = flops_per_input<6>,
+            .evaluate = evaluate_loss_grad};
+}
+
+}  // namespace cnntrain::ops

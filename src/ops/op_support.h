@@ -1,0 +1,54 @@
+// Shape rules' vocabulary: each function throws Error(usage) with a reason; Graph::add puts node, op and shapes before it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/op.h"
+
+namespace cnntrain::ops {
+
+using Descs = std::span<const TensorDesc>;
+using RefInputs = std::span<const graph::RefTensor* const>;
+using RefOutputs = std::span<graph::RefTensor>;
+
+[[noreturn]] void reject(const std::string& reason);
+
+void expect_inputs(Descs inputs, std::size_t count);
+void expect_floating(const TensorDesc& desc, std::string_view what);  // f32, bf16 or f16
+void expect_type(const TensorDesc& desc, DType type, std::string_view what);
+void expect_rank(const TensorDesc& desc, std::size_t rank, std::string_view axes);  // axes: "x[N,H,W,C]"
+void expect_activation(const TensorDesc& desc, std::string_view axes);              // floating, rank 4
+void expect_same(const TensorDesc& a, const TensorDesc& b, std::string_view what);  // "y and residual"
+void expect_same_type(const TensorDesc& a, const TensorDesc& b, std::string_view what);
+void expect_shape(const TensorDesc& desc, const Shape& shape, std::string_view what);
+/// A per-channel vector: f32, or the type of the activations that it is applied to.
+void expect_channel_vector(const TensorDesc& desc, std::int64_t channels, DType activations, std::string_view what);
+
+/// [N,H,W,C] with row-major offsets.
+struct Nhwc {
+    explicit Nhwc(const Shape& shape) : n(shape.at(0)), h(shape.at(1)), w(shape.at(2)), c(shape.at(3)) {}
+    std::int64_t pixels() const { return n * h * w; }
+    std::int64_t pixel(std::int64_t in, std::int64_t ih, std::int64_t iw) const { return ((in * h + ih) * w + iw) * c; }
+
+    std::int64_t n, h, w, c;
+};
+
+/// Sliding-window output extent: (in + padding - kernel) / stride + 1. Rejects windows that fit nowhere.
+std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t kernel, std::int64_t stride);
+
+/// A given number of operations per element of the first input / first output.
+template <int kPerElement> double flops_per_input(const graph::Attrs&, Descs inputs, Descs) {
+    return kPerElement * static_cast<double>(inputs[0].elements());
+}
+template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, Descs outputs) {
+    return kPerElement * static_cast<double>(outputs[0].elements());
+}
+
+/// Gradients that only flow through the op's first output: false when it has none. Any other incoming gradient is a
+/// defect of the graph that asked for it.
+bool only_first_output_has_gradient(const graph::GradContext& context, std::size_t output_count);
+
+}  // namespace cnntrain::ops
