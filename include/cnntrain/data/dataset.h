@@ -18,6 +18,7 @@ struct SamplePosition {
 };
 
 class JpegDecoder;
+struct ResizeScratch;
 
 /// One thread's buffers, kept from sample to sample so that they stop growing.
 struct Workspace {
@@ -26,10 +27,10 @@ struct Workspace {
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
 
-    std::vector<std::byte> record;      // bytes as stored
-    std::vector<std::uint8_t> pixels;   // RGB, decoded
-    std::vector<float> rows;            // resize: two interpolated rows
-    std::unique_ptr<JpegDecoder> jpeg;  // never null
+    std::vector<std::byte> record;          // bytes as stored
+    std::vector<std::uint8_t> pixels;       // RGB, decoded
+    std::unique_ptr<JpegDecoder> jpeg;      // never null
+    std::unique_ptr<ResizeScratch> resize;  // never null
 };
 
 class Dataset {

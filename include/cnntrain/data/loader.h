@@ -41,7 +41,7 @@ struct LoaderSettings {
     std::int64_t first_sample = 0;  // training: any position; passes: 0
     int threads = 1;                // they sleep while the ring is full
     std::int64_t batches_ahead = 16;
-    std::int64_t ring_bytes = 1LL << 30;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
+    std::int64_t ring_bytes = 1LL << 28;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
     std::uint64_t seed = 0;
 };
 

@@ -61,6 +61,7 @@ struct DataSettings {
     bool train_with_valid_preprocessing = false;
     double percentage_to_use = 100;  // ImageNet: the first floor(p * N / 100) images in file order
     std::uint64_t seed = 0;
+    int threads = 1;  // to index the files when they are opened
 };
 
 /// What the host stores. Eight-bit IO gives u8 and moves ImageNet's normalisation to the device. It is without

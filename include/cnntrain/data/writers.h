@@ -14,9 +14,10 @@ struct GeneratedCifarSettings {
     std::int32_t classes = 10;  // 2..10
 };
 
-/// A small learnable set in the CIFAR-10 format: a striped patch at a random place, whose stripe direction and shape
-/// tell the class; colours, stripe width, contrast and noise are random, so that neither a pixel nor the mean colour
-/// gives it away. Returns the folder written. Error(usage) for impossible counts, Error(storage) as files are written.
+/// A small learnable set in the CIFAR-10 format: a round patch at a random place carries one of five patterns, fine or
+/// coarse, which is the class; colours, contrast, tilt and noise are random, so that neither a pixel nor the mean colour
+/// gives it away, and mirroring changes no class. Returns the folder written. Error(usage) for impossible counts,
+/// Error(storage) as files are written.
 std::string write_generated_cifar(const GeneratedCifarSettings& settings);
 
 struct ImagenetWriterSettings {

@@ -1,0 +1,42 @@
+// The tf.Example of one ImageNet record (spec cnn-data, section 1.1).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cnntrain::data {
+
+/// Relative to the image: 0..1.
+struct Box {
+    float y_min = 0;
+    float x_min = 0;
+    float y_max = 1;
+    float x_max = 1;
+};
+
+struct ImageExample {
+    std::string jpeg;         // empty if the record has none
+    std::int64_t label = -1;  // as stored: 1..classes
+    std::vector<Box> boxes;
+};
+
+/// Error(data) when the bytes are not a tf.Example or a key has the wrong type; the caller adds file and record.
+ImageExample parse_image_example(std::span<const std::byte> record);
+
+/// What the writer stores of one image; standard keys of the published set.
+struct ImageDescription {
+    std::string jpeg;
+    std::int64_t label = 0;  // 1..classes
+    std::string synset;
+    std::string file_name;
+    std::int64_t height = 0;
+    std::int64_t width = 0;
+};
+
+/// Equal descriptions give equal bytes.
+std::string serialise_image_example(ImageDescription image);
+
+}  // namespace cnntrain::data

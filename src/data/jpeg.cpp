@@ -1,0 +1,157 @@
+#include "data/jpeg.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+// After <cstdio>: libjpeg's header uses FILE and size_t without including them.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "cnntrain/base/error.h"
+#include "data/image_ops.h"
+
+namespace cnntrain::data {
+namespace {
+
+/// Larger images are refused before memory is asked for: damaged headers claim up to 65500 x 65500.
+constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
+/// Pixels decoded beyond each side of a part; upsampling reaches two luma pixels at most, and libjpeg itself starts
+/// at a block boundary on the left.
+constexpr std::int64_t kMargin = 16;
+
+struct ErrorManager {
+    jpeg_error_mgr base;  // first: libjpeg knows only this part
+    std::jmp_buf jump;
+    std::array<char, JMSG_LENGTH_MAX> message;
+};
+
+/// libjpeg reports errors by a function that must not return. Between setjmp and here there are only its own frames
+/// and those of the functions below, which own nothing that needs a destructor.
+[[noreturn]] void on_error(j_common_ptr info) {
+    auto* manager = reinterpret_cast<ErrorManager*>(info->err);
+    (*info->err->format_message)(info, manager->message.data());
+    std::longjmp(manager->jump, 1);
+}
+
+/// Warnings about missing or undecodable image data are errors: libjpeg would go on with grey pixels. Others
+/// (such as stray bytes between markers) are common in the published set and harmless.
+void on_message(j_common_ptr info, int level) {
+    if (level >= 0) return;
+    const int code = info->err->msg_code;
+    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE) on_error(info);
+}
+
+}  // namespace
+
+struct JpegDecoder::State {
+    jpeg_decompress_struct info{};
+    ErrorManager errors{};
+};
+
+namespace {
+
+// Each of these is false after an error, whose text is then in `errors.message`.
+
+bool create(jpeg_decompress_struct& info, ErrorManager& errors) {
+    info.err = jpeg_std_error(&errors.base);
+    errors.base.error_exit = on_error;
+    errors.base.emit_message = on_message;
+    if (setjmp(errors.jump) != 0) return false;
+    jpeg_create_decompress(&info);
+    return true;
+}
+
+bool read_header(jpeg_decompress_struct& info, ErrorManager& errors, const unsigned char* bytes, std::size_t size) {
+    if (setjmp(errors.jump) != 0) return false;
+    jpeg_abort_decompress(&info);
+    jpeg_mem_src(&info, bytes, size);
+    jpeg_read_header(&info, TRUE);
+    return true;
+}
+
+/// Columns that will be delivered: libjpeg moves `left` down to a block boundary and keeps the right edge.
+bool start(jpeg_decompress_struct& info, ErrorManager& errors, JDIMENSION* left, JDIMENSION* width) {
+    if (setjmp(errors.jump) != 0) return false;
+    jpeg_start_decompress(&info);
+    if (*left != 0 || *width != info.output_width) jpeg_crop_scanline(&info, left, width);
+    return true;
+}
+
+/// `row_bytes` apart, from row `top` on.
+bool read_rows(jpeg_decompress_struct& info, ErrorManager& errors, JDIMENSION top, JDIMENSION rows, JSAMPLE* out,
+               std::size_t row_bytes) {
+    if (setjmp(errors.jump) != 0) return false;
+    if (top != 0) jpeg_skip_scanlines(&info, top);
+    while (info.output_scanline < top + rows) {
+        JSAMPROW row = out + (info.output_scanline - top) * row_bytes;
+        jpeg_read_scanlines(&info, &row, 1);
+    }
+    jpeg_abort_decompress(&info);
+    return true;
+}
+
+[[noreturn]] void fail(ErrorManager& errors, std::span<const std::byte> jpeg) {
+    constexpr std::array<unsigned char, 4> kPng = {0x89, 'P', 'N', 'G'};
+    const bool png = jpeg.size() >= kPng.size() && std::memcmp(jpeg.data(), kPng.data(), kPng.size()) == 0;
+    throw Error(ErrorKind::data, png ? "the image is a PNG file, expected JPEG"
+                                     : "the image is not a JPEG or is damaged: " + std::string(errors.message.data()));
+}
+
+}  // namespace
+
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
+    CNNTRAIN_CHECK(create(state_->info, state_->errors), state_->errors.message.data());
+}
+
+JpegDecoder::~JpegDecoder() {
+    jpeg_destroy_decompress(&state_->info);
+}
+
+ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
+    auto& [info, errors] = *state_;
+    if (!read_header(info, errors, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size())) {
+        fail(errors, jpeg);
+    }
+    const ImageSize size{info.image_height, info.image_width};
+    if (size.height * size.width > kMaxPixels) {
+        throw Error(ErrorKind::data, "the image claims " + std::to_string(size.width) + " x " +
+                                         std::to_string(size.height) + " pixels, more than this program reads");
+    }
+    return size;
+}
+
+PixelView JpegDecoder::decode(const Rectangle& part, DctMethod method, std::vector<std::uint8_t>& buffer) {
+    auto& [info, errors] = *state_;
+    const ImageSize whole{info.image_height, info.image_width};
+    CNNTRAIN_CHECK(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 &&
+                       part.top + part.height <= whole.height && part.left + part.width <= whole.width,
+                   "part outside of the image");
+    const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+    info.out_color_space = inks ? JCS_CMYK : JCS_RGB;
+    info.dct_method = method == DctMethod::fast ? JDCT_IFAST : JDCT_ISLOW;
+
+    const std::int64_t first = std::max<std::int64_t>(part.left - kMargin, 0);
+    const std::int64_t end = std::min(part.left + part.width + kMargin, whole.width);
+    auto left = static_cast<JDIMENSION>(first);
+    auto width = static_cast<JDIMENSION>(end - first);
+    const std::span<const std::byte> no_bytes;
+    if (!start(info, errors, &left, &width)) fail(errors, no_bytes);
+
+    const std::size_t channels = inks ? 4 : 3;
+    const std::size_t row_bytes = width * channels;
+    const auto rows = static_cast<std::size_t>(part.height);
+    buffer.resize(rows * row_bytes);
+    if (!read_rows(info, errors, static_cast<JDIMENSION>(part.top), static_cast<JDIMENSION>(rows), buffer.data(),
+                   row_bytes)) {
+        fail(errors, no_bytes);
+    }
+    if (inks) cmyk_to_rgb(buffer, rows * width, info.saw_Adobe_marker != FALSE);
+    return {buffer.data() + static_cast<std::size_t>(part.left - left) * 3, static_cast<std::int64_t>(width) * 3,
+            ImageSize{part.height, part.width}};
+}
+
+}  // namespace cnntrain::data

@@ -1,0 +1,331 @@
+#include "cnntrain/data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+
+namespace cnntrain::data {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+constexpr std::int64_t kPaddingRecord = -1;
+
+struct PlannedSample {
+    std::int64_t record = kPaddingRecord;
+    SamplePosition position;
+};
+
+enum class SlotState { free, filling, ready, leased };
+
+struct Slot {
+    SlotState state = SlotState::free;
+    std::int64_t batch = -1;  // number in the stream
+    HostTensor images;
+    std::vector<std::int32_t> labels;
+    std::vector<PlannedSample> plan;
+    std::int64_t claimed = 0;   // samples that a worker has taken on
+    std::int64_t finished = 0;  // and has done
+    std::exception_ptr error;   // of the first bad sample, so that the message is the same at any thread count
+    std::int64_t error_sample = 0;
+};
+
+/// Which sample goes where: a pure function of data set size, settings and batch number.
+class BatchPlanner {
+public:
+    BatchPlanner(std::int64_t samples, const LoaderSettings& settings) : samples_(samples), settings_(settings) {}
+
+    std::int64_t batches_per_pass() const { return (samples_ + settings_.micro_batch - 1) / settings_.micro_batch; }
+
+    void plan(std::int64_t batch, std::vector<PlannedSample>& out) {
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const auto offset = static_cast<std::int64_t>(i);
+            out[i] = settings_.feed == Feed::training ? training_sample(batch, offset) : pass_sample(batch, offset);
+        }
+    }
+
+private:
+    PlannedSample training_sample(std::int64_t batch, std::int64_t offset) {
+        const std::int64_t position = settings_.first_sample + batch * settings_.micro_batch + offset;
+        const auto epoch = static_cast<std::uint32_t>(position / samples_);
+        const auto index = static_cast<std::uint64_t>(position % samples_);
+        if (order_.empty() || order_epoch_ != epoch) {
+            order_ = shuffled_order(settings_.seed, epoch, static_cast<std::uint32_t>(samples_));
+            order_epoch_ = epoch;
+        }
+        return {order_[index], {epoch, index}};
+    }
+
+    PlannedSample pass_sample(std::int64_t batch, std::int64_t offset) const {
+        const std::int64_t index = batch % batches_per_pass() * settings_.micro_batch + offset;
+        if (index >= samples_) return {};
+        return {index, {static_cast<std::uint32_t>(batch / batches_per_pass()), static_cast<std::uint64_t>(index)}};
+    }
+
+    std::int64_t samples_;
+    LoaderSettings settings_;
+    std::vector<std::uint32_t> order_;
+    std::uint32_t order_epoch_ = 0;
+};
+
+}  // namespace
+
+/// The slots, and the workers that fill them. Batches are opened in order, and the samples of the newest open batch
+/// are handed to the workers in small groups, so that all of them share even a single batch.
+class Loader::Ring : public std::enable_shared_from_this<Loader::Ring> {
+public:
+    Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
+        : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
+        image_ = dataset_->image_desc();
+        desc_ = {image_.dtype, {settings.micro_batch}};
+        desc_.shape.insert(desc_.shape.end(), image_.shape.begin(), image_.shape.end());
+        const auto fitting = settings.ring_bytes / static_cast<std::int64_t>(desc_.bytes());
+        const std::int64_t ahead =
+            std::clamp<std::int64_t>(fitting - 2, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
+        slots_.resize(static_cast<std::size_t>(ahead + 2));  // one is being filled and one is leased
+        for (Slot& slot : slots_) {
+            slot.images = HostTensor(desc_);
+            slot.labels.resize(static_cast<std::size_t>(settings.micro_batch));
+            slot.plan.resize(static_cast<std::size_t>(settings.micro_batch));
+        }
+        const std::int64_t threads = std::max(settings.threads, 1);
+        group_ = std::clamp<std::int64_t>(settings.micro_batch / (4 * threads), 1, 32);
+    }
+    ~Ring() { stop(); }
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    void start() {
+        for (int i = 0; i < std::max(settings_.threads, 1); ++i) {
+            threads_.emplace_back([this] { work(); });
+        }
+    }
+
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        work_.notify_all();
+        for (std::thread& thread : threads_) {
+            thread.join();
+        }
+        threads_.clear();
+    }
+
+    Batch next();
+
+    const TensorDesc& desc() const { return desc_; }
+    std::int64_t samples() const { return dataset_->size(); }
+    std::int64_t batches_per_pass() const { return planner_.batches_per_pass(); }
+    std::int64_t position() const {
+        const std::lock_guard lock(mutex_);
+        return settings_.first_sample + delivered_ * settings_.micro_batch;
+    }
+    StreamStats stats() const {
+        const std::lock_guard lock(mutex_);
+        return stats_;
+    }
+
+private:
+    struct Claim {
+        Slot* slot = nullptr;
+        std::int64_t first = 0;
+        std::int64_t end = 0;
+    };
+    struct Failure {
+        std::exception_ptr error;
+        std::int64_t sample = 0;
+    };
+
+    // With the lock held.
+    bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
+    Slot* find_slot(SlotState state) const;
+    void open_batch();
+    Claim claim();
+    void finish(const Claim& claim, const Failure& failure);
+
+    // Without it.
+    void work();
+    Failure fill(const Claim& claim, Workspace& workspace) const;
+    void release(Slot& slot);
+
+    std::shared_ptr<const Dataset> dataset_;
+    LoaderSettings settings_;
+    TensorDesc image_;
+    TensorDesc desc_;
+    std::int64_t group_ = 1;
+
+    mutable std::mutex mutex_;
+    std::condition_variable work_;   // a slot is free, a batch is open, or stop
+    std::condition_variable ready_;  // a batch is ready
+    BatchPlanner planner_;
+    mutable std::vector<Slot> slots_;
+    Slot* open_ = nullptr;  // the batch whose samples are being claimed
+    std::int64_t opened_ = 0;
+    std::int64_t delivered_ = 0;
+    bool failed_ = false;  // no further batch is opened
+    bool stopping_ = false;
+    StreamStats stats_;
+    std::vector<std::thread> threads_;
+};
+
+Slot* Loader::Ring::find_slot(SlotState state) const {
+    const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.state == state; });
+    return found == slots_.end() ? nullptr : &*found;
+}
+
+void Loader::Ring::open_batch() {
+    Slot& slot = *find_slot(SlotState::free);
+    planner_.plan(opened_, slot.plan);
+    slot.state = SlotState::filling;
+    slot.batch = opened_++;
+    slot.claimed = 0;
+    slot.finished = 0;
+    open_ = &slot;
+    work_.notify_all();
+}
+
+Loader::Ring::Claim Loader::Ring::claim() {
+    if (open_ == nullptr) open_batch();
+    Slot& slot = *open_;
+    const std::int64_t first = slot.claimed;
+    slot.claimed = std::min(first + group_, settings_.micro_batch);
+    if (slot.claimed == settings_.micro_batch) open_ = nullptr;
+    return {&slot, first, slot.claimed};
+}
+
+void Loader::Ring::finish(const Claim& claim, const Failure& failure) {
+    Slot& slot = *claim.slot;
+    if (failure.error && (!slot.error || failure.sample < slot.error_sample)) {
+        slot.error = failure.error;
+        slot.error_sample = failure.sample;
+        failed_ = true;
+    }
+    slot.finished += claim.end - claim.first;
+    if (slot.finished == settings_.micro_batch) {
+        slot.state = SlotState::ready;
+        ready_.notify_one();
+    }
+}
+
+void Loader::Ring::work() {
+    Workspace workspace;
+    std::unique_lock lock(mutex_);
+    while (true) {
+        work_.wait(lock, [&] { return stopping_ || has_work(); });
+        if (stopping_) return;
+        const Claim mine = claim();
+        lock.unlock();
+        const Clock::time_point start = Clock::now();
+        const Failure failure = fill(mine, workspace);
+        const double seconds = seconds_since(start);
+        lock.lock();
+        stats_.decode_seconds += seconds;
+        finish(mine, failure);
+    }
+}
+
+Loader::Ring::Failure Loader::Ring::fill(const Claim& claim, Workspace& workspace) const {
+    const std::size_t image_bytes = image_.bytes();
+    for (std::int64_t i = claim.first; i < claim.end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const std::span<std::byte> image = claim.slot->images.bytes().subspan(at * image_bytes, image_bytes);
+        const PlannedSample& sample = claim.slot->plan[at];
+        std::int32_t& label = claim.slot->labels[at];
+        if (sample.record == kPaddingRecord) {
+            std::memset(image.data(), 0, image.size());
+            label = -1;
+            continue;
+        }
+        try {
+            label = dataset_->read(sample.record, sample.position, image, workspace);
+        } catch (...) {
+            return {std::current_exception(), i};
+        }
+    }
+    return {};
+}
+
+Batch Loader::Ring::next() {
+    const Clock::time_point start = Clock::now();
+    std::unique_lock lock(mutex_);
+    const auto find_next = [&]() -> Slot* {
+        const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+            return slot.state == SlotState::ready && slot.batch == delivered_;
+        });
+        return found == slots_.end() ? nullptr : &*found;
+    };
+    CNNTRAIN_CHECK(
+        std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state != SlotState::leased; }),
+        "every batch of the ring is still held");
+    Slot* slot = nullptr;
+    ready_.wait(lock, [&] { return (slot = find_next()) != nullptr; });
+    stats_.wait_seconds += seconds_since(start);
+    if (slot->error) std::rethrow_exception(slot->error);
+    slot->state = SlotState::leased;
+    ++delivered_;
+    const auto valid = std::count_if(slot->plan.begin(), slot->plan.end(),
+                                     [](const PlannedSample& sample) { return sample.record != kPaddingRecord; });
+    stats_.images += valid;
+    lock.unlock();
+    std::shared_ptr<void> lease(slot,
+                                [ring = shared_from_this()](void* held) { ring->release(*static_cast<Slot*>(held)); });
+    return {slot->images.bytes(), slot->labels, valid, std::move(lease)};
+}
+
+void Loader::Ring::release(Slot& slot) {
+    {
+        const std::lock_guard lock(mutex_);
+        slot.state = SlotState::free;
+    }
+    work_.notify_one();
+}
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings) {
+    CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
+    CNNTRAIN_CHECK(dataset->size() > 0 && dataset->size() <= std::numeric_limits<std::uint32_t>::max(),
+                   "data set size out of range");
+    CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
+    CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
+    ring_ = std::make_shared<Ring>(std::move(dataset), settings);
+    ring_->start();
+}
+
+Loader::~Loader() {
+    ring_->stop();
+}
+
+TensorDesc Loader::image_desc() const {
+    return ring_->desc();
+}
+Batch Loader::next() {
+    return ring_->next();
+}
+std::int64_t Loader::samples() const {
+    return ring_->samples();
+}
+std::int64_t Loader::batches_per_pass() const {
+    return ring_->batches_per_pass();
+}
+std::int64_t Loader::position() const {
+    return ring_->position();
+}
+StreamStats Loader::stats() const {
+    return ring_->stats();
+}
+
+}  // namespace cnntrain::data
