@@ -1,0 +1,44 @@
+#include "cnntrain/backend/cpu.h"
+
+#include "backend/cpu/executable.h"
+#include "backend/cpu/lowering.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::backend {
+
+namespace {
+
+class CpuBackend : public Backend {
+public:
+    std::string_view name() const override { return "cpu"; }
+    DType half_type() const override { return DType::bf16; }
+
+    std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
+        if (cpu::lowering_of(node.kind) == nullptr) return "the cpu backend has no implementation of this operation";
+        for (const auto* values : {&node.inputs, &node.outputs}) {
+            for (const graph::ValueId value : *values) {
+                const DType type = graph.desc(value).dtype;
+                if (type == DType::f16 || type == DType::f64) {
+                    return "the cpu backend computes in f32 and bf16, not in " + std::string(cnntrain::name(type));
+                }
+            }
+        }
+        return {};
+    }
+
+    std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
+        CNNTRAIN_CHECK(request.graph != nullptr && request.micro_batches >= 1, "an incomplete compile request");
+        check_supported(*this, *request.graph);
+        try {
+            return std::make_unique<cpu::CpuExecutable>(request);
+        } catch (const dnnl::error& error) {
+            throw Error(ErrorKind::internal, "cpu backend: oneDNN refused while compiling: " + std::string(error.what()));
+        }
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace cnntrain::backend

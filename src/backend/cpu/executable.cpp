@@ -1,0 +1,268 @@
+#include "backend/cpu/executable.h"
+
+#include <omp.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "backend/cpu/lowering.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::Role;
+using graph::ValueId;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Index in memory of the first NaN or infinity, or -1; other types are always finite.
+std::int64_t first_bad_index(const Placed& tensor) {
+    const std::size_t count = tensor.desc.get_size() / size_bytes(tensor.dtype);
+    if (tensor.dtype == DType::f32) return cpu::first_non_finite(std::span(tensor.as<const float>(), count));
+    if (tensor.dtype == DType::bf16) return cpu::first_non_finite(std::span(tensor.as<const BFloat16>(), count));
+    return -1;
+}
+
+}  // namespace
+
+CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
+    : graph_(*request.graph),
+      program_(onednn_),
+      threads_(request.runtime.threads > 0 ? request.runtime.threads : available_cores()),
+      micro_batches_(request.micro_batches),
+      check_finite_(request.runtime.check_finite) {
+    const Clock::time_point start = Clock::now();
+    compile(request);
+    report_.seconds = seconds_since(start);
+}
+
+void CpuExecutable::compile(const backend::CompileRequest& request) {
+    use_threads();
+    Lowering lowering(graph_, request, onednn_, program_);
+    lowering.run();
+    for (const Role role : {Role::parameter, Role::state}) {
+        for (const ValueId id : graph_.values_with_role(role)) {
+            const graph::Value& value = graph_.value(id);
+            variables_.push_back({value.name, value.desc, lowering.master(id), lowering.plain_master_desc(id)});
+            if (const auto gradient = backend::gradient_of(graph_, value.name)) {
+                Result result{value.name, graph_.desc(*gradient), lowering.operand(*gradient)};
+                gradients_.emplace(value.name, result);
+            }
+        }
+    }
+    for (const graph::Output& output : graph_.outputs()) {
+        outputs_.push_back({output.name, graph_.desc(output.value), lowering.operand(output.value)});
+    }
+    for (const ValueId id : graph_.values_with_role(Role::input)) {
+        Buffer* buffer = lowering.operand(id).buffer;
+        if (graph_.value(id).name == "images") {
+            images_ = buffer;
+            images_desc_ = graph_.desc(id);
+        } else {
+            labels_ = buffer;
+        }
+    }
+    program_.finish();
+
+    for (std::size_t i = 0; i < seconds_.size(); ++i) seconds_[i].resize(program_.steps(static_cast<Section>(i)).size());
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
+            report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
+        }
+    }
+    report_.parameter_bytes = program_.persistent_bytes();
+    report_.arena_bytes = program_.arena_bytes();
+    report_.reorders = lowering.reorders();
+}
+
+void CpuExecutable::use_threads() const { omp_set_num_threads(threads_); }
+
+const CpuExecutable::Variable& CpuExecutable::variable(const std::string& name) const {
+    for (const Variable& candidate : variables_) {
+        if (candidate.name == name) return candidate;
+    }
+    throw Error(ErrorKind::internal, "cpu backend: no parameter or state is called " + name + "; the nearest is " +
+                                         nearest_name(name, variable_names()));
+}
+
+std::vector<std::string> CpuExecutable::variable_names() const {
+    std::vector<std::string> names;
+    for (const Variable& v : variables_) names.push_back(v.name);
+    return names;
+}
+
+void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
+    if (from_desc == to_desc) {
+        std::memcpy(to, from, to_desc.get_size());
+        return;
+    }
+    dnnl::memory source(from_desc, onednn_.engine(), const_cast<void*>(from));
+    dnnl::memory target(to_desc, onednn_.engine(), to);
+    dnnl::stream stream = onednn_.stream();
+    dnnl::reorder(source, target).execute(stream, source, target);
+    stream.wait();
+}
+
+void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
+    const Variable& target = variable(name);
+    if (tensor.shape() != target.desc.shape) {
+        throw Error(ErrorKind::data, name + ": expected shape " + to_string(target.desc.shape) + ", got " +
+                                         to_string(tensor.shape()));
+    }
+    const HostTensor converted = tensor.cast(target.desc.dtype);
+    copy(target.row_major, converted.bytes().data(), target.kept.desc, target.kept.buffer->data);
+    prepared_is_stale_ = true;
+}
+
+HostTensor CpuExecutable::read(const Placed& from, const Desc& row_major, const TensorDesc& desc) const {
+    HostTensor result(desc);
+    copy(from.desc, from.buffer->data, row_major, result.bytes().data());
+    return result;
+}
+
+HostTensor CpuExecutable::store(const std::string& name) const {
+    const Variable& source = variable(name);
+    return read(source.kept, source.row_major, source.desc);
+}
+
+HostTensor CpuExecutable::output(const std::string& name) const {
+    for (const Result& result : outputs_) {
+        if (result.name == name) return read(result.placed, plain_desc(result.desc), result.desc);
+    }
+    throw Error(ErrorKind::internal, "cpu backend: no output is called " + name);
+}
+
+HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {
+    const auto found = gradients_.find(parameter_name);
+    if (found == gradients_.end()) {
+        throw Error(ErrorKind::internal, "cpu backend: no update reads a gradient of " + parameter_name);
+    }
+    const Result& result = found->second;
+    const auto row_major = with_type(variable(parameter_name).row_major, result.desc.dtype);
+    CNNTRAIN_CHECK(row_major.has_value(), "row-major layouts exist in every type");
+    return read(result.placed, *row_major, result.desc);
+}
+
+void CpuExecutable::run_section(Section section, const StepContext& context) {
+    const std::vector<Step>& steps = program_.steps(section);
+    if (!profiling_) {
+        for (const Step& step : steps) step.run(context);
+        return;
+    }
+    const auto index = static_cast<std::size_t>(section);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const Clock::time_point start = Clock::now();
+        steps[i].run(context);
+        seconds_[index][i] += seconds_since(start);
+    }
+    ++executions_[index];
+}
+
+void CpuExecutable::refresh_prepared() {
+    run_section(Section::prepare, {});
+    prepared_is_stale_ = false;
+}
+
+void CpuExecutable::run_micro_batch(data::BatchSource& source, const StepContext& context,
+                                    backend::StepResult& result) {
+    data::Batch batch;
+    if (images_ != nullptr || labels_ != nullptr) {
+        const Clock::time_point start = Clock::now();
+        batch = source.next();
+        result.input_wait_seconds += seconds_since(start);
+        result.samples += batch.valid_count;
+        // The program only reads its inputs; oneDNN's handles are not const.
+        if (images_ != nullptr) program_.bind(images_, const_cast<std::byte*>(batch.images.data()));
+        if (labels_ != nullptr) {
+            program_.bind(labels_, reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(batch.labels.data())));
+        }
+    }
+    run_section(Section::micro, context);
+    add_outputs(result);
+    if (check_finite_) find_non_finite(context);
+}
+
+void CpuExecutable::add_outputs(backend::StepResult& result) {
+    for (const Result& output : outputs_) {
+        if (output.desc.shape.empty() && output.desc.dtype == DType::f32) {
+            result.sums[output.name] += *output.placed.as<float>();
+        }
+    }
+}
+
+/// Only when an output is not finite: looks at the variables, then runs the micro-batch again and looks at every result
+/// when it has just been written.
+void CpuExecutable::find_non_finite(const StepContext& context) {
+    bool finite = true;
+    for (const Result& output : outputs_) {
+        finite = finite && (!output.desc.shape.empty() || std::isfinite(*output.placed.as<float>()));
+    }
+    if (finite) return;
+    for (const Variable& candidate : variables_) {
+        const std::int64_t index = first_bad_index(candidate.kept);
+        if (index < 0) continue;
+        first_non_finite_ = candidate.name + " (variable, before the update), element " + std::to_string(index);
+        return;
+    }
+    for (const Step& step : program_.steps(Section::micro)) {
+        step.run(context);
+        for (const Placed& written : step.writes) {
+            const std::int64_t index = first_bad_index(written);
+            if (index < 0) continue;
+            first_non_finite_ = "the result of " + step.name + " (" + step.op + "), element " + std::to_string(index);
+            return;
+        }
+    }
+}
+
+backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const backend::StepScalars& scalars) {
+    use_threads();
+    first_non_finite_.reset();
+    if (prepared_is_stale_) refresh_prepared();
+    backend::StepResult result;
+    StepContext context{0, static_cast<float>(scalars.learning_rate), scalars.iteration};
+    for (; context.micro_batch < micro_batches_; ++context.micro_batch) {
+        run_micro_batch(source, context, result);
+        if (first_non_finite_) return result;  // the variables stay as they were
+    }
+    run_section(Section::update, context);
+    refresh_prepared();
+    return result;
+}
+
+backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
+    use_threads();
+    first_non_finite_.reset();
+    if (prepared_is_stale_) refresh_prepared();
+    backend::StepResult result;
+    for (std::int64_t i = 0; i < batches; ++i) run_micro_batch(source, {}, result);
+    return result;
+}
+
+void CpuExecutable::set_profiling(bool enabled) {
+    profiling_ = enabled;
+    for (auto& section : seconds_) std::fill(section.begin(), section.end(), 0.0);
+    executions_.fill(0);
+}
+
+std::vector<backend::ProfileRow> CpuExecutable::profile() const {
+    std::vector<backend::ProfileRow> rows;
+    for (const Section section : {Section::micro, Section::update, Section::prepare}) {
+        const auto index = static_cast<std::size_t>(section);
+        const std::vector<Step>& steps = program_.steps(section);
+        const double runs = std::max<double>(1, static_cast<double>(executions_[index]));
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            rows.push_back({steps[i].name, steps[i].op, steps[i].implementation, 1e3 * seconds_[index][i] / runs,
+                            steps[i].flops / 1e9, steps[i].bytes_moved() / 1e6});
+        }
+    }
+    return rows;
+}
+
+}  // namespace cnntrain::cpu

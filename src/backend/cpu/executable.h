@@ -1,0 +1,77 @@
+// A compiled graph on the CPU.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/onednn.h"
+#include "backend/cpu/program.h"
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::cpu {
+
+class CpuExecutable : public backend::Executable {
+public:
+    explicit CpuExecutable(const backend::CompileRequest& request);
+
+    const backend::CompileReport& report() const override { return report_; }
+    void load(const std::string& name, const HostTensor& tensor) override;
+    HostTensor store(const std::string& name) const override;
+    std::vector<std::string> variable_names() const override;
+    backend::StepResult train_step(data::BatchSource& source, const backend::StepScalars& scalars) override;
+    backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
+    HostTensor output(const std::string& name) const override;
+    std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
+    HostTensor gradient(const std::string& parameter_name) const override;
+    void set_profiling(bool enabled) override;
+    std::vector<backend::ProfileRow> profile() const override;
+
+private:
+    struct Variable {
+        std::string name;
+        TensorDesc desc;
+        Placed kept;
+        Desc row_major;
+    };
+    struct Result {
+        std::string name;
+        TensorDesc desc;
+        Placed placed;
+    };
+
+    void compile(const backend::CompileRequest& request);
+    const Variable& variable(const std::string& name) const;
+    HostTensor read(const Placed& from, const Desc& row_major, const TensorDesc& desc) const;
+    void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
+
+    void use_threads() const;
+    void run_section(Section section, const StepContext& context);
+    void refresh_prepared();
+    void run_micro_batch(data::BatchSource& source, const StepContext& context, backend::StepResult& result);
+    void add_outputs(backend::StepResult& result);
+    void find_non_finite(const StepContext& context);
+
+    OneDnn onednn_;
+    graph::Graph graph_;
+    Program program_;
+    int threads_ = 1;
+    std::int64_t micro_batches_ = 1;
+    bool check_finite_ = true;
+    bool prepared_is_stale_ = true;
+    bool profiling_ = false;
+    std::vector<Variable> variables_;
+    std::vector<Result> outputs_;
+    std::map<std::string, Result> gradients_;
+    Buffer* images_ = nullptr;
+    Buffer* labels_ = nullptr;
+    TensorDesc images_desc_;
+    std::optional<std::string> first_non_finite_;
+    backend::CompileReport report_;
+    std::array<std::vector<double>, 3> seconds_;     // profile: total per step
+    std::array<std::int64_t, 3> executions_{};       // profile: of each section
+};
+
+}  // namespace cnntrain::cpu

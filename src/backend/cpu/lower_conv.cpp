@@ -1,0 +1,176 @@
+// Convolutions and max pooling: oneDNN primitives on operands as they lie.
+#include <algorithm>
+
+#include "backend/cpu/lowering.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::ConvAttrs;
+using graph::PoolAttrs;
+using graph::ValueId;
+
+namespace {
+
+/// [O,I,H,W] (or [G,O/G,I,H,W]) of a HWIO kernel, layout open.
+Desc open_kernel(const TensorDesc& kernel, DType type, std::int64_t groups) {
+    return any_layout(plain_kernel_desc(TensorDesc{type, kernel.shape}, groups));
+}
+
+Desc open_activation(const TensorDesc& activation) { return any_layout(plain_desc(activation)); }
+
+/// Asks for the convolution with the operands as they lie; when only a naive implementation accepts them, with open
+/// layouts instead, to which the operands are then reordered.
+template <typename Make>
+Primitive fastest(const ConvProblem& as_it_lies, const ConvProblem& open, Make make) {
+    std::optional<Primitive> first;
+    try {
+        first = make(as_it_lies);
+        if (!first->is_naive()) return *first;
+    } catch (const dnnl::error& error) {
+        if (error.status != dnnl_unimplemented) throw;
+    }
+    try {
+        return make(open);
+    } catch (const dnnl::error&) {
+        if (first) return *first;
+        throw Error(ErrorKind::unsupported,
+                    "cpu backend: oneDNN has no convolution for these shapes and types on this processor; 16-bit "
+                    "precision needs AVX-512: use --precision 32.32");
+    }
+}
+
+const char* const kConvReason = "the fastest convolution reads another layout";
+
+}  // namespace
+
+void lower_conv2d(Lowering& lower) {
+    const auto& attrs = lower.node().as<ConvAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId y = lower.node().outputs[0];
+    const TensorDesc& y_desc = lower.graph().desc(y);
+    const Desc kernel = open_kernel(lower.graph().desc(inputs[1]), y_desc.dtype, attrs.groups);
+    const Placed x = lower.operand(inputs[0]);
+    const ConvProblem as_it_lies{x.desc, kernel, open_activation(y_desc), attrs.stride, attrs.padding};
+    ConvProblem open = as_it_lies;
+    open.src = any_layout(x.desc);
+
+    const std::size_t residual_at = attrs.bias ? 3 : 2;
+    const bool plain = !attrs.bias && !attrs.residual && attrs.activation == graph::Activation::none;
+    const ConvEpilogue epilogue{attrs.bias, attrs.residual, attrs.activation == graph::Activation::relu};
+    const Primitive conv = fastest(as_it_lies, open, [&](const ConvProblem& problem) {
+        return plain ? lower.onednn().conv_forward(problem) : lower.onednn().conv_inference(problem, epilogue);
+    });
+
+    std::vector<std::pair<int, Placed>> arguments = {
+        {DNNL_ARG_SRC, lower.operand_as(inputs[0], conv.src, kConvReason)},
+        {DNNL_ARG_WEIGHTS, lower.prepared(inputs[1], conv.weights, attrs.groups)},
+    };
+    if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, lower.float_vector(inputs[2]));
+    Placed result;
+    if (attrs.residual) {
+        // The primitive adds to what is in its output, so the residual goes there first.
+        const ValueId residual = inputs[residual_at];
+        const Placed addend = lower.operand_as(residual, conv.dst, kConvReason);
+        if (lower.dies_here(residual, conv.dst)) {
+            result = lower.define_over(y, conv.dst, residual);
+        } else {
+            result = lower.define(y, conv.dst);
+            lower.program().add_primitive(lower.section(), lower.node().name + ":copy", "copy",
+                                          lower.onednn().reorder(addend.desc, result.desc),
+                                          {{DNNL_ARG_FROM, addend}, {DNNL_ARG_TO, result}}, {DNNL_ARG_TO}, 0);
+        }
+    } else {
+        result = lower.define(y, conv.dst);
+    }
+    lower.prefer_activation(conv.dst);
+    arguments.emplace_back(DNNL_ARG_DST, result);
+    lower.add_primitive(conv, std::move(arguments), {DNNL_ARG_DST});
+}
+
+void lower_conv2d_input_grad(Lowering& lower) {
+    const auto& attrs = lower.node().as<ConvAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId dx = lower.node().outputs[0];
+    const TensorDesc& dx_desc = lower.graph().desc(dx);
+    const Placed dy = lower.operand(inputs[0]);
+    const Desc kernel = open_kernel(lower.graph().desc(inputs[1]), dx_desc.dtype, attrs.groups);
+    const ConvProblem as_it_lies{open_activation(dx_desc), kernel, dy.desc, attrs.stride, attrs.padding};
+    ConvProblem open = as_it_lies;
+    open.dst = any_layout(dy.desc);
+    const Primitive conv = fastest(as_it_lies, open, [&](const ConvProblem& problem) {
+        return lower.onednn().conv_input_grad(problem);
+    });
+    const Placed result_source = lower.operand_as(inputs[0], conv.dst, kConvReason);
+    const Placed weights = lower.prepared(inputs[1], conv.weights, attrs.groups);
+    const Placed result = lower.define(dx, conv.src);
+    lower.add_primitive(
+        conv, {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
+        {DNNL_ARG_DIFF_SRC});
+}
+
+void lower_conv2d_weight_grad(Lowering& lower) {
+    const auto& attrs = lower.node().as<ConvAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId dw = lower.node().outputs[0];
+    const TensorDesc& dw_desc = lower.graph().desc(dw);
+    const Placed x = lower.operand(inputs[0]);
+    const Placed dy = lower.operand(inputs[1]);
+    const ConvProblem as_it_lies{x.desc, open_kernel(dw_desc, dw_desc.dtype, attrs.groups), dy.desc, attrs.stride,
+                                 attrs.padding};
+    ConvProblem open = as_it_lies;
+    open.src = any_layout(x.desc);
+    const Primitive conv = fastest(as_it_lies, open, [&](const ConvProblem& problem) {
+        return lower.onednn().conv_weight_grad(problem);
+    });
+    const Placed source = lower.operand_as(inputs[0], conv.src, kConvReason);
+    const Placed gradient = lower.operand_as(inputs[1], conv.dst, kConvReason);
+    const Placed result = lower.define(dw, conv.weights);
+    lower.add_primitive(conv,
+                        {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_WEIGHTS, result}},
+                        {DNNL_ARG_DIFF_WEIGHTS});
+}
+
+namespace {
+
+/// Runs the forward pooling into `y` and returns its workspace.
+Placed add_max_pool(Lowering& lower, const Placed& x, const Placed& y, const PoolAttrs& attrs) {
+    const Primitive pool = lower.onednn().max_pool(x.desc, y.desc, attrs);
+    const Placed workspace = lower.temporary("workspace", pool.workspace, DType::u8);
+    lower.add_primitive(pool, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_WORKSPACE, workspace}},
+                        {DNNL_ARG_DST, DNNL_ARG_WORKSPACE});
+    return workspace;
+}
+
+}  // namespace
+
+void lower_max_pool(Lowering& lower) {
+    const ValueId x = lower.node().inputs[0];
+    const ValueId y = lower.node().outputs[0];
+    const Placed source = lower.operand(x);
+    const Placed result = lower.define(y, like_activation(source.desc, lower.graph().desc(y)));
+    lower.pool_workspaces()[x] = add_max_pool(lower, source, result, lower.node().as<PoolAttrs>());
+}
+
+void lower_max_pool_grad(Lowering& lower) {
+    const auto& attrs = lower.node().as<PoolAttrs>();
+    const ValueId x = lower.node().inputs[0];
+    const TensorDesc& dy_desc = lower.graph().desc(lower.node().inputs[1]);
+    const ValueId dx = lower.node().outputs[0];
+    const Placed source = lower.operand(x);
+    const Placed dy = lower.operand_as(lower.node().inputs[1], like_activation(source.desc, dy_desc),
+                                       "the pooling's gradient is laid out like its input");
+    if (!lower.pool_workspaces().contains(x)) {
+        const Placed y = lower.temporary("y", dy.desc, dy.dtype);
+        lower.pool_workspaces()[x] = add_max_pool(lower, source, y, attrs);
+    }
+    const Primitive pool = lower.onednn().max_pool_grad(source.desc, dy.desc, attrs);
+    const Placed result = lower.define(dx, source.desc);
+    lower.add_primitive(pool,
+                        {{DNNL_ARG_DIFF_DST, dy},
+                         {DNNL_ARG_WORKSPACE, lower.pool_workspaces()[x]},
+                         {DNNL_ARG_DIFF_SRC, result}},
+                        {DNNL_ARG_DIFF_SRC});
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,47 @@
+// The loss, its accuracy count and its gradient.
+#include "backend/cpu/lowering.h"
+
+namespace cnntrain::cpu {
+
+using graph::SoftmaxAttrs;
+using graph::ValueId;
+
+void lower_softmax_cross_entropy(Lowering& lower) {
+    const auto& attrs = lower.node().as<SoftmaxAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const auto& outputs = lower.node().outputs;
+    const Shape& shape = lower.graph().desc(inputs[0]).shape;
+    const Placed logits = lower.operand(inputs[0]);
+    const Placed labels = lower.operand(inputs[1]);
+    const Placed loss = lower.define(outputs[0], plain_desc(lower.graph().desc(outputs[0])));
+    const Placed correct = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
+    const auto scratch = lower.scratch_floats(softmax_scratch_floats(shape[0]));
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {logits, labels}, {loss, correct},
+                       [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
+                           const LossSums sums = softmax_cross_entropy(samples, classes, logits.as<T>(),
+                                                                       labels.as<std::int32_t>(), smoothing, scratch());
+                           *loss.as<float>() = sums.loss;
+                           *correct.as<float>() = sums.correct;
+                       });
+    });
+}
+
+void lower_softmax_cross_entropy_grad(Lowering& lower) {
+    const auto& attrs = lower.node().as<SoftmaxAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const Shape& shape = lower.graph().desc(inputs[0]).shape;
+    const Placed logits = lower.operand(inputs[0]);
+    const Placed labels = lower.operand(inputs[1]);
+    const Placed dloss = lower.operand(inputs[2]);
+    const Placed result = lower.define_or_reuse(lower.node().outputs[0], logits.desc, inputs[0]);
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {logits, labels, dloss}, {result},
+                       [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
+                           softmax_cross_entropy_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
+                                                      smoothing, *dloss.as<float>(), result.as<T>());
+                       });
+    });
+}
+
+}  // namespace cnntrain::cpu

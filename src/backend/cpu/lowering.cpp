@@ -1,0 +1,313 @@
+#include "backend/cpu/lowering.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::Node;
+using graph::NodeId;
+using graph::OpKind;
+using graph::Phase;
+using graph::Role;
+using graph::ValueId;
+
+namespace {
+
+struct LoweringEntry {
+    OpKind kind;
+    LowerFunction lower;
+};
+
+constexpr std::array kLowerings = {
+    LoweringEntry{OpKind::constant, lower_constant},
+    LoweringEntry{OpKind::cast, lower_cast},
+    LoweringEntry{OpKind::add, lower_add},
+    LoweringEntry{OpKind::relu, lower_relu},
+    LoweringEntry{OpKind::relu_grad, lower_relu_grad},
+    LoweringEntry{OpKind::normalise_image, lower_normalise_image},
+    LoweringEntry{OpKind::conv2d, lower_conv2d},
+    LoweringEntry{OpKind::conv2d_input_grad, lower_conv2d_input_grad},
+    LoweringEntry{OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
+    LoweringEntry{OpKind::max_pool, lower_max_pool},
+    LoweringEntry{OpKind::max_pool_grad, lower_max_pool_grad},
+    LoweringEntry{OpKind::global_average_pool, lower_global_average_pool},
+    LoweringEntry{OpKind::global_average_pool_grad, lower_global_average_pool_grad},
+    LoweringEntry{OpKind::shortcut_pad, lower_shortcut_pad},
+    LoweringEntry{OpKind::shortcut_pad_grad, lower_shortcut_pad_grad},
+    LoweringEntry{OpKind::dense, lower_dense},
+    LoweringEntry{OpKind::dense_input_grad, lower_dense_input_grad},
+    LoweringEntry{OpKind::dense_weight_grad, lower_dense_weight_grad},
+    LoweringEntry{OpKind::bias_grad, lower_bias_grad},
+    LoweringEntry{OpKind::batch_norm, lower_batch_norm},
+    LoweringEntry{OpKind::batch_norm_inference, lower_batch_norm_inference},
+    LoweringEntry{OpKind::batch_norm_grad, lower_norm_grad},
+    LoweringEntry{OpKind::group_norm, lower_group_norm},
+    LoweringEntry{OpKind::group_norm_grad, lower_norm_grad},
+    LoweringEntry{OpKind::fold_norm_weight, lower_fold_norm_weight},
+    LoweringEntry{OpKind::fold_norm_bias, lower_fold_norm_bias},
+    LoweringEntry{OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
+    LoweringEntry{OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
+    LoweringEntry{OpKind::sgd_update, lower_sgd_update},
+    LoweringEntry{OpKind::momentum_update, lower_momentum_update},
+    LoweringEntry{OpKind::moving_average_update, lower_moving_average_update},
+};
+
+}  // namespace
+
+LowerFunction lowering_of(OpKind kind) {
+    const auto* found = std::find_if(kLowerings.begin(), kLowerings.end(),
+                                     [&](const LoweringEntry& entry) { return entry.kind == kind; });
+    return found == kLowerings.end() ? nullptr : found->lower;
+}
+
+Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& request, const OneDnn& onednn,
+                   Program& program)
+    : graph_(graph),
+      request_(request),
+      onednn_(onednn),
+      program_(program),
+      placed_(static_cast<std::size_t>(graph.value_count())) {}
+
+void Lowering::run() {
+    place_inputs();
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        current_ = NodeId{i};
+        lowering_of(node().kind)(*this);
+        accumulate_crossing_results();
+    }
+    emit_prepared_copies();
+    for (const graph::Output& output : graph_.outputs()) {
+        if (placed_[static_cast<std::size_t>(output.value.index)]) program_.keep_to_end(operand(output.value).buffer);
+    }
+}
+
+Section Lowering::section() const {
+    if (node().phase == Phase::update) return Section::update;
+    const bool weights_only = !node().inputs.empty() &&
+                              std::all_of(node().inputs.begin(), node().inputs.end(),
+                                          [&](ValueId input) { return is_weight_derived(input); });
+    return weights_only ? Section::prepare : Section::micro;
+}
+
+bool Lowering::is_weight_derived(ValueId value) const {
+    const graph::Value& v = graph_.value(value);
+    if (v.role == Role::parameter || v.role == Role::state) return true;
+    if (v.role != Role::intermediate) return false;
+    const Node& producer = graph_.node(v.producer);
+    const bool derives = producer.kind == OpKind::cast || producer.kind == OpKind::fold_norm_weight ||
+                         producer.kind == OpKind::fold_norm_bias;
+    return derives && std::all_of(producer.inputs.begin(), producer.inputs.end(),
+                                  [&](ValueId input) { return is_weight_derived(input); });
+}
+
+ValueId Lowering::strip_casts(ValueId value) const {
+    while (graph_.value(value).role == Role::intermediate) {
+        const Node& producer = graph_.node(graph_.value(value).producer);
+        if (producer.kind != OpKind::cast) break;
+        value = producer.inputs[0];
+    }
+    return value;
+}
+
+bool Lowering::crosses_into_update(ValueId value) const {
+    const graph::Value& v = graph_.value(value);
+    if (v.role != Role::intermediate || graph_.node(v.producer).phase == Phase::update) return false;
+    return std::any_of(v.users.begin(), v.users.end(),
+                       [&](NodeId user) { return graph_.node(user).phase == Phase::update; });
+}
+
+Placed Lowering::place(const std::string& name, const Desc& desc, DType dtype, Storage storage) {
+    return Placed{program_.add_buffer(name, desc.get_size(), storage), desc, dtype};
+}
+
+void Lowering::place_inputs() {
+    for (const ValueId input : graph_.values_with_role(Role::input)) {
+        const TensorDesc& desc = graph_.desc(input);
+        placed_[static_cast<std::size_t>(input.index)] =
+            place(graph_.value(input).name, plain_desc(desc), desc.dtype, Storage::external);
+    }
+}
+
+Placed Lowering::operand(ValueId value) const {
+    const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
+    CNNTRAIN_CHECK(placed, "value " + graph_.value(value).name + " is read before it is placed, by " + node().name);
+    return placed;
+}
+
+Placed Lowering::operand_as(ValueId value, const Desc& wanted, const std::string& reason) {
+    const Placed now = operand(value);
+    if (now.desc == wanted) return now;
+    for (const Placed& copy : reordered_[value]) {
+        if (copy.desc == wanted) return copy;
+    }
+    const Placed copy = place(now.buffer->name + ":" + layout_name(wanted), wanted, now.dtype, Storage::arena);
+    const Primitive reorder = onednn_.reorder(now.desc, wanted);
+    program_.add_primitive(section(), node().name + ":reorder", "reorder", reorder,
+                           {{DNNL_ARG_FROM, now}, {DNNL_ARG_TO, copy}}, {DNNL_ARG_TO}, 0);
+    reorders_.push_back(node().name + ": " + layout_name(now.desc) + " -> " + layout_name(wanted) + ", " + reason);
+    reordered_[value].push_back(copy);
+    return copy;
+}
+
+Placed Lowering::master(ValueId value, std::optional<Desc> wish) {
+    const auto found = masters_.find(value);
+    if (found != masters_.end()) return found->second;
+    const graph::Value& v = graph_.value(value);
+    const Desc desc = wish ? *wish : plain_master_desc(value);
+    return masters_[value] = place(v.name, desc, v.desc.dtype, Storage::persistent);
+}
+
+Desc Lowering::plain_master_desc(ValueId value) const {
+    const auto groups = kernel_groups_.find(value);
+    if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));
+    return plain_kernel_desc(graph_.desc(value), groups->second);
+}
+
+Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t groups) {
+    const ValueId root = strip_casts(value);
+    if (graph_.desc(root).shape.size() == 4) kernel_groups_[root] = groups;
+    for (const PreparedCopy& known : prepared_) {
+        if (known.root == root && known.copy.desc == wanted) return known.copy;
+    }
+    const std::string name = graph_.value(root).name + ":" + layout_name(wanted);
+    prepared_.push_back({root, place(name, wanted, graph_.desc(value).dtype, Storage::persistent)});
+    return prepared_.back().copy;
+}
+
+Placed Lowering::float_vector(ValueId value) {
+    if (graph_.value(value).role == Role::intermediate && graph_.node(graph_.value(value).producer).kind != OpKind::cast) {
+        return operand(value);  // a folded bias
+    }
+    const ValueId root = strip_casts(value);
+    const Placed kept = master(root);
+    if (kept.dtype == DType::f32) return kept;
+    const auto found = float_vectors_.find(root);
+    if (found != float_vectors_.end()) return found->second;
+    TensorDesc desc = graph_.desc(root);
+    desc.dtype = DType::f32;
+    const Placed copy = place(kept.buffer->name + ":f32", plain_desc(desc), DType::f32, Storage::persistent);
+    const std::int64_t count = desc.elements();
+    program_.add_step(Section::prepare, Step{kept.buffer->name, "cast", "kernel", 0, {kept}, {copy},
+                                             [kept, copy, count](const StepContext&) {
+                                                 cast(count, kept.as<BFloat16>(), copy.as<float>());
+                                             }});
+    return float_vectors_[root] = copy;
+}
+
+Desc Lowering::preferred_activation(const TensorDesc& tensor) const {
+    return preferred_ ? like_activation(*preferred_, tensor) : plain_desc(tensor);
+}
+
+Placed Lowering::define(ValueId result, const Desc& desc) {
+    const graph::Value& v = graph_.value(result);
+    const Storage storage = section() == Section::prepare ? Storage::persistent : Storage::arena;
+    const Placed placed = place(v.name, desc, v.desc.dtype, storage);
+    // Gradients are read again after the update, by tests and by the search for non-finite values.
+    if (crosses_into_update(result)) program_.keep_to_end(placed.buffer);
+    return placed_[static_cast<std::size_t>(result.index)] = placed;
+}
+
+bool Lowering::dies_here(ValueId value, const Desc& desc) const {
+    const graph::Value& v = graph_.value(value);
+    if (v.role != Role::intermediate || v.users.empty() || v.users.back() != current_) return false;
+    const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
+    if (!placed || placed.buffer->storage != Storage::arena || placed.desc != desc) return false;
+    const bool is_output = std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
+                                       [&](const graph::Output& output) { return output.value == value; });
+    return !is_output && !crosses_into_update(value);
+}
+
+Placed Lowering::define_over(ValueId result, const Desc& desc, ValueId dying) {
+    CNNTRAIN_CHECK(dies_here(dying, desc), "a value that is still needed would be overwritten by " + node().name);
+    if (crosses_into_update(result)) return define(result, desc);
+    return placed_[static_cast<std::size_t>(result.index)] = operand(dying);
+}
+
+Placed Lowering::define_or_reuse(ValueId result, const Desc& desc, ValueId candidate) {
+    return dies_here(candidate, desc) ? define_over(result, desc, candidate) : define(result, desc);
+}
+
+Placed Lowering::temporary(const std::string& name, const Desc& desc, DType dtype) {
+    return place(node().name + ":" + name, desc, dtype, Storage::arena);
+}
+
+void Lowering::add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
+                        std::function<void(const StepContext&)> run) {
+    program_.add_step(section(), Step{node().name, std::string(graph_.def(node()).name), std::move(implementation),
+                                      graph_.node_flops(current_), std::move(reads), std::move(writes), std::move(run)});
+}
+
+void Lowering::add_primitive(const Primitive& primitive, std::vector<std::pair<int, Placed>> arguments,
+                             std::vector<int> written) {
+    program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive, std::move(arguments),
+                           std::move(written), graph_.node_flops(current_));
+}
+
+std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
+    program_.reserve_scratch(static_cast<std::size_t>(count) * sizeof(float));
+    return [count, &program = program_] {
+        return std::span<float>(reinterpret_cast<float*>(program.scratch()), static_cast<std::size_t>(count));
+    };
+}
+
+void Lowering::accumulate_crossing_results() {
+    if (request_.micro_batches == 1 || section() != Section::micro) return;
+    for (const ValueId result : node().outputs) {
+        if (!crosses_into_update(result)) continue;
+        const Placed value = operand(result);
+        CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
+        const Placed sum = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
+        const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
+        program_.add_step(Section::micro, Step{node().name + ":sum", "accumulate", "kernel", 0, {value, sum}, {sum},
+                                               [value, sum, count](const StepContext& context) {
+                                                   if (context.micro_batch == 0) {
+                                                       std::fill_n(sum.as<float>(), count, 0.0F);
+                                                   }
+                                                   accumulate(count, value.as<float>(), sum.as<float>());
+                                               }});
+        placed_[static_cast<std::size_t>(result.index)] = sum;
+    }
+}
+
+void Lowering::emit_prepared_copies() {
+    for (const PreparedCopy& wanted : prepared_) {
+        const bool is_variable = graph_.value(wanted.root).role != Role::intermediate;
+        Placed source = is_variable ? master(wanted.root) : operand(wanted.root);
+        if (!is_variable && graph_.desc(wanted.root).shape.size() == 4) {
+            source.desc = plain_kernel_desc(graph_.desc(wanted.root), kernel_groups_.at(wanted.root));
+        }
+        if (source.desc == wanted.copy.desc) {
+            wanted.copy.buffer->same_as = source.buffer;
+            continue;
+        }
+        const Primitive reorder = onednn_.reorder(source.desc, wanted.copy.desc);
+        program_.add_primitive(Section::prepare, wanted.copy.buffer->name, "reorder", reorder,
+                               {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, wanted.copy}}, {DNNL_ARG_TO}, 0);
+        if (is_variable) {
+            reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
+                                ", once per weight update: the copy of a weight that convolutions read");
+        }
+    }
+}
+
+Blocks blocks_of(const Placed& tensor) {
+    const auto lanes = channel_lanes(tensor.desc);
+#if DNNL_VERSION_MAJOR >= 3
+    const Dims dims = tensor.desc.get_dims();
+#else
+    const Dims dims = tensor.desc.dims();
+#endif
+    if (dims.size() == 2) return Blocks{dims[0], 1, 1, dims[1]};
+    CNNTRAIN_CHECK(lanes.has_value(), tensor.buffer->name + " lies in a layout without channel lanes");
+    return Blocks{dims[0], dims[1] / *lanes, dims[2] * dims[3], *lanes};
+}
+
+Desc like_activation(const Desc& like, const TensorDesc& tensor) {
+    const Desc plain = plain_desc(tensor);
+    return with_layout_of(plain, like).value_or(plain);
+}
+
+}  // namespace cnntrain::cpu

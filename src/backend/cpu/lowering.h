@@ -1,0 +1,163 @@
+// From graph nodes to program steps: where each value lies in memory, in which layout, and what computes it.
+//
+// One function per op kind (lower_*.cpp) reads its operands through a Lowering, defines its results and adds steps. Layouts
+// are propagated: a convolution takes its input as it lies and says how it wants to write its output; everything else
+// works on any layout that keeps some channels together.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/onednn.h"
+#include "backend/cpu/program.h"
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::cpu {
+
+class Lowering {
+public:
+    Lowering(const graph::Graph& graph, const backend::CompileRequest& request, const OneDnn& onednn, Program& program);
+
+    /// Adds the steps of every node; afterwards the program can be finished.
+    void run();
+
+    // What the op lowerings use ------------------------------------------------------------------------------------------
+    const graph::Graph& graph() const { return graph_; }
+    const backend::CompileRequest& request() const { return request_; }
+    const OneDnn& onednn() const { return onednn_; }
+    Program& program() { return program_; }
+    const graph::Node& node() const { return graph_.node(current_); }
+    Section section() const;
+
+    /// The value where and how it lies.
+    Placed operand(graph::ValueId value) const;
+    /// The value in this layout and type; a reorder step is added (once per value and layout) when it lies otherwise.
+    Placed operand_as(graph::ValueId value, const Desc& wanted, const std::string& reason);
+    /// The parameter or state that a chain of casts starts from.
+    graph::ValueId strip_casts(graph::ValueId value) const;
+    /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
+    Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t groups = 1);
+    /// A parameter or state of rank 1 as floats.
+    Placed float_vector(graph::ValueId value);
+    /// Where a parameter or state itself is kept. The first caller decides the layout, if it has a wish.
+    Placed master(graph::ValueId value, std::optional<Desc> wish = std::nullopt);
+
+    /// The layout that convolutions chose for this type, for values that do not inherit one.
+    Desc preferred_activation(const TensorDesc& tensor) const;
+    void prefer_activation(const Desc& desc) { preferred_ = desc; }
+
+    /// Memory for a result of the current node.
+    Placed define(graph::ValueId result, const Desc& desc);
+    /// The result takes over the memory of a value for which dies_here() is true.
+    Placed define_over(graph::ValueId result, const Desc& desc, graph::ValueId dying);
+    /// True when the current node is the last reader of this intermediate value and may overwrite it with `desc`.
+    bool dies_here(graph::ValueId value, const Desc& desc) const;
+    /// define_over when it dies here, else define.
+    Placed define_or_reuse(graph::ValueId result, const Desc& desc, graph::ValueId candidate);
+    Placed temporary(const std::string& name, const Desc& desc, DType dtype);
+
+    /// Adds a step of the current node.
+    void add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
+                  std::function<void(const StepContext&)> run);
+    void add_primitive(const Primitive& primitive, std::vector<std::pair<int, Placed>> arguments,
+                       std::vector<int> written);
+    /// Room for `count` floats while the step runs; valid once the program is finished.
+    std::function<std::span<float>()> scratch_floats(std::int64_t count);
+
+    /// The workspace of the max pooling that read `x`, so that its gradient finds it.
+    std::map<graph::ValueId, Placed>& pool_workspaces() { return pool_workspaces_; }
+
+    // What the executable needs ------------------------------------------------------------------------------------------
+    const std::vector<std::string>& reorders() const { return reorders_; }
+    /// Row-major descriptor of a parameter or state as users see it.
+    Desc plain_master_desc(graph::ValueId value) const;
+    const std::map<graph::ValueId, Placed>& masters() const { return masters_; }
+
+private:
+    struct PreparedCopy {
+        graph::ValueId root;
+        Placed copy;
+    };
+
+    bool is_weight_derived(graph::ValueId value) const;
+    bool crosses_into_update(graph::ValueId value) const;
+    void place_inputs();
+    void accumulate_crossing_results();
+    void emit_prepared_copies();
+    Placed place(const std::string& name, const Desc& desc, DType dtype, Storage storage);
+
+    const graph::Graph& graph_;
+    const backend::CompileRequest& request_;
+    const OneDnn& onednn_;
+    Program& program_;
+    graph::NodeId current_;
+    std::vector<Placed> placed_;  // by value
+    std::map<graph::ValueId, std::vector<Placed>> reordered_;
+    std::map<graph::ValueId, Placed> masters_;
+    std::map<graph::ValueId, Placed> float_vectors_;
+    std::map<graph::ValueId, std::int64_t> kernel_groups_;
+    std::map<graph::ValueId, Placed> pool_workspaces_;
+    std::vector<PreparedCopy> prepared_;
+    std::vector<std::string> reorders_;
+    std::optional<Desc> preferred_;  // of the last convolution's output
+};
+
+/// The lowering of an op kind, or null where this backend has none.
+using LowerFunction = void (*)(Lowering&);
+LowerFunction lowering_of(graph::OpKind kind);
+
+// One per family file.
+void lower_conv2d(Lowering&);
+void lower_conv2d_input_grad(Lowering&);
+void lower_conv2d_weight_grad(Lowering&);
+void lower_max_pool(Lowering&);
+void lower_max_pool_grad(Lowering&);
+void lower_dense(Lowering&);
+void lower_dense_input_grad(Lowering&);
+void lower_dense_weight_grad(Lowering&);
+void lower_bias_grad(Lowering&);
+void lower_batch_norm(Lowering&);
+void lower_batch_norm_inference(Lowering&);
+void lower_norm_grad(Lowering&);
+void lower_group_norm(Lowering&);
+void lower_fold_norm_weight(Lowering&);
+void lower_fold_norm_bias(Lowering&);
+void lower_constant(Lowering&);
+void lower_cast(Lowering&);
+void lower_add(Lowering&);
+void lower_relu(Lowering&);
+void lower_relu_grad(Lowering&);
+void lower_normalise_image(Lowering&);
+void lower_global_average_pool(Lowering&);
+void lower_global_average_pool_grad(Lowering&);
+void lower_shortcut_pad(Lowering&);
+void lower_shortcut_pad_grad(Lowering&);
+void lower_softmax_cross_entropy(Lowering&);
+void lower_softmax_cross_entropy_grad(Lowering&);
+void lower_sgd_update(Lowering&);
+void lower_momentum_update(Lowering&);
+void lower_moving_average_update(Lowering&);
+
+/// [n][blocks][pixels][lanes] of an activation [N,C,H,W] or [N,C]; Error(internal) for a layout without channel lanes.
+Blocks blocks_of(const Placed& tensor);
+/// The layout of `like` for other dims (same rank and channel order).
+Desc like_activation(const Desc& like, const TensorDesc& tensor);
+
+/// Calls f.template operator()<float>() or <BFloat16>.
+template <typename F>
+void with_float_type(DType type, F&& f) {
+    if (type == DType::f32) {
+        f.template operator()<float>();
+    } else {
+        CNNTRAIN_CHECK(type == DType::bf16, "the cpu backend computes in f32 and bf16");
+        f.template operator()<BFloat16>();
+    }
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,351 @@
+#include "backend/cpu/onednn.h"
+
+#include <array>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+namespace {
+
+using Tag = dnnl::memory::format_tag;
+
+struct NamedTag {
+    Tag tag;
+    const char* name;
+};
+
+constexpr std::array kActivationTags = {
+    NamedTag{Tag::nhwc, "nhwc"},
+    NamedTag{Tag::nChw16c, "nChw16c"},
+    NamedTag{Tag::nChw8c, "nChw8c"},
+    NamedTag{Tag::nchw, "nchw"},
+};
+
+constexpr std::array kKernelTags = {
+    NamedTag{Tag::hwio, "hwio"},
+    NamedTag{Tag::OIhw16i16o, "OIhw16i16o"},
+    NamedTag{Tag::OIhw16o16i, "OIhw16o16i"},
+    NamedTag{Tag::Ohwi16o, "Ohwi16o"},
+    NamedTag{Tag::OIhw8i8o, "OIhw8i8o"},
+    NamedTag{Tag::OIhw8o8i, "OIhw8o8i"},
+    NamedTag{Tag::Ohwi8o, "Ohwi8o"},
+    NamedTag{Tag::IOhw16o16i, "IOhw16o16i"},
+    NamedTag{Tag::Oihw16o, "Oihw16o"},
+    NamedTag{Tag::OIhw8i16o2i, "OIhw8i16o2i"},
+    NamedTag{Tag::OIhw8o16i2o, "OIhw8o16i2o"},
+    NamedTag{Tag::OIhw16i16o2i, "OIhw16i16o2i"},
+    NamedTag{Tag::ohwi, "ohwi"},
+    NamedTag{Tag::oihw, "oihw"},
+};
+
+constexpr std::array kGroupedKernelTags = {
+    NamedTag{Tag::hwigo, "hwigo"},
+    NamedTag{Tag::gOIhw16i16o, "gOIhw16i16o"},
+    NamedTag{Tag::gOIhw16o16i, "gOIhw16o16i"},
+    NamedTag{Tag::gOhwi16o, "gOhwi16o"},
+    NamedTag{Tag::gOIhw8i8o, "gOIhw8i8o"},
+    NamedTag{Tag::gOIhw4i16o4i, "gOIhw4i16o4i"},
+    NamedTag{Tag::Goihw16g, "Goihw16g"},
+    NamedTag{Tag::Goihw8g, "Goihw8g"},
+    NamedTag{Tag::goihw, "goihw"},
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+Dims dims_of(const Desc& desc) { return desc.get_dims(); }
+dnnl::memory::data_type type_of(const Desc& desc) { return desc.get_data_type(); }
+#else
+Dims dims_of(const Desc& desc) { return desc.dims(); }
+dnnl::memory::data_type type_of(const Desc& desc) { return desc.data_type(); }
+#endif
+
+template <typename Tags>
+const NamedTag* find_tag(const Desc& desc, const Tags& tags) {
+    for (const NamedTag& candidate : tags) {
+        if (desc == Desc(dims_of(desc), type_of(desc), candidate.tag)) return &candidate;
+    }
+    return nullptr;
+}
+
+/// Rank 4 is looked up among the activations' or the kernels' names, depending on which of them matches first.
+const NamedTag* name_of(const Desc& desc) {
+    switch (dims_of(desc).size()) {
+        case 4:
+            if (const NamedTag* activation = find_tag(desc, kActivationTags)) return activation;
+            return find_tag(desc, kKernelTags);
+        case 5:
+            return find_tag(desc, kGroupedKernelTags);
+        default:
+            return nullptr;
+    }
+}
+
+Dims pair_of(std::int64_t value) { return {value, value}; }
+Dims before(const graph::Padding& padding) { return {padding.top, padding.left}; }
+Dims after(const graph::Padding& padding) { return {padding.bottom, padding.right}; }
+
+/// Scratch memory is booked by the caller, in its arena.
+dnnl::primitive_attr user_scratchpad() {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return attributes;
+}
+
+template <typename PrimitiveType, typename PrimitiveDesc>
+Primitive finish(const PrimitiveDesc& desc) {
+    Primitive result;
+    result.primitive = PrimitiveType(desc);
+    result.implementation = desc.impl_info_str();
+    result.scratchpad = desc.scratchpad_desc();
+    return result;
+}
+
+dnnl::convolution_forward::primitive_desc forward_desc(const dnnl::engine& engine, const ConvProblem& p, bool inference,
+                                                       bool bias, const dnnl::primitive_attr& attributes) {
+    const auto kind = inference ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+    const Dims stride = pair_of(p.stride);
+    const Desc bias_desc({dims_of(p.dst)[1]}, dnnl::memory::data_type::f32, Tag::x);
+#if DNNL_VERSION_MAJOR >= 3
+    if (bias) {
+        return {engine, kind, algorithm, p.src, p.weights, bias_desc, p.dst, stride, before(p.padding), after(p.padding),
+                attributes};
+    }
+    return {engine, kind, algorithm, p.src, p.weights, p.dst, stride, before(p.padding), after(p.padding), attributes};
+#else
+    using Description = dnnl::convolution_forward::desc;
+    const Description description =
+        bias ? Description(kind, algorithm, p.src, p.weights, bias_desc, p.dst, stride, before(p.padding),
+                           after(p.padding))
+             : Description(kind, algorithm, p.src, p.weights, p.dst, stride, before(p.padding), after(p.padding));
+    return {description, attributes, engine};
+#endif
+}
+
+dnnl::pooling_forward::primitive_desc pool_desc(const dnnl::engine& engine, const Desc& src, const Desc& dst,
+                                                const graph::PoolAttrs& attrs) {
+    const auto kind = dnnl::prop_kind::forward_training;
+    const auto algorithm = dnnl::algorithm::pooling_max;
+    const Dims stride = pair_of(attrs.stride);
+    const Dims kernel = pair_of(attrs.kernel);
+#if DNNL_VERSION_MAJOR >= 3
+    return {engine, kind, algorithm, src, dst, stride, kernel, Dims{0, 0}, before(attrs.padding), after(attrs.padding),
+            user_scratchpad()};
+#else
+    return {dnnl::pooling_forward::desc(kind, algorithm, src, dst, stride, kernel, before(attrs.padding),
+                                        after(attrs.padding)),
+            user_scratchpad(), engine};
+#endif
+}
+
+}  // namespace
+
+dnnl::memory::data_type to_dnnl(DType type) {
+    switch (type) {
+        case DType::f32: return dnnl::memory::data_type::f32;
+        case DType::bf16: return dnnl::memory::data_type::bf16;
+        case DType::f16: return dnnl::memory::data_type::f16;
+        case DType::u8: return dnnl::memory::data_type::u8;
+        case DType::i32: return dnnl::memory::data_type::s32;
+        default: break;
+    }
+    throw Error(ErrorKind::unsupported, "cpu backend: no oneDNN type for " + std::string(name(type)));
+}
+
+Desc plain_desc(const TensorDesc& desc) {
+    const Shape& s = desc.shape;
+    if (s.size() == 4) return Desc({s[0], s[3], s[1], s[2]}, to_dnnl(desc.dtype), Tag::nhwc);
+    if (s.empty()) return Desc({1}, to_dnnl(desc.dtype), Tag::x);
+    Dims strides(s.size(), 1);
+    for (std::size_t i = s.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * s[i];
+    return Desc(Dims(s.begin(), s.end()), to_dnnl(desc.dtype), strides);
+}
+
+Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups) {
+    const Shape& s = desc.shape;
+    CNNTRAIN_CHECK(s.size() == 4, "a kernel has four axes, this one is " + to_string(desc));
+    if (groups == 1) return Desc({s[3], s[2], s[0], s[1]}, to_dnnl(desc.dtype), Tag::hwio);
+    return Desc({groups, s[3] / groups, s[2], s[0], s[1]}, to_dnnl(desc.dtype), Tag::hwigo);
+}
+
+Desc any_layout(const Desc& desc) { return Desc(dims_of(desc), type_of(desc), Tag::any); }
+
+std::optional<Desc> with_type(const Desc& desc, DType type) {
+    if (type_of(desc) == to_dnnl(type)) return desc;
+    const Dims dims = dims_of(desc);
+    if (dims.size() == 4 || dims.size() == 5) {
+        const NamedTag* found = name_of(desc);
+        if (found == nullptr) return std::nullopt;
+        return Desc(dims, to_dnnl(type), found->tag);
+    }
+    // Lower ranks are always plain here.
+    Dims strides(dims.size(), 1);
+    for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+    return Desc(dims, to_dnnl(type), strides);
+}
+
+std::optional<Desc> with_layout_of(const Desc& desc, const Desc& like) {
+    if (dims_of(desc).size() != 4 || dims_of(like).size() != 4) return std::nullopt;
+    const NamedTag* found = find_tag(like, kActivationTags);
+    if (found == nullptr) return std::nullopt;
+    const Desc result(dims_of(desc), type_of(desc), found->tag);
+    if (!channel_lanes(result)) return std::nullopt;
+    return result;
+}
+
+std::optional<std::int64_t> channel_lanes(const Desc& desc) {
+    if (dims_of(desc).size() != 4) return std::nullopt;
+    const std::int64_t channels = dims_of(desc)[1];
+    const NamedTag* found = find_tag(desc, kActivationTags);
+    if (found == nullptr) return std::nullopt;
+    switch (found->tag) {
+        case Tag::nhwc: return channels;
+        case Tag::nChw16c: return channels % 16 == 0 ? std::optional<std::int64_t>(16) : std::nullopt;
+        case Tag::nChw8c: return channels % 8 == 0 ? std::optional<std::int64_t>(8) : std::nullopt;
+        default: return 1;
+    }
+}
+
+std::string layout_name(const Desc& desc) {
+    const NamedTag* found = name_of(desc);
+    return found == nullptr ? "blocked" : found->name;
+}
+
+bool Primitive::is_naive() const { return implementation.starts_with("ref"); }
+
+OneDnn::OneDnn() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
+
+Primitive OneDnn::conv_forward(const ConvProblem& problem) const {
+    const auto desc = forward_desc(engine_, problem, false, false, user_scratchpad());
+    Primitive result = finish<dnnl::convolution_forward>(desc);
+    result.src = desc.src_desc();
+    result.weights = desc.weights_desc();
+    result.dst = desc.dst_desc();
+    return result;
+}
+
+Primitive OneDnn::conv_inference(const ConvProblem& problem, const ConvEpilogue& epilogue) const {
+    dnnl::primitive_attr attributes = user_scratchpad();
+    dnnl::post_ops post_ops;
+    if (epilogue.residual) post_ops.append_sum(1.0F);
+    if (epilogue.relu) {
+#if DNNL_VERSION_MAJOR >= 3
+        post_ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#else
+        post_ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#endif
+    }
+    attributes.set_post_ops(post_ops);
+    const auto desc = forward_desc(engine_, problem, true, epilogue.bias, attributes);
+    Primitive result = finish<dnnl::convolution_forward>(desc);
+    result.src = desc.src_desc();
+    result.weights = desc.weights_desc();
+    result.dst = desc.dst_desc();
+    if (epilogue.bias) result.bias = desc.bias_desc();
+    return result;
+}
+
+Primitive OneDnn::conv_input_grad(const ConvProblem& p) const {
+    // The hint only needs the problem; its own choice of layouts is not used.
+    const ConvProblem hint_problem{any_layout(p.src), any_layout(p.weights), any_layout(p.dst), p.stride, p.padding};
+    const auto hint = forward_desc(engine_, hint_problem, false, false, user_scratchpad());
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+    const Dims stride = pair_of(p.stride);
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::convolution_backward_data::primitive_desc desc(engine_, algorithm, p.src, p.weights, p.dst, stride,
+                                                               before(p.padding), after(p.padding), hint,
+                                                               user_scratchpad());
+#else
+    const dnnl::convolution_backward_data::primitive_desc desc(
+        dnnl::convolution_backward_data::desc(algorithm, p.src, p.weights, p.dst, stride, before(p.padding),
+                                              after(p.padding)),
+        user_scratchpad(), engine_, hint);
+#endif
+    Primitive result = finish<dnnl::convolution_backward_data>(desc);
+    result.src = desc.diff_src_desc();
+    result.weights = desc.weights_desc();
+    result.dst = desc.diff_dst_desc();
+    return result;
+}
+
+Primitive OneDnn::conv_weight_grad(const ConvProblem& p) const {
+    const Desc forward_weights(dims_of(p.weights), type_of(p.src), Tag::any);
+    const ConvProblem hint_problem{any_layout(p.src), forward_weights, any_layout(p.dst), p.stride, p.padding};
+    const auto hint = forward_desc(engine_, hint_problem, false, false, user_scratchpad());
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+    const Dims stride = pair_of(p.stride);
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::convolution_backward_weights::primitive_desc desc(engine_, algorithm, p.src, p.weights, p.dst, stride,
+                                                                  before(p.padding), after(p.padding), hint,
+                                                                  user_scratchpad());
+#else
+    const dnnl::convolution_backward_weights::primitive_desc desc(
+        dnnl::convolution_backward_weights::desc(algorithm, p.src, p.weights, p.dst, stride, before(p.padding),
+                                                 after(p.padding)),
+        user_scratchpad(), engine_, hint);
+#endif
+    Primitive result = finish<dnnl::convolution_backward_weights>(desc);
+    result.src = desc.src_desc();
+    result.weights = desc.diff_weights_desc();
+    result.dst = desc.diff_dst_desc();
+    return result;
+}
+
+Primitive OneDnn::max_pool(const Desc& src, const Desc& dst, const graph::PoolAttrs& attrs) const {
+    const auto desc = pool_desc(engine_, src, dst, attrs);
+    Primitive result = finish<dnnl::pooling_forward>(desc);
+    result.src = desc.src_desc();
+    result.dst = desc.dst_desc();
+    result.workspace = desc.workspace_desc();
+    return result;
+}
+
+Primitive OneDnn::max_pool_grad(const Desc& diff_src, const Desc& diff_dst, const graph::PoolAttrs& attrs) const {
+    const auto hint = pool_desc(engine_, diff_src, diff_dst, attrs);
+    const auto algorithm = dnnl::algorithm::pooling_max;
+    const Dims stride = pair_of(attrs.stride);
+    const Dims kernel = pair_of(attrs.kernel);
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::pooling_backward::primitive_desc desc(engine_, algorithm, diff_src, diff_dst, stride, kernel, Dims{0, 0},
+                                                      before(attrs.padding), after(attrs.padding), hint,
+                                                      user_scratchpad());
+#else
+    const dnnl::pooling_backward::primitive_desc desc(
+        dnnl::pooling_backward::desc(algorithm, diff_src, diff_dst, stride, kernel, before(attrs.padding),
+                                     after(attrs.padding)),
+        user_scratchpad(), engine_, hint);
+#endif
+    Primitive result = finish<dnnl::pooling_backward>(desc);
+    result.src = desc.diff_src_desc();
+    result.dst = desc.diff_dst_desc();
+    result.workspace = desc.workspace_desc();
+    return result;
+}
+
+Primitive OneDnn::matmul(const Desc& a, const Desc& b, const Desc& c, bool bias) const {
+    const Desc bias_desc({1, dims_of(c)[1]}, dnnl::memory::data_type::f32, Tag::ab);
+#if DNNL_VERSION_MAJOR >= 3
+    const auto desc = bias ? dnnl::matmul::primitive_desc(engine_, a, b, bias_desc, c, user_scratchpad())
+                           : dnnl::matmul::primitive_desc(engine_, a, b, c, user_scratchpad());
+#else
+    const auto description = bias ? dnnl::matmul::desc(a, b, bias_desc, c) : dnnl::matmul::desc(a, b, c);
+    const dnnl::matmul::primitive_desc desc(description, user_scratchpad(), engine_);
+#endif
+    Primitive result = finish<dnnl::matmul>(desc);
+    result.src = desc.src_desc();
+    result.weights = desc.weights_desc();
+    result.dst = desc.dst_desc();
+    if (bias) result.bias = bias_desc;
+    return result;
+}
+
+Primitive OneDnn::reorder(const Desc& from, const Desc& to) const {
+    const dnnl::reorder::primitive_desc desc(engine_, from, engine_, to, user_scratchpad());
+    Primitive result = finish<dnnl::reorder>(desc);
+    result.src = from;
+    result.dst = to;
+    return result;
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,148 @@
+#include "backend/cpu/program.h"
+
+#include <dnnl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+#include "backend/cpu/memory_plan.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+namespace {
+
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+constexpr std::size_t kCacheLineBytes = 64;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+double Step::bytes_moved() const {
+    double bytes = 0;
+    for (const Placed& tensor : reads) bytes += static_cast<double>(tensor.buffer->bytes);
+    for (const Placed& tensor : writes) bytes += static_cast<double>(tensor.buffer->bytes);
+    return bytes;
+}
+
+PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
+    if (bytes == 0) return;
+    const std::size_t mapped = round_up(bytes, kHugePageBytes);
+    void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw Error(ErrorKind::unsupported, "cpu backend: this run needs " + std::to_string(bytes >> 20) +
+                                                " MB more memory than the machine gives; use a smaller --micro-batch-size");
+    }
+    madvise(memory, mapped, MADV_HUGEPAGE);
+    memory_ = {static_cast<std::byte*>(memory), Unmap{mapped}};
+}
+
+void Unmap::operator()(std::byte* memory) const { munmap(memory, bytes); }
+
+Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage) {
+    buffers_.push_back(Buffer{std::move(name), bytes, storage, nullptr, -1, -1, nullptr});
+    return &buffers_.back();
+}
+
+void Program::add_step(Section section, Step step) { steps(section).push_back(std::move(step)); }
+
+void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
+                            std::vector<std::pair<int, Placed>> arguments, std::vector<int> written, double flops) {
+    Step step{std::move(name), std::move(op), primitive.implementation, flops, {}, {}, {}};
+    std::vector<dnnl_exec_arg_t> exec_arguments;
+    const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer) {
+        bindings_.push_back(Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer});
+        exec_arguments.push_back(dnnl_exec_arg_t{argument, bindings_.back().memory.get()});
+    };
+    for (const auto& [argument, tensor] : arguments) {
+        const bool is_written = std::find(written.begin(), written.end(), argument) != written.end();
+        (is_written ? step.writes : step.reads).push_back(tensor);
+        bind_argument(argument, tensor.desc, tensor.buffer);
+    }
+    if (const std::size_t bytes = primitive.scratchpad.get_size(); bytes > 0) {
+        reserve_scratch(bytes);
+        bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr);  // null: the shared scratch memory
+    }
+    step.run = [handle = primitive.primitive, stream = onednn_.stream(),
+                call_arguments = std::move(exec_arguments)](const StepContext&) {
+        const dnnl_status_t status = dnnl_primitive_execute(handle.get(), stream.get(),
+                                                            static_cast<int>(call_arguments.size()),
+                                                            call_arguments.data());
+        if (status != dnnl_success) {
+            throw Error(ErrorKind::internal, "cpu backend: a oneDNN primitive failed with status " +
+                                                 std::to_string(static_cast<int>(status)));
+        }
+    };
+    add_step(section, std::move(step));
+}
+
+void Program::reserve_scratch(std::size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
+
+void Program::finish() {
+    set_live_ranges();
+    place_arena();
+    place_persistent();
+    scratch_ = PageMemory(scratch_bytes_);
+    for (Binding& binding : bindings_) {
+        binding.memory.set_data_handle(binding.buffer == nullptr ? scratch_.data() : binding.buffer->data);
+    }
+}
+
+void Program::set_live_ranges() {
+    int position = 0;
+    for (const Section section : {Section::micro, Section::update}) {
+        for (const Step& step : steps(section)) {
+            for (const auto* tensors : {&step.reads, &step.writes}) {
+                for (const Placed& tensor : *tensors) {
+                    Buffer& buffer = *tensor.buffer;
+                    if (buffer.first_step < 0) buffer.first_step = position;
+                    buffer.last_step = position;
+                }
+            }
+            ++position;
+        }
+    }
+    for (Buffer* buffer : kept_) buffer->last_step = position;
+}
+
+void Program::place_arena() {
+    std::vector<Buffer*> in_arena;
+    std::vector<LiveRange> ranges;
+    for (Buffer& buffer : buffers_) {
+        if (buffer.storage != Storage::arena || buffer.first_step < 0) continue;
+        in_arena.push_back(&buffer);
+        ranges.push_back(LiveRange{buffer.bytes, buffer.first_step, buffer.last_step});
+    }
+    const MemoryPlan plan = plan_memory(ranges);
+    arena_ = PageMemory(plan.total_bytes);
+    for (std::size_t i = 0; i < in_arena.size(); ++i) in_arena[i]->data = arena_.data() + plan.offsets[i];
+}
+
+void Program::place_persistent() {
+    std::size_t total = 0;
+    for (const Buffer& buffer : buffers_) {
+        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr) total += round_up(buffer.bytes, kCacheLineBytes);
+    }
+    persistent_ = PageMemory(total);
+    std::size_t offset = 0;
+    for (Buffer& buffer : buffers_) {
+        if (buffer.storage != Storage::persistent || buffer.same_as != nullptr) continue;
+        buffer.data = persistent_.data() + offset;
+        offset += round_up(buffer.bytes, kCacheLineBytes);
+    }
+    for (Buffer& buffer : buffers_) {
+        if (buffer.same_as != nullptr) buffer.data = buffer.same_as->data;
+    }
+}
+
+void Program::bind(Buffer* buffer, std::byte* data) {
+    if (buffer->data == data) return;
+    buffer->data = data;
+    for (Binding& binding : bindings_) {
+        if (binding.buffer == buffer) binding.memory.set_data_handle(data);
+    }
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,135 @@
+// What a compiled graph runs: buffers with fixed addresses and steps that read and write them, in three lists.
+//
+//   prepare  copies of parameters in the layouts and types that the other steps read; after a load and after an update
+//   micro    forward and backward of one micro-batch
+//   update   once per weight update
+//
+// Lowering fills a Program; finish() plans the memory, after which nothing is allocated any more.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/onednn.h"
+
+namespace cnntrain::cpu {
+
+enum class Storage : std::uint8_t {
+    arena,       // lives from its first to its last use within one weight update
+    persistent,  // lives as long as the program
+    external,    // memory of the current input batch, bound before each micro-batch
+};
+
+struct Buffer {
+    std::string name;
+    std::size_t bytes = 0;
+    Storage storage = Storage::arena;
+    std::byte* data = nullptr;
+    int first_step = -1;  // arena: positions in the sequence micro steps, update steps
+    int last_step = -1;
+    Buffer* same_as = nullptr;  // set: no memory of its own
+};
+
+/// A tensor in memory. Copies refer to the same buffer.
+struct Placed {
+    Buffer* buffer = nullptr;
+    Desc desc;
+    DType dtype = DType::f32;
+
+    explicit operator bool() const { return buffer != nullptr; }
+    template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data); }
+};
+
+/// What changes from one execution to the next.
+struct StepContext {
+    std::int64_t micro_batch = 0;  // within the weight update
+    float learning_rate = 0;
+    std::int64_t iteration = 0;
+};
+
+struct Step {
+    std::string name;
+    std::string op;
+    std::string implementation;
+    double flops = 0;
+    std::vector<Placed> reads;
+    std::vector<Placed> writes;
+    std::function<void(const StepContext&)> run;
+
+    double bytes_moved() const;
+};
+
+enum class Section : std::uint8_t { prepare, micro, update };
+
+struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(std::byte* memory) const;
+};
+
+/// Page-aligned memory, in huge pages where the system has them, zeroed.
+class PageMemory {
+public:
+    PageMemory() = default;
+    explicit PageMemory(std::size_t bytes);
+    std::byte* data() const { return memory_.get(); }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    std::unique_ptr<std::byte, Unmap> memory_;
+    std::size_t bytes_ = 0;
+};
+
+class Program {
+public:
+    explicit Program(const OneDnn& onednn) : onednn_(onednn) {}
+
+    Buffer* add_buffer(std::string name, std::size_t bytes, Storage storage);
+    void add_step(Section section, Step step);
+    /// A step that runs one oneDNN primitive on these arguments (DNNL_ARG_... -> tensor).
+    void add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
+                       std::vector<std::pair<int, Placed>> arguments, std::vector<int> written, double flops);
+    /// Memory that any step may use while it runs; valid after finish().
+    void reserve_scratch(std::size_t bytes);
+    std::byte* scratch() const { return scratch_.data(); }
+    /// Keeps an arena buffer alive to the end of the update.
+    void keep_to_end(Buffer* buffer) { kept_.push_back(buffer); }
+
+    /// Plans memory, fixes addresses. Nothing can be added afterwards.
+    void finish();
+    /// Gives an external buffer its address for the coming micro-batch.
+    void bind(Buffer* buffer, std::byte* data);
+
+    std::vector<Step>& steps(Section section) { return sections_[static_cast<std::size_t>(section)]; }
+    const std::vector<Step>& steps(Section section) const { return sections_[static_cast<std::size_t>(section)]; }
+    std::size_t arena_bytes() const { return arena_.bytes(); }
+    std::size_t persistent_bytes() const { return persistent_.bytes() + scratch_.bytes(); }
+
+private:
+    struct Binding {
+        dnnl::memory memory;
+        Buffer* buffer;
+    };
+    void set_live_ranges();
+    void place_arena();
+    void place_persistent();
+
+    const OneDnn& onednn_;
+    std::deque<Buffer> buffers_;
+    std::array<std::vector<Step>, 3> sections_;
+    std::deque<Binding> bindings_;
+    std::vector<Buffer*> kept_;
+    std::size_t scratch_bytes_ = 0;
+    PageMemory arena_;
+    PageMemory persistent_;
+    PageMemory scratch_;
+};
+
+}  // namespace cnntrain::cpu
