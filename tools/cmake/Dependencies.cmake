@@ -4,7 +4,12 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED)              # the thread pool that Debian's oneDNN uses; backend/cpu shares it
 find_package(CLI11 REQUIRED)               # libcli11-dev: config
 find_package(yaml-cpp REQUIRED)            # libyaml-cpp-dev: config
-find_package(dnnl REQUIRED)                # libdnnl-dev: backend/cpu (2.6 and 3.x)
+# libdnnl-dev: backend/cpu (2.6 and 3.x). Found by hand: Debian's package configuration asks for OpenCL's headers.
+find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+add_library(DNNL::dnnl UNKNOWN IMPORTED)
+set_target_properties(DNNL::dnnl PROPERTIES
+  IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)  # libhwy-dev: backend/cpu
 find_package(TBB REQUIRED)                 # libtbb-dev: data
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)  # libjpeg62-turbo-dev: data
