@@ -1,0 +1,45 @@
+// From settings to what each module wants to know, and from there to compiled graphs. No files, no clocks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/config/settings.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/settings.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/optim/optimiser.h"
+
+namespace cnntrain::train {
+
+/// Error(unsupported) for one that this version does not have.
+std::unique_ptr<backend::Backend> make_backend(config::BackendKind kind);
+
+/// Samples per weight update.
+std::int64_t global_batch_size(const config::TrainingSettings& settings);
+
+/// `half` is Backend::half_type(): what "16" means.
+nn::NumericsSettings numerics(const config::DeviceSettings& settings, DType half);
+/// Real data: looks for the folder that holds the files.
+data::DataSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed);
+data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
+nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images);
+optim::OptimiserSettings optimiser_settings(const config::Settings& settings);
+backend::RuntimeSettings runtime_settings(const config::Settings& settings, std::uint64_t seed);
+
+/// One whole weight update: forward, backward, optimiser, moving averages.
+graph::Graph training_graph(const config::Settings& settings, DType half, const TensorDesc& images);
+/// Forward with moving averages; the extra output kLogits is marked when asked for.
+graph::Graph evaluation_graph(const config::Settings& settings, DType half, const TensorDesc& images,
+                              bool with_logits = false);
+inline constexpr const char* kLogits = "logits";
+
+/// Every parameter and state of a graph by name: what its checkpoint must hold.
+std::map<std::string, TensorDesc> variables(const graph::Graph& graph);
+
+}  // namespace cnntrain::train

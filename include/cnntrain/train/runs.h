@@ -1,0 +1,38 @@
+// The runs behind the commands: train and restore, validation, inference.
+//
+// They print through metrics::RunLog only; everything else that they need from the process comes in as a Host.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/config/parse.h"
+
+namespace cnntrain::train {
+
+/// What a run gets from the process in which it runs.
+struct Host {
+    std::string command_line;              // as typed, for the log
+    FileSystem* files = &posix_files();    // run folders and checkpoints; data sets always come from the real one
+    std::ostream* console = nullptr;       // never null
+    int terminal_width = 0;                // columns; 0: the console is not a terminal
+    std::function<bool()> stop_requested;  // asked between weight updates and validation batches; empty: never
+};
+
+/// `train`, and `restore` with restored_arguments(): trains, validates the run's checkpoints, and returns the process's
+/// exit code: 0, or kInterruptedExitCode after a stop that was asked for (a checkpoint has been written then).
+/// Error(diverged) at a loss that is not finite, unless that was switched off.
+int run_training(const config::ParseResult& arguments, const Host& host);
+
+/// The run recorded in the folder that `restore --restore-path` names, with the restore line's own options over it.
+config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files);
+
+/// `validation`: one checkpoint, all of a folder, or random weights. Error(not_found) when there is no checkpoint.
+int run_validation(const config::ParseResult& arguments, const Host& host);
+
+/// `inference`: the five likeliest classes of every image of a folder of JPEG files, or of a validation split.
+int run_inference(const config::ParseResult& arguments, const Host& host);
+
+}  // namespace cnntrain::train
