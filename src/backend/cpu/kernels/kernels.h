@@ -75,7 +75,7 @@ template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t
                                                std::span<float> scratch);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Normalisation, passes (norm_reduce.cpp, norm_apply.cpp). Scratch: norm_scratch_floats.
+// Normalisation, passes (reduce.cpp, apply.cpp). Scratch: norm_scratch_floats.
 
 /// mean[C], variance[C] over N and pixels; one pass over x.
 template <typename T>

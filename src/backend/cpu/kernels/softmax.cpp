@@ -1,0 +1,225 @@
+// Softmax cross entropy with label smoothing.
+//
+// With z' = z - max z: loss = log sum exp z' - sum_j target_j z'_j, where target is 1 - smoothing on the label and
+// smoothing / (classes - 1) elsewhere.
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels/softmax.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backend/cpu/kernels/vector-inl.h"
+
+#include <hwy/contrib/math/math-inl.h>
+
+#ifndef CNNTRAIN_CPU_SOFTMAX_ARGUMENTS_
+#define CNNTRAIN_CPU_SOFTMAX_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// One row: the largest logit, and sums over z' = z - largest. A non-finite logit makes `sum` non-finite.
+struct RowSums {
+    float largest = 0;
+    float sum = 0;
+    float sum_exp = 0;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+namespace {
+
+template <typename T> RowSums row_sums(std::int64_t classes, const T* logits) {
+    const FloatTag d;
+    Floats most = hn::Set(d, -hwy::HighestValue<float>());
+    for_vectors(classes, [&](auto extent, std::int64_t i) {
+        const auto valid = hn::FirstN(d, static_cast<std::size_t>(extent.count));
+        most = hn::IfThenElse(valid, hn::Max(extent.load_from(logits + i), most), most);
+    });
+    const auto largest = hn::MaxOfLanes(d, most);
+    Floats sum = hn::Zero(d);
+    Floats sum_exp = hn::Zero(d);
+    for_vectors(classes, [&](auto extent, std::int64_t i) {
+        const auto valid = hn::FirstN(d, static_cast<std::size_t>(extent.count));
+        const auto z = hn::Sub(extent.load_from(logits + i), largest);
+        sum = hn::Add(sum, hn::IfThenElseZero(valid, z));
+        sum_exp = hn::Add(sum_exp, hn::IfThenElseZero(valid, hn::Exp(d, z)));
+    });
+    return {.largest = hn::GetLane(largest),
+            .sum = hn::GetLane(hn::SumOfLanes(d, sum)),
+            .sum_exp = hn::GetLane(hn::SumOfLanes(d, sum_exp))};
+}
+
+/// dlogits = exp(z - largest) * factor - offset.
+template <typename T>
+void gradient_row(std::int64_t classes, const T* logits, float largest, float factor, float offset, T* dlogits) {
+    const FloatTag d;
+    for_vectors(classes, [&](auto extent, std::int64_t i) {
+        const auto z = hn::Sub(extent.load_from(logits + i), hn::Set(d, largest));
+        extent.store_to(hn::MulSub(hn::Exp(d, z), hn::Set(d, factor), hn::Set(d, offset)), dlogits + i);
+    });
+}
+
+RowSums row_sums_f32(std::int64_t classes, const float* logits) {
+    return row_sums(classes, logits);
+}
+RowSums row_sums_bf16(std::int64_t classes, const BFloat16* logits) {
+    return row_sums(classes, logits);
+}
+void gradient_row_f32(std::int64_t classes, const float* logits, float largest, float factor, float offset,
+                      float* dlogits) {
+    gradient_row(classes, logits, largest, factor, offset, dlogits);
+}
+void gradient_row_bf16(std::int64_t classes, const BFloat16* logits, float largest, float factor, float offset,
+                       BFloat16* dlogits) {
+    gradient_row(classes, logits, largest, factor, offset, dlogits);
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <cmath>
+#include <limits>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+HWY_EXPORT(row_sums_f32);
+HWY_EXPORT(row_sums_bf16);
+HWY_EXPORT(gradient_row_f32);
+HWY_EXPORT(gradient_row_bf16);
+
+RowSums call_sums(std::int64_t classes, const float* logits) {
+    return HWY_DYNAMIC_DISPATCH(row_sums_f32)(classes, logits);
+}
+RowSums call_sums(std::int64_t classes, const BFloat16* logits) {
+    return HWY_DYNAMIC_DISPATCH(row_sums_bf16)(classes, logits);
+}
+void call_gradient(std::int64_t classes, const float* logits, float largest, float factor, float offset,
+                   float* dlogits) {
+    HWY_DYNAMIC_DISPATCH(gradient_row_f32)(classes, logits, largest, factor, offset, dlogits);
+}
+void call_gradient(std::int64_t classes, const BFloat16* logits, float largest, float factor, float offset,
+                   BFloat16* dlogits) {
+    HWY_DYNAMIC_DISPATCH(gradient_row_bf16)(classes, logits, largest, factor, offset, dlogits);
+}
+
+float widen(float value) {
+    return value;
+}
+float widen(BFloat16 value) {
+    return to_float(value);
+}
+void narrow(float value, float* to) {
+    *to = value;
+}
+void narrow(float value, BFloat16* to) {
+    *to = to_bfloat16(value);
+}
+
+/// Target probability of the label's class and of every other.
+struct Targets {
+    double label = 1;
+    double other = 0;
+};
+
+Targets targets(std::int64_t classes, double smoothing) {
+    return {.label = 1 - smoothing, .other = classes > 1 ? smoothing / static_cast<double>(classes - 1) : 0.0};
+}
+
+bool counts(std::int32_t label, std::int64_t classes) {
+    return label >= 0 && label < classes;
+}
+
+template <typename T> bool first_largest(const T* logits, std::int32_t label, float largest) {
+    for (std::int32_t i = 0; i < label; ++i) {
+        if (widen(logits[i]) == largest) return false;
+    }
+    return widen(logits[label]) == largest;
+}
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+}  // namespace
+
+std::int64_t softmax_scratch_floats(std::int64_t samples) {
+    return 2 * samples;
+}
+
+template <typename T> LossSums softmax_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                     const std::int32_t* labels, double label_smoothing,
+                                                     std::span<float> scratch) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= softmax_scratch_floats(samples),
+                   "scratch is smaller than softmax_scratch_floats");
+    float* losses = scratch.data();
+    float* correct = losses + samples;
+    const Targets target = targets(classes, label_smoothing);
+    parallel_tasks(samples, [&](std::int64_t n) {
+        losses[n] = 0;
+        correct[n] = 0;
+        if (!counts(labels[n], classes)) return;
+        const T* row = logits + n * classes;
+        const RowSums sums = call_sums(classes, row);
+        const auto largest = static_cast<double>(sums.largest);
+        const double label = static_cast<double>(widen(row[labels[n]])) - largest;
+        const double others = static_cast<double>(sums.sum) - label;
+        const double loss = std::log(static_cast<double>(sums.sum_exp)) - target.label * label - target.other * others;
+        losses[n] = std::isfinite(sums.sum) ? static_cast<float>(loss) : kNan;
+        correct[n] = first_largest(row, labels[n], sums.largest) ? 1.0F : 0.0F;
+    });
+    double loss = 0;
+    double right = 0;
+    for (std::int64_t n = 0; n < samples; ++n) {
+        loss += static_cast<double>(losses[n]);
+        right += static_cast<double>(correct[n]);
+    }
+    return {.loss = static_cast<float>(loss), .correct = static_cast<float>(right)};
+}
+
+template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                      const std::int32_t* labels, double label_smoothing, float dloss,
+                                                      T* dlogits) {
+    const Targets target = targets(classes, label_smoothing);
+    const auto weight = static_cast<double>(dloss);
+    parallel_tasks(samples, [&](std::int64_t n) {
+        const T* row = logits + n * classes;
+        T* to = dlogits + n * classes;
+        if (!counts(labels[n], classes)) {
+            std::fill_n(to, classes, T{});
+            return;
+        }
+        const RowSums sums = call_sums(classes, row);
+        const double factor = std::isfinite(sums.sum) ? weight / static_cast<double>(sums.sum_exp)
+                                                      : std::numeric_limits<double>::quiet_NaN();
+        const auto z = static_cast<double>(widen(row[labels[n]])) - static_cast<double>(sums.largest);
+        call_gradient(classes, row, sums.largest, static_cast<float>(factor), static_cast<float>(weight * target.other),
+                      to);
+        narrow(static_cast<float>(std::exp(z) * factor - weight * target.label), to + labels[n]);
+    });
+}
+
+template LossSums softmax_cross_entropy(std::int64_t, std::int64_t, const float*, const std::int32_t*, double,
+                                        std::span<float>);
+template LossSums softmax_cross_entropy(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, double,
+                                        std::span<float>);
+template void softmax_cross_entropy_grad(std::int64_t, std::int64_t, const float*, const std::int32_t*, double, float,
+                                         float*);
+template void softmax_cross_entropy_grad(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, double,
+                                         float, BFloat16*);
+
+}  // namespace cnntrain::cpu
+
+#endif  // HWY_ONCE

@@ -1,0 +1,230 @@
+// Parameter updates: one pass over parameter, gradient and velocity.
+//
+// Stochastic rounding needs 16 random bits per rounded value. They come from a keyed hash of the element's index, not from
+// a generator with state, so they are the same for every thread count and vector width. The two key words of a tensor and
+// window of 2^32 elements are Philox4x32-10 of (seed, rounding stream; tensor, iteration, window). The hash is two rounds of
+// "xor with the shifted self, multiply by an odd constant" on 32 bits, with the second key word added in between so that two keys do
+// not walk one common sequence; the multipliers and shifts are those of Wellons' low-bias search (avalanche bias 0.17).
+// One hash feeds both results of an element: lower half the parameter, upper half the velocity.
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels/update.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backend/cpu/kernels/vector-inl.h"
+
+#ifndef CNNTRAIN_CPU_UPDATE_ARGUMENTS_
+#define CNNTRAIN_CPU_UPDATE_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+struct RoundingKey {
+    bool stochastic = false;
+    std::uint32_t first = 0, second = 0;
+    std::uint32_t index = 0;  // of the range's first element within its window
+};
+
+template <typename T> struct UpdateRange {
+    std::int64_t count = 0;
+    T* parameter = nullptr;
+    const float* gradient = nullptr;
+    T* velocity = nullptr;  // null: plain gradient descent
+    BFloat16* copy = nullptr;
+    UpdateFactors factors;
+    RoundingKey key;
+};
+
+template <typename T> struct AverageRange {
+    std::int64_t count = 0;
+    T* moving = nullptr;
+    const float* value = nullptr;
+    float decay = 0, gain = 0;
+    RoundingKey key;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+namespace {
+
+/// Random words of the elements first, first + 1, ...
+HWY_INLINE Bits random_words(const RoundingKey& key, std::int64_t first) {
+    const BitsTag du;
+    const auto start = hn::Set(du, key.index + static_cast<std::uint32_t>(first));
+    auto x = hn::Xor(hn::Add(start, hn::Iota(du, 0)), hn::Set(du, key.first));
+    x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7feb352du));
+    x = hn::Add(x, hn::Set(du, key.second));
+    x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846ca68bu));
+    return hn::Xor(x, hn::ShiftRight<16>(x));
+}
+
+/// Adds the lower 16 bits of `random` below the last kept bit, then truncates.
+HWY_INLINE Floats round_stochastically(Floats value, Bits random) {
+    const BitsTag du;
+    const auto bits = hn::BitCast(du, value);
+    const auto exponent = hn::Set(du, 0x7f800000u);
+    const auto special = hn::Eq(hn::And(bits, exponent), exponent);  // infinity, NaN: left to nearest
+    const auto raised = hn::And(hn::Add(bits, hn::And(random, hn::Set(du, 0xffffu))), hn::Set(du, 0xffff0000u));
+    return hn::BitCast(FloatTag(), hn::IfThenElse(special, bits, raised));
+}
+
+template <bool kStochastic, typename Extent, typename T>
+HWY_INLINE void store_rounded(const Extent& extent, Floats value, Bits random, T* to) {
+    if constexpr (kStochastic && sizeof(T) == sizeof(BFloat16)) value = round_stochastically(value, random);
+    extent.store_to(value, to);
+}
+
+template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
+    const FloatTag d;
+    const auto gradient_scale = hn::Set(d, args.factors.gradient_scale);
+    const auto weight_decay = hn::Set(d, args.factors.weight_decay);
+    const auto momentum = hn::Set(d, args.factors.momentum);
+    const auto step = hn::Set(d, args.factors.step);
+    for_vectors(args.count, [&](auto extent, std::int64_t i) {
+        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
+        Floats parameter = extent.load_from(args.parameter + i);
+        const auto scaled = hn::Mul(extent.load_from(args.gradient + i), gradient_scale);
+        Floats change = hn::MulAdd(parameter, weight_decay, scaled);
+        if (args.velocity != nullptr) {
+            change = hn::MulAdd(momentum, extent.load_from(args.velocity + i), change);
+            store_rounded<kStochastic>(extent, change, hn::ShiftRight<16>(random), args.velocity + i);
+        }
+        parameter = hn::NegMulAdd(step, change, parameter);
+        store_rounded<kStochastic>(extent, parameter, random, args.parameter + i);
+        if (args.copy != nullptr) extent.store_to(parameter, args.copy + i);
+    });
+}
+
+template <bool kStochastic, typename T> void average_range(const AverageRange<T>& args) {
+    const FloatTag d;
+    for_vectors(args.count, [&](auto extent, std::int64_t i) {
+        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
+        const auto fresh = hn::Mul(extent.load_from(args.value + i), hn::Set(d, args.gain));
+        const auto moving = hn::MulAdd(extent.load_from(args.moving + i), hn::Set(d, args.decay), fresh);
+        store_rounded<kStochastic>(extent, moving, random, args.moving + i);
+    });
+}
+
+void update_f32(const UpdateRange<float>& args) {
+    update_range<false>(args);
+}
+void update_bf16(const UpdateRange<BFloat16>& args) {
+    if (args.key.stochastic) {
+        update_range<true>(args);
+    } else {
+        update_range<false>(args);
+    }
+}
+void average_f32(const AverageRange<float>& args) {
+    average_range<false>(args);
+}
+void average_bf16(const AverageRange<BFloat16>& args) {
+    if (args.key.stochastic) {
+        average_range<true>(args);
+    } else {
+        average_range<false>(args);
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/rng.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+HWY_EXPORT(update_f32);
+HWY_EXPORT(update_bf16);
+HWY_EXPORT(average_f32);
+HWY_EXPORT(average_bf16);
+
+void call_update(const UpdateRange<float>& args) {
+    HWY_DYNAMIC_DISPATCH(update_f32)(args);
+}
+void call_update(const UpdateRange<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(update_bf16)(args);
+}
+void call_average(const AverageRange<float>& args) {
+    HWY_DYNAMIC_DISPATCH(average_f32)(args);
+}
+void call_average(const AverageRange<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(average_bf16)(args);
+}
+
+std::uint32_t lower_word(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value & 0xffffffffu);
+}
+
+RoundingKey key_at(const Rounding& rounding, std::int64_t element) {
+    if (!rounding.stochastic) return {};
+    const auto iteration = static_cast<std::uint64_t>(rounding.iteration);
+    const auto index = static_cast<std::uint64_t>(element);
+    const auto stream = static_cast<std::uint32_t>(RngStream::rounding);
+    const auto words =
+        philox4x32({rounding.tensor, lower_word(iteration), lower_word(iteration >> 32), lower_word(index >> 32)},
+                   {lower_word(rounding.seed), lower_word(rounding.seed >> 32) ^ stream});
+    return {.stochastic = true, .first = words[0], .second = words[1], .index = lower_word(index)};
+}
+
+template <typename T> void update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
+                                  const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
+        call_update({.count = end - begin,
+                     .parameter = parameter + begin,
+                     .gradient = gradient + begin,
+                     .velocity = velocity == nullptr ? nullptr : velocity + begin,
+                     .copy = copy == nullptr ? nullptr : copy + begin,
+                     .factors = factors,
+                     .key = key_at(rounding, begin)});
+    });
+}
+
+}  // namespace
+
+template <typename T> void sgd_update(std::int64_t count, T* parameter, const float* gradient,
+                                      const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy) {
+    update<T>(count, parameter, gradient, nullptr, factors, rounding, copy);
+}
+
+template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
+                                           const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy) {
+    update<T>(count, parameter, gradient, velocity, factors, rounding, copy);
+}
+
+template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
+                                                 double value_scale, const Rounding& rounding) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
+        call_average({.count = end - begin,
+                      .moving = moving + begin,
+                      .value = value + begin,
+                      .decay = static_cast<float>(decay),
+                      .gain = static_cast<float>((1.0 - decay) * value_scale),
+                      .key = key_at(rounding, begin)});
+    });
+}
+
+template void sgd_update(std::int64_t, float*, const float*, const UpdateFactors&, const Rounding&, BFloat16*);
+template void sgd_update(std::int64_t, BFloat16*, const float*, const UpdateFactors&, const Rounding&, BFloat16*);
+template void momentum_update(std::int64_t, float*, const float*, float*, const UpdateFactors&, const Rounding&,
+                              BFloat16*);
+template void momentum_update(std::int64_t, BFloat16*, const float*, BFloat16*, const UpdateFactors&, const Rounding&,
+                              BFloat16*);
+template void moving_average_update(std::int64_t, float*, const float*, double, double, const Rounding&);
+template void moving_average_update(std::int64_t, BFloat16*, const float*, double, double, const Rounding&);
+
+}  // namespace cnntrain::cpu
+
+#endif  // HWY_ONCE
