@@ -9,7 +9,7 @@
 namespace cnntrain::backend {
 
 /// "ref". Values keep float64 precision between nodes whatever their element type; parameters and states too, and are
-/// rounded to it (to nearest) only by store(). Runtime settings other than check_finite have no effect.
+/// rounded to it (to nearest) only by store(). Runtime settings have no effect.
 std::unique_ptr<Backend> make_ref_backend();
 
 /// Evaluates one node in place; `values` is indexed by ValueId and must hold the node's inputs. A node that mutates

@@ -15,13 +15,14 @@ struct Objective {
     double seed = 1;               // d(objective)/d(loss): loss scaling / micro batch
     std::vector<ValueId> targets;  // usually parameters
     /// Values kept for the backward pass when recomputing; anything else that backward needs is computed again from
-    /// these, from inputs and from parameters. Empty: everything needed is kept, nothing is recomputed.
+    /// these, from inputs, and from parameters and what depends on them alone. Empty: everything needed is kept, nothing
+    /// is recomputed.
     std::vector<ValueId> recompute_points;
 };
 
 struct Gradients {
     std::map<ValueId, ValueId> of;  // target -> its gradient; a target that the loss does not depend on is absent
-    std::set<ValueId> stashed;      // forward values that backward nodes read
+    std::set<ValueId> stashed;      // inputs and forward values that backward nodes read
 };
 
 /// Appends backward-phase nodes, each in the stage of the forward node that it belongs to. Where a value has several

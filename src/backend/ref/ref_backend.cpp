@@ -1,0 +1,340 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::backend {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::Phase;
+using graph::RefTensor;
+using graph::Role;
+using graph::Value;
+using graph::ValueId;
+
+void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values) {
+    const auto slot = [&](ValueId value) -> RefTensor& { return values.at(static_cast<std::size_t>(value.index)); };
+    const Node& node = graph.node(id);
+    const graph::OpDef& def = graph.def(node);
+    std::vector<const RefTensor*> inputs;
+    for (const ValueId input : node.inputs)
+        inputs.push_back(&slot(input));
+
+    std::vector<ValueId> targets = node.outputs;
+    for (const int index : def.mutates)
+        targets.push_back(node.inputs.at(static_cast<std::size_t>(index)));
+    std::vector<RefTensor> outputs;
+    for (const ValueId target : targets) {
+        const TensorDesc& desc = graph.desc(target);
+        outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
+    }
+    def.evaluate(node.attrs, inputs, outputs);
+    for (std::size_t i = 0; i < targets.size(); ++i)
+        slot(targets[i]) = std::move(outputs[i]);
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+HostTensor to_host(const RefTensor& tensor) {
+    HostTensor host(tensor.desc);
+    for (std::size_t i = 0; i < tensor.values.size(); ++i)
+        host.set(static_cast<std::int64_t>(i), tensor.values[i]);
+    return host;
+}
+
+bool is_scalar_sum(const TensorDesc& desc) {
+    return desc == TensorDesc{DType::f32, {}};
+}
+
+class RefExecutable : public Executable {
+public:
+    explicit RefExecutable(const CompileRequest& request);
+
+    const CompileReport& report() const override { return report_; }
+
+    void load(const std::string& name, const HostTensor& tensor) override;
+    HostTensor store(const std::string& name) const override { return to_host(at(variable(name))); }
+    std::vector<std::string> variable_names() const override;
+
+    StepResult train_step(data::BatchSource& source, const StepScalars& scalars) override;
+    StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
+    HostTensor output(const std::string& name) const override;
+
+    std::optional<std::string> first_non_finite() const override;
+    HostTensor gradient(const std::string& parameter_name) const override;
+
+    void set_profiling(bool enabled) override;
+    std::vector<ProfileRow> profile() const override;
+
+private:
+    RefTensor& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
+    const RefTensor& at(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
+    ValueId variable(const std::string& name) const;
+    void find_crossing();
+    void feed(data::BatchSource& source, StepResult& result);
+    void run_phase(Phase phase);
+    void add_outputs(Phase last_phase, StepResult& result) const;
+    void start_sums();
+    void add_to_sums();
+
+    Graph graph_;
+    std::int64_t micro_batches_;
+    CompileReport report_;
+    std::vector<RefTensor> values_;   // by ValueId
+    std::vector<ValueId> variables_;  // parameters and states, in order of creation
+    std::vector<ValueId> crossing_;   // computed per micro-batch, read by the update phase
+    std::vector<RefTensor> sums_;     // of crossing_, over the micro-batches of an update
+    bool profiling_ = false;
+    std::vector<double> node_seconds_;  // by NodeId
+    std::vector<std::int64_t> node_runs_;
+};
+
+RefExecutable::RefExecutable(const CompileRequest& request)
+    : graph_(*request.graph),
+      micro_batches_(request.micro_batches),
+      node_seconds_(static_cast<std::size_t>(graph_.node_count())),
+      node_runs_(static_cast<std::size_t>(graph_.node_count())) {
+    const Clock::time_point start = Clock::now();
+    for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
+        const Value& value = graph_.value(ValueId{i});
+        values_.push_back({value.desc, std::vector<double>(static_cast<std::size_t>(value.desc.elements()))});
+        const bool stored = value.role == Role::parameter || value.role == Role::state;
+        if (stored) variables_.push_back(ValueId{i});
+        (stored ? report_.parameter_bytes : report_.arena_bytes) += values_.back().values.size() * sizeof(double);
+    }
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        if (graph_.node(NodeId{i}).phase != Phase::update)
+            report_.flops_per_micro_batch += graph_.node_flops(NodeId{i});
+    }
+    find_crossing();
+    start_sums();
+    report_.seconds = seconds_since(start);
+}
+
+ValueId RefExecutable::variable(const std::string& name) const {
+    const std::optional<ValueId> id = graph_.find(name);
+    if (id && (graph_.value(*id).role == Role::parameter || graph_.value(*id).role == Role::state)) return *id;
+    const std::string nearest = nearest_name(name, variable_names());
+    throw Error(ErrorKind::internal, "no parameter or state is named '" + name + "'" +
+                                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+}
+
+std::vector<std::string> RefExecutable::variable_names() const {
+    std::vector<std::string> names;
+    for (const ValueId id : variables_)
+        names.push_back(graph_.value(id).name);
+    return names;
+}
+
+void RefExecutable::load(const std::string& name, const HostTensor& tensor) {
+    RefTensor& value = at(variable(name));
+    if (tensor.desc() != value.desc) {
+        throw Error(ErrorKind::internal,
+                    name + " is " + to_string(value.desc) + ", it cannot be loaded from " + to_string(tensor.desc()));
+    }
+    for (std::size_t i = 0; i < value.values.size(); ++i)
+        value.values[i] = tensor.at(static_cast<std::int64_t>(i));
+}
+
+/// Values that the update phase reads and that are new with every micro-batch.
+void RefExecutable::find_crossing() {
+    for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
+        const Value& value = graph_.value(ValueId{i});
+        if (value.role != Role::intermediate || graph_.node(value.producer).phase == Phase::update) continue;
+        const bool read = std::any_of(value.users.begin(), value.users.end(),
+                                      [&](NodeId user) { return graph_.node(user).phase == Phase::update; });
+        if (read) crossing_.push_back(ValueId{i});
+    }
+}
+
+void RefExecutable::start_sums() {
+    sums_.clear();
+    for (const ValueId id : crossing_) {
+        sums_.push_back({graph_.desc(id), std::vector<double>(at(id).values.size())});
+    }
+}
+
+void RefExecutable::add_to_sums() {
+    for (std::size_t k = 0; k < crossing_.size(); ++k) {
+        const std::vector<double>& value = at(crossing_[k]).values;
+        for (std::size_t i = 0; i < value.size(); ++i)
+            sums_[k].values[i] += value[i];
+    }
+}
+
+void RefExecutable::feed(data::BatchSource& source, StepResult& result) {
+    const std::optional<ValueId> images = graph_.find("images");
+    const std::optional<ValueId> labels = graph_.find("labels");
+    if (!images && !labels) return;
+    const Clock::time_point start = Clock::now();
+    const data::Batch batch = source.next();
+    result.input_wait_seconds += seconds_since(start);
+    result.samples += batch.valid_count;
+    if (images) {
+        RefTensor& to = at(*images);
+        CNNTRAIN_CHECK(
+            source.image_desc() == to.desc && batch.images.size() == to.desc.bytes(),
+            "the source's images are " + to_string(source.image_desc()) + ", the graph's " + to_string(to.desc));
+        HostTensor host(to.desc);
+        std::copy(batch.images.begin(), batch.images.end(), host.bytes().begin());
+        for (std::size_t i = 0; i < to.values.size(); ++i)
+            to.values[i] = host.at(static_cast<std::int64_t>(i));
+    }
+    if (labels) {
+        RefTensor& to = at(*labels);
+        CNNTRAIN_CHECK(batch.labels.size() == to.values.size(), "a batch has " + std::to_string(batch.labels.size()) +
+                                                                    " labels, the graph is " + to_string(to.desc));
+        std::copy(batch.labels.begin(), batch.labels.end(), to.values.begin());
+    }
+}
+
+void RefExecutable::run_phase(Phase phase) {
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        if (graph_.node(NodeId{i}).phase != phase) continue;
+        const Clock::time_point start = Clock::now();
+        evaluate_node(graph_, NodeId{i}, values_);
+        if (!profiling_) continue;
+        node_seconds_[static_cast<std::size_t>(i)] += seconds_since(start);
+        ++node_runs_[static_cast<std::size_t>(i)];
+    }
+}
+
+void RefExecutable::add_outputs(Phase last_phase, StepResult& result) const {
+    for (const graph::Output& output : graph_.outputs()) {
+        const Value& value = graph_.value(output.value);
+        if (!is_scalar_sum(value.desc)) continue;
+        if (value.producer.valid() && graph_.node(value.producer).phase > last_phase) continue;
+        result.sums[output.name] += at(output.value).values.front();
+    }
+}
+
+StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalars& scalars) {
+    StepResult result;
+    if (const std::optional<ValueId> rate = graph_.find("learning_rate")) at(*rate).values = {scalars.learning_rate};
+    start_sums();
+    for (std::int64_t i = 0; i < micro_batches_; ++i) {
+        feed(source, result);
+        run_phase(Phase::forward);
+        run_phase(Phase::backward);
+        add_outputs(Phase::backward, result);
+        add_to_sums();
+    }
+    // The update reads sums; output() afterwards still gives the last micro-batch's own values.
+    std::vector<RefTensor> last;
+    for (std::size_t k = 0; k < crossing_.size(); ++k) {
+        last.push_back(std::move(at(crossing_[k])));
+        at(crossing_[k]) = sums_[k];
+    }
+    run_phase(Phase::update);
+    for (std::size_t k = 0; k < crossing_.size(); ++k)
+        at(crossing_[k]) = std::move(last[k]);
+    return result;
+}
+
+StepResult RefExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
+    StepResult result;
+    for (std::int64_t i = 0; i < batches; ++i) {
+        feed(source, result);
+        run_phase(Phase::forward);
+        add_outputs(Phase::forward, result);
+    }
+    return result;
+}
+
+HostTensor RefExecutable::output(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const graph::Output& output : graph_.outputs()) {
+        if (output.name == name) return to_host(at(output.value));
+        names.push_back(output.name);
+    }
+    const std::string nearest = nearest_name(name, names);
+    throw Error(ErrorKind::internal, "the graph has no output named '" + name + "'" +
+                                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+}
+
+std::optional<std::string> RefExecutable::first_non_finite() const {
+    const auto bad = [](const std::string& name, const RefTensor& tensor) -> std::optional<std::string> {
+        for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+            if (!std::isfinite(tensor.values[i])) return name + "[" + std::to_string(i) + "]";
+        }
+        return std::nullopt;
+    };
+    for (const ValueId id : variables_) {
+        if (auto found = bad(graph_.value(id).name, at(id))) return found;
+    }
+    for (std::size_t k = 0; k < crossing_.size(); ++k) {
+        if (auto found = bad(graph_.value(crossing_[k]).name, sums_[k])) return found;
+    }
+    return std::nullopt;
+}
+
+HostTensor RefExecutable::gradient(const std::string& parameter_name) const {
+    variable(parameter_name);  // an unknown name has its own error
+    const std::optional<ValueId> id = gradient_of(graph_, parameter_name);
+    for (std::size_t k = 0; k < crossing_.size(); ++k) {
+        if (id == crossing_[k]) return to_host(sums_[k]);
+    }
+    throw Error(ErrorKind::internal, parameter_name + " is not updated from a gradient");
+}
+
+void RefExecutable::set_profiling(bool enabled) {
+    profiling_ = enabled;
+    node_seconds_.assign(node_seconds_.size(), 0);
+    node_runs_.assign(node_runs_.size(), 0);
+}
+
+std::vector<ProfileRow> RefExecutable::profile() const {
+    std::vector<ProfileRow> rows;
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        if (node_runs_[k] == 0) continue;
+        const Node& node = graph_.node(NodeId{i});
+        double bytes = 0;
+        for (const ValueId input : node.inputs)
+            bytes += static_cast<double>(graph_.desc(input).bytes());
+        for (const ValueId result : node.outputs)
+            bytes += static_cast<double>(graph_.desc(result).bytes());
+        rows.push_back({.name = node.name,
+                        .op = std::string(graph_.def(node).name),
+                        .implementation = "naive float64",
+                        .milliseconds = node_seconds_[k] * 1e3 / static_cast<double>(node_runs_[k]),
+                        .gflops = graph_.node_flops(NodeId{i}) * 1e-9,
+                        .megabytes = bytes * 1e-6});
+    }
+    return rows;
+}
+
+class RefBackend : public Backend {
+public:
+    std::string_view name() const override { return "ref"; }
+    DType half_type() const override { return DType::bf16; }
+
+    std::string why_unsupported(const Graph& graph, const Node& node) const override {
+        return graph.def(node).evaluate == nullptr ? "the op has no naive evaluator" : "";
+    }
+
+    std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
+        CNNTRAIN_CHECK(request.graph != nullptr && request.micro_batches >= 1,
+                       "a graph and at least one micro-batch per update are needed");
+        check_supported(*this, *request.graph);
+        return std::make_unique<RefExecutable>(request);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_ref_backend() {
+    return std::make_unique<RefBackend>();
+}
+
+}  // namespace cnntrain::backend

@@ -1,0 +1,293 @@
+#include "cnntrain/graph/passes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "cnntrain/base/error.h"
+#include "graph/rewriter.h"
+
+namespace cnntrain::graph {
+
+namespace {
+
+bool is_norm(OpKind kind) {
+    return kind == OpKind::batch_norm || kind == OpKind::group_norm || kind == OpKind::batch_norm_inference;
+}
+
+// ---- fuse_norm_activation ----
+
+/// norm (+ add) + relu, found from the relu.
+struct NormChain {
+    NodeId norm;
+    NodeId add;        // invalid: none
+    ValueId residual;  // invalid: none
+    NodeId relu;
+};
+
+/// The norm that makes `value` for `reader` alone, still without residual and activation, whose statistics nobody reads
+/// before `end`, where the fused node will stand. (Update nodes do not count: they are moved behind all others.)
+NodeId plain_norm(const Graph& graph, ValueId value, const Node& reader, NodeId end) {
+    const NodeId id = sole_producer(graph, value, reader);
+    if (!id.valid() || !is_norm(graph.node(id).kind)) return {};
+    const auto& attrs = graph.node(id).as<NormAttrs>();
+    if (attrs.residual || attrs.activation != Activation::none) return {};
+    for (const ValueId output : graph.node(id).outputs) {
+        const std::vector<NodeId>& users = graph.value(output).users;
+        const auto too_early = [&](NodeId user) { return user < end && graph.node(user).phase != Phase::update; };
+        if (output != value && std::any_of(users.begin(), users.end(), too_early)) return {};
+    }
+    return id;
+}
+
+NormChain find_chain(const Graph& graph, NodeId relu_id) {
+    const Node& relu = graph.node(relu_id);
+    if (relu.kind != OpKind::relu) return {};
+    const ValueId sum = relu.inputs.front();
+    if (const NodeId norm = plain_norm(graph, sum, relu, relu_id); norm.valid()) return {norm, {}, {}, relu_id};
+
+    const NodeId add_id = sole_producer(graph, sum, relu);
+    if (!add_id.valid() || graph.node(add_id).kind != OpKind::add) return {};
+    const Node& add = graph.node(add_id);
+    for (std::size_t side = 0; side < 2; ++side) {
+        const NodeId norm = plain_norm(graph, add.inputs[side], add, relu_id);
+        if (norm.valid()) return {norm, add_id, add.inputs[1 - side], relu_id};
+    }
+    return {};
+}
+
+void add_fused_norm(Rewriter& rewriter, const Graph& graph, const NormChain& chain) {
+    const Node& norm = graph.node(chain.norm);
+    auto attrs = norm.as<NormAttrs>();
+    attrs.activation = Activation::relu;
+    std::vector<ValueId> inputs = rewriter.at(norm.inputs);
+    if (chain.residual.valid()) {
+        attrs.residual = true;
+        inputs.push_back(rewriter.at(chain.residual));
+    }
+    const std::vector<ValueId> outputs = rewriter.add(norm, norm.kind, attrs, std::move(inputs), norm.name);
+    rewriter.replace(graph.node(chain.relu).outputs.front(), outputs.front());
+    for (std::size_t i = 1; i < outputs.size(); ++i)
+        rewriter.replace(norm.outputs[i], outputs[i]);
+}
+
+// ---- fold_inference_norms ----
+
+bool is_stored(const Graph& graph, ValueId id) {
+    const Role role = graph.value(id).role;
+    return role == Role::parameter || role == Role::state;
+}
+
+/// The convolution that feeds this norm alone, if the norm can be folded into it; otherwise invalid.
+NodeId foldable_conv(const Graph& graph, const Node& norm) {
+    if (norm.kind != OpKind::batch_norm_inference) return {};
+    for (std::size_t i = 1; i <= 4; ++i) {
+        if (!is_stored(graph, norm.inputs[i])) return {};
+    }
+    const NodeId id = sole_producer(graph, norm.inputs.front(), norm);
+    if (!id.valid() || graph.node(id).kind != OpKind::conv2d) return {};
+    const auto& attrs = graph.node(id).as<ConvAttrs>();
+    const bool plain = !attrs.bias && !attrs.residual && attrs.activation == Activation::none;
+    return plain ? id : NodeId{};
+}
+
+/// The stored weight behind a cast, so that folding rounds once.
+ValueId stored_weight(const Graph& graph, ValueId weight) {
+    const Value& value = graph.value(weight);
+    if (!value.producer.valid()) return weight;
+    const Node& producer = graph.node(value.producer);
+    return producer.kind == OpKind::cast && is_stored(graph, producer.inputs.front()) ? producer.inputs.front()
+                                                                                      : weight;
+}
+
+void add_folded_conv(Rewriter& rewriter, const Graph& graph, const Node& conv, const Node& norm) {
+    const auto& norm_attrs = norm.as<NormAttrs>();
+    const ValueId gamma = rewriter.at(norm.inputs[1]);
+    const ValueId beta = rewriter.at(norm.inputs[2]);
+    const ValueId mean = rewriter.at(norm.inputs[3]);
+    const ValueId variance = rewriter.at(norm.inputs[4]);
+    const FoldNormAttrs fold{.epsilon = norm_attrs.epsilon, .type = graph.desc(conv.inputs[1]).dtype};
+    const ValueId stored = rewriter.at(stored_weight(graph, conv.inputs[1]));
+    const ValueId weight =
+        rewriter.add(norm, OpKind::fold_norm_weight, fold, {stored, gamma, variance}, conv.name + "/folded_weight")[0];
+    const ValueId bias =
+        rewriter.add(norm, OpKind::fold_norm_bias, fold, {gamma, beta, mean, variance}, conv.name + "/folded_bias")[0];
+
+    auto attrs = conv.as<ConvAttrs>();
+    attrs.bias = true;
+    attrs.residual = norm_attrs.residual;
+    attrs.activation = norm_attrs.activation;
+    std::vector<ValueId> inputs = {rewriter.at(conv.inputs[0]), weight, bias};
+    if (attrs.residual) inputs.push_back(rewriter.at(norm.inputs[5]));
+    const ValueId y = rewriter.add(norm, OpKind::conv2d, attrs, std::move(inputs), conv.name)[0];
+    rewriter.replace(norm.outputs[0], y);
+}
+
+// ---- fuse_gradient_sums ----
+
+constexpr std::size_t kNormGradDy = 5;
+
+/// The add that makes this norm gradient's dy for it alone; otherwise invalid.
+NodeId foldable_sum(const Graph& graph, const Node& node) {
+    if (node.kind != OpKind::batch_norm_grad && node.kind != OpKind::group_norm_grad) return {};
+    if (node.as<NormAttrs>().summed_gradient) return {};
+    const NodeId id = sole_producer(graph, node.inputs[kNormGradDy], node);
+    return id.valid() && graph.node(id).kind == OpKind::add ? id : NodeId{};
+}
+
+void add_summing_gradient(Rewriter& rewriter, const Node& gradient, const Node& sum) {
+    auto attrs = gradient.as<NormAttrs>();
+    attrs.summed_gradient = true;
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < gradient.inputs.size(); ++i) {
+        if (i == kNormGradDy) {
+            inputs.push_back(rewriter.at(sum.inputs[0]));
+            inputs.push_back(rewriter.at(sum.inputs[1]));
+        } else {
+            inputs.push_back(rewriter.at(gradient.inputs[i]));
+        }
+    }
+    const std::vector<ValueId> outputs = rewriter.add(gradient, gradient.kind, attrs, std::move(inputs), gradient.name);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        rewriter.replace(gradient.outputs[i], outputs[i]);
+}
+
+}  // namespace
+
+Graph fuse_norm_activation(const Graph& graph) {
+    std::map<NodeId, NormChain> chains;  // by relu
+    std::set<NodeId> absorbed;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const NormChain chain = find_chain(graph, NodeId{i});
+        if (!chain.norm.valid()) continue;
+        chains[NodeId{i}] = chain;
+        absorbed.insert({chain.norm, chain.add});
+    }
+    Rewriter rewriter(graph);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const NodeId id{i};
+        if (const auto chain = chains.find(id); chain != chains.end()) {
+            add_fused_norm(rewriter, graph, chain->second);
+        } else if (!absorbed.contains(id) && graph.node(id).phase != Phase::update) {
+            rewriter.copy(id);
+        }
+    }
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (graph.node(NodeId{i}).phase == Phase::update) rewriter.copy(NodeId{i});
+    }
+    return rewriter.finish();
+}
+
+Graph fold_inference_norms(const Graph& graph) {
+    std::map<NodeId, NodeId> convs;  // by norm
+    std::set<NodeId> absorbed;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const NodeId conv = foldable_conv(graph, graph.node(NodeId{i}));
+        if (!conv.valid()) continue;
+        convs[NodeId{i}] = conv;
+        absorbed.insert(conv);
+    }
+    Rewriter rewriter(graph);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const NodeId id{i};
+        if (const auto conv = convs.find(id); conv != convs.end()) {
+            add_folded_conv(rewriter, graph, graph.node(conv->second), graph.node(id));
+        } else if (!absorbed.contains(id)) {
+            rewriter.copy(id);
+        }
+    }
+    return rewriter.finish();
+}
+
+Graph fuse_gradient_sums(const Graph& graph) {
+    std::map<NodeId, NodeId> sums;  // by norm gradient
+    std::set<NodeId> absorbed;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const NodeId sum = foldable_sum(graph, graph.node(NodeId{i}));
+        if (!sum.valid()) continue;
+        sums[NodeId{i}] = sum;
+        absorbed.insert(sum);
+    }
+    Rewriter rewriter(graph);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const NodeId id{i};
+        if (const auto sum = sums.find(id); sum != sums.end()) {
+            add_summing_gradient(rewriter, graph.node(id), graph.node(sum->second));
+        } else if (!absorbed.contains(id)) {
+            rewriter.copy(id);
+        }
+    }
+    return rewriter.finish();
+}
+
+Graph remove_dead_nodes(const Graph& graph) {
+    std::vector<bool> live_value(static_cast<std::size_t>(graph.value_count()));
+    std::vector<bool> live_node(static_cast<std::size_t>(graph.node_count()));
+    const auto is_live = [&](ValueId id) { return live_value[static_cast<std::size_t>(id.index)]; };
+    for (const Output& output : graph.outputs())
+        live_value[static_cast<std::size_t>(output.value.index)] = true;
+    for (std::int32_t i = graph.node_count() - 1; i >= 0; --i) {
+        const Node& node = graph.node(NodeId{i});
+        const bool live =
+            !graph.def(node).mutates.empty() || std::any_of(node.outputs.begin(), node.outputs.end(), is_live);
+        live_node[static_cast<std::size_t>(i)] = live;
+        if (!live) continue;
+        for (const ValueId input : node.inputs)
+            live_value[static_cast<std::size_t>(input.index)] = true;
+    }
+    Rewriter rewriter(graph);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (live_node[static_cast<std::size_t>(i)]) rewriter.copy(NodeId{i});
+    }
+    return rewriter.finish();
+}
+
+namespace {
+
+constexpr Pass kFuseNormActivation{"fuse-norm-activation", fuse_norm_activation};
+constexpr Pass kFoldInferenceNorms{"fold-inference-norms", fold_inference_norms};
+constexpr Pass kFuseGradientSums{"fuse-gradient-sums", fuse_gradient_sums};
+constexpr Pass kRemoveDeadNodes{"remove-dead-nodes", remove_dead_nodes};
+
+constexpr std::array kTrainingPasses{kFuseNormActivation};
+constexpr std::array kBackwardPasses{kFuseGradientSums, kRemoveDeadNodes};
+constexpr std::array kEvaluationPasses{kFuseNormActivation, kFoldInferenceNorms, kRemoveDeadNodes};
+
+void verify_after(const Graph& graph, std::string_view pass) {
+    try {
+        graph.verify();
+    } catch (const Error& error) {
+        throw error.within("after the pass " + std::string(pass));
+    }
+}
+
+}  // namespace
+
+std::span<const Pass> training_passes() {
+    return kTrainingPasses;
+}
+std::span<const Pass> backward_passes() {
+    return kBackwardPasses;
+}
+std::span<const Pass> evaluation_passes() {
+    return kEvaluationPasses;
+}
+
+Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> disabled,
+                 std::vector<PassReport>* report) {
+    for (const Pass& pass : passes) {
+        if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
+        const std::int32_t nodes_before = graph.node_count();
+        const auto start = std::chrono::steady_clock::now();
+        graph = pass.run(graph);
+        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+        verify_after(graph, pass.name);
+        if (report != nullptr) {
+            report->push_back({std::string(pass.name), elapsed.count(), nodes_before, graph.node_count()});
+        }
+    }
+    return graph;
+}
+
+}  // namespace cnntrain::graph
