@@ -50,6 +50,12 @@ ValueId Layers::in_compute_type(ValueId x, const std::string& scope) {
     return graph_.add_one(OpKind::cast, graph::CastAttrs{numerics_.compute}, {x}, scope);
 }
 
+/// A per-channel variable as ops read it: f32 or compute type.
+ValueId Layers::channel_vector(ValueId vector) {
+    if (graph_.desc(vector).dtype == DType::f32) return vector;
+    return in_compute_type(vector, graph_.value(vector).name + "/cast");
+}
+
 ValueId Layers::prepare_images(ValueId images, const InputSettings& input) {
     if (!input.normalise) return in_compute_type(images, "all/images");
     graph::NormaliseImageAttrs attrs{input.normalise->scale, input.normalise->shift, numerics_.compute};
@@ -76,14 +82,14 @@ ValueId Layers::norm(ValueId x, const std::string& scope, const std::string& suf
     const ValueId gamma = parameter(leaf + "/gamma", {channels(x)}, gamma_start == Gamma::zero ? kZeros : kOnes);
     graph::NormAttrs attrs;
     attrs.epsilon = model_.epsilon;
-    if (!grouped) return batch_norm(x, node, attrs, gamma, beta);
+    if (!grouped) return batch_norm(x, node, attrs, channel_vector(gamma), channel_vector(beta));
     if (model_.groups < 1 || channels(x) % model_.groups != 0) {
         throw Error(ErrorKind::usage, node + ": " + std::to_string(channels(x)) + " channels cannot be divided into " +
                                           std::to_string(model_.groups) +
                                           " groups; choose --groups so that it divides every channel count");
     }
     attrs.groups = model_.groups;
-    return graph_.add(OpKind::group_norm, attrs, {x, gamma, beta}, node)[0];
+    return graph_.add(OpKind::group_norm, attrs, {x, channel_vector(gamma), channel_vector(beta)}, node)[0];
 }
 
 ValueId Layers::batch_norm(ValueId x, const std::string& scope, const graph::NormAttrs& attrs, ValueId gamma,
@@ -93,7 +99,8 @@ ValueId Layers::batch_norm(ValueId x, const std::string& scope, const graph::Nor
     const ValueId mean = graph_.add_state(mean_name, {stored_type(mean_name), {channels(x)}}, kZeros);
     const ValueId variance = graph_.add_state(variance_name, {stored_type(variance_name), {channels(x)}}, kOnes);
     if (mode_ == Mode::training) return graph_.add(OpKind::batch_norm, attrs, {x, gamma, beta}, scope)[0];
-    return graph_.add_one(OpKind::batch_norm_inference, attrs, {x, gamma, beta, mean, variance}, scope);
+    return graph_.add_one(OpKind::batch_norm_inference, attrs,
+                          {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
 }
 
 ValueId Layers::relu(ValueId x, const std::string& scope) {
@@ -125,7 +132,7 @@ ValueId Layers::dense(ValueId x, const std::string& scope, std::int64_t outputs)
     const ValueId weight = parameter(scope + "/weight", {channels(x), outputs}, kDenseWeight);
     const ValueId bias = parameter(scope + "/bias", {outputs}, kZeros);
     const ValueId used = in_compute_type(weight, scope + "/weight/cast");
-    return graph_.add_one(OpKind::dense, graph::DenseAttrs{}, {x, used, bias}, scope);
+    return graph_.add_one(OpKind::dense, graph::DenseAttrs{}, {x, used, channel_vector(bias)}, scope);
 }
 
 }  // namespace cnntrain::nn

@@ -51,6 +51,7 @@ private:
     DType stored_type(const std::string& variable) const;
     graph::ValueId parameter(const std::string& variable, Shape shape, graph::Initialiser initialiser);
     graph::ValueId in_compute_type(graph::ValueId x, const std::string& scope);
+    graph::ValueId channel_vector(graph::ValueId vector);
     graph::ValueId batch_norm(graph::ValueId x, const std::string& scope, const graph::NormAttrs& attrs,
                               graph::ValueId gamma, graph::ValueId beta);
 

@@ -149,9 +149,15 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
     throw Error(ErrorKind::internal, "the graph has no output '" + std::string(name) + "'");
 }
 
+/// The variable behind a value: itself, or what a cast has read.
+const graph::Value& variable_behind(const graph::Graph& graph, ValueId id) {
+    const graph::Value& value = graph.value(id);
+    return value.role == Role::intermediate ? graph.value(graph.node(value.producer).inputs[0]) : value;
+}
+
 BatchNormRecord batch_norm_record(const graph::Graph& graph, const graph::Node& node) {
     constexpr std::string_view kLeaf = "/gamma";
-    const std::string& gamma = graph.value(node.inputs[1]).name;
+    const std::string& gamma = variable_behind(graph, node.inputs[1]).name;
     CNNTRAIN_CHECK(gamma.ends_with(kLeaf), node.name + ": its scale is called '" + gamma + "'");
     const Shape& shape = graph.desc(node.inputs[0]).shape;
     BatchNormRecord record;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <functional>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/passes.h"
@@ -18,9 +18,7 @@ using graph::OpKind;
 using graph::Role;
 using graph::ValueId;
 using testing::AllOf;
-using testing::Contains;
 using testing::ElementsAre;
-using testing::Ge;
 using testing::HasSubstr;
 
 std::string usage_error(const std::function<void()>& action) {
@@ -36,6 +34,13 @@ std::string usage_error(const std::function<void()>& action) {
 
 std::string build_error(const BuildRequest& request) {
     return usage_error([&] { build_training(request, ops::op_table()); });
+}
+
+NumericsSettings numerics(DType compute, DType parameters) {
+    NumericsSettings settings;
+    settings.compute = compute;
+    settings.parameters = parameters;
+    return settings;
 }
 
 const graph::Node& node_named(const Graph& graph, const std::string& name) {
@@ -129,9 +134,9 @@ TEST(Numerics, StoredTypesAndCastsFollowTheRule) {
         DType logits;
     };
     const Case cases[] = {
-        {{.compute = DType::f32, .parameters = DType::f32}, DType::f32, false, DType::f32},
-        {{.compute = DType::bf16, .parameters = DType::f32}, DType::f32, true, DType::bf16},
-        {{.compute = DType::bf16, .parameters = DType::bf16}, DType::bf16, false, DType::bf16},
+        {numerics(DType::f32, DType::f32), DType::f32, false, DType::f32},
+        {numerics(DType::bf16, DType::f32), DType::f32, true, DType::bf16},
+        {numerics(DType::bf16, DType::bf16), DType::bf16, false, DType::bf16},
     };
     for (const Case& c : cases) {
         BuildRequest request = cifar_request("8");
@@ -153,7 +158,7 @@ TEST(Numerics, StoredTypesAndCastsFollowTheRule) {
 
 TEST(Numerics, OverridesChooseByName) {
     BuildRequest request = cifar_request("8");
-    request.numerics = {.compute = DType::bf16, .parameters = DType::bf16};
+    request.numerics = numerics(DType::bf16, DType::bf16);
     request.numerics.force_weight_to_fp32 = {"batch_norm/moving_variance", "stage1"};
     request.numerics.force_weight_to_fp16 = {"stage2"};
     const Model model = build_training(request, ops::op_table());
@@ -165,13 +170,20 @@ TEST(Numerics, OverridesChooseByName) {
     EXPECT_EQ(type("all/stage3/unit1/conv1/weight"), DType::bf16);
 }
 
-TEST(Numerics, SixteenBitWeightsInAWideNetworkAreCast) {
+TEST(Numerics, SixteenBitVariablesOfAWideNetworkAreCast) {
     BuildRequest request = cifar_request("8");
-    request.numerics.force_weight_to_fp16 = {"fc1/weight"};
-    const Model model = build_training(request, ops::op_table());
-    const graph::Node& dense = node_named(model.graph, "all/fc1");
-    EXPECT_EQ(model.graph.desc(dense.inputs[1]).dtype, DType::f32);
-    EXPECT_EQ(model.graph.desc(model.graph.find("all/fc1/weight").value()).dtype, DType::bf16);
+    request.numerics.force_weight_to_fp16 = {"fc1", "bn1", "moving"};
+    for (const Model& model : {build_training(request, ops::op_table()), build_evaluation(request, ops::op_table())}) {
+        model.graph.verify();
+        const graph::Node& dense = node_named(model.graph, "all/fc1");
+        const graph::Node& norm = node_named(model.graph, "all/stage1/unit1/bn1");
+        for (const ValueId read : {dense.inputs[1], dense.inputs[2], norm.inputs[1], norm.inputs[2]}) {
+            EXPECT_EQ(model.graph.desc(read).dtype, DType::f32);
+            EXPECT_EQ(model.graph.value(read).role, Role::intermediate);
+        }
+        EXPECT_EQ(model.graph.desc(model.graph.find("all/fc1/weight").value()).dtype, DType::bf16);
+    }
+    EXPECT_EQ(build_training(request, ops::op_table()).values.batch_norms[1].scope, "all/stage1/unit1/bn1/batch_norm");
 }
 
 TEST(Numerics, ContradictingOverridesAreRefused) {
@@ -183,7 +195,7 @@ TEST(Numerics, ContradictingOverridesAreRefused) {
 
 TEST(Input, IsConvertedToTheComputeType) {
     BuildRequest request = cifar_request("8");
-    request.numerics = {.compute = DType::bf16, .parameters = DType::f32};
+    request.numerics = numerics(DType::bf16, DType::f32);
     const Model cast = build_training(request, ops::op_table());
     EXPECT_EQ(node_named(cast.graph, "all/images").kind, OpKind::cast);
 

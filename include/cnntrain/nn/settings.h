@@ -27,8 +27,8 @@ struct ModelSettings {
 };
 
 /// 16.16: {half, half}; 16.32: {half, f32}; 32.32: {f32, f32}. A weight whose stored type is not the compute type
-/// passes through a cast node at each use; norms read gamma, beta and moving values, and the last layer its bias,
-/// in their stored type, because their arithmetic is f32 anyway.
+/// passes through a cast node at each use, except that norms read f32 gamma, beta and moving values, and the last layer
+/// its f32 bias, as they are: their arithmetic is f32 anyway.
 struct NumericsSettings {
     DType compute = DType::f32;                     // activations and their gradients
     DType parameters = DType::f32;                  // stored parameters and moving averages
