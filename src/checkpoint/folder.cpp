@@ -1,0 +1,130 @@
+#include "cnntrain/checkpoint/folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kNumbered = "ckpt-";
+constexpr std::string_view kAverages = "ckpt";  // sub-folder of weight averages
+
+std::string without_trailing_slashes(std::string path) {
+    while (path.size() > 1 && path.ends_with('/'))
+        path.pop_back();
+    return path;
+}
+
+std::string join(const std::string& folder, std::string_view name) {
+    return (folder.ends_with('/') ? folder : folder + "/") + std::string(name);
+}
+
+std::string parent_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return ".";
+    return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// n of a name that ends in "ckpt-<n>", else -1.
+std::int64_t iteration_of(std::string_view name) {
+    const std::size_t at = name.rfind(kNumbered);
+    if (at == std::string_view::npos) return -1;
+    const std::string_view digits = name.substr(at + kNumbered.size());
+    std::int64_t iteration = -1;
+    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), iteration);
+    return result.ec == std::errc() && result.ptr == digits.data() + digits.size() ? iteration : -1;
+}
+
+Found found_file(const std::string& path) {
+    std::string name = path.substr(path.rfind('/') + 1);
+    if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+    const std::int64_t iteration = iteration_of(name);
+    return {path, name, iteration};
+}
+
+void collect(const FileSystem& files, const std::string& folder, std::vector<Found>& found) {
+    if (!files.is_directory(folder)) return;
+    for (const std::string& name : files.list(folder)) {
+        const std::string path = join(folder, name);
+        if (name.ends_with(kSuffix) && !files.is_directory(path)) found.push_back(found_file(path));
+    }
+}
+
+/// The run's own checkpoints: exactly ckpt-<n>, oldest first.
+std::vector<Found> numbered(const FileSystem& files, const std::string& folder) {
+    std::vector<Found> found;
+    collect(files, folder, found);
+    std::erase_if(found, [&](const Found& one) { return one.path != checkpoint_path(folder, one.iteration); });
+    std::ranges::sort(found, {}, &Found::iteration);
+    return found;
+}
+
+std::vector<Found> in_folder(const FileSystem& files, const std::string& folder) {
+    std::vector<Found> found;
+    collect(files, folder, found);
+    collect(files, join(folder, kAverages), found);
+    // Stable: those without a number stay in the order of their names.
+    std::ranges::stable_sort(found, {}, [](const Found& one) { return std::pair(one.iteration < 0, one.iteration); });
+    return found;
+}
+
+[[noreturn]] void fail_not_found(const FileSystem& files, const std::string& path) {
+    std::string others;
+    for (const Found& one : in_folder(files, parent_of(path)))
+        others += (others.empty() ? "" : ", ") + one.name;
+    throw Error(ErrorKind::not_found, "no checkpoint '" + path + "'; " +
+                                          (others.empty() ? "there is none in '" + parent_of(path) + "'"
+                                                          : "in '" + parent_of(path) + "' there are: " + others));
+}
+
+}  // namespace
+
+std::string checkpoint_prefix(const std::string& folder, std::int64_t iteration) {
+    return join(folder, std::string(kNumbered) + std::to_string(iteration));
+}
+
+std::string checkpoint_path(const std::string& folder, std::int64_t iteration) {
+    return checkpoint_prefix(folder, iteration) + std::string(kSuffix);
+}
+
+std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path) {
+    const std::string path = without_trailing_slashes(restore_path);
+    if (files.is_directory(path)) {
+        std::vector<Found> found = in_folder(files, path);
+        if (found.empty()) {
+            throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +
+                                                  std::string(kSuffix));
+        }
+        return found;
+    }
+    if (files.exists(path)) return {found_file(path)};
+    const std::string with_suffix = path + std::string(kSuffix);
+    if (files.exists(with_suffix)) return {found_file(with_suffix)};
+    fail_not_found(files, path);
+}
+
+std::optional<Found> latest(const FileSystem& files, const std::string& folder) {
+    const std::vector<Found> found = numbered(files, folder);
+    if (found.empty()) return std::nullopt;
+    return found.back();
+}
+
+void retain(FileSystem& files, const std::string& folder, std::int64_t keep, const std::vector<std::int64_t>& protect) {
+    for (const std::string& name : files.list(folder)) {
+        if (name.starts_with(kNumbered) && name.ends_with(std::string(kSuffix) + std::string(kPartialSuffix))) {
+            files.remove(join(folder, name));
+        }
+    }
+    if (keep <= 0) return;
+    std::vector<Found> old = numbered(files, folder);
+    old.resize(old.size() - std::min(old.size(), static_cast<std::size_t>(keep)));
+    for (const Found& one : old) {
+        if (std::ranges::count(protect, one.iteration) == 0) files.remove(one.path);
+    }
+}
+
+}  // namespace cnntrain::checkpoint

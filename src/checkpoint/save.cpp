@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/format.h"
+#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they stand in memory");
+
+constexpr std::size_t kDataAlignment = 64;  // of the first tensor within the file
+
+using Entry = std::pair<const std::string, HostTensor>;
+
+std::string_view format_name(DType type) {
+    const auto* found = std::ranges::find(kDTypeNames, type, &DTypeName::type);
+    CNNTRAIN_CHECK(found != std::end(kDTypeNames), "unknown element type");
+    return found->name;
+}
+
+/// Gaps are not allowed, so wide elements come first: every tensor is then aligned to its own element.
+std::vector<const Entry*> file_order(const std::map<std::string, HostTensor>& tensors) {
+    std::vector<const Entry*> order;
+    for (const Entry& entry : tensors)
+        order.push_back(&entry);
+    std::ranges::stable_sort(order, std::greater(),
+                             [](const Entry* entry) { return size_bytes(entry->second.dtype()); });
+    return order;
+}
+
+std::string hexadecimal(std::uint32_t value) {
+    std::array<char, 9> text{};
+    std::snprintf(text.data(), text.size(), "%08x", value);
+    return text.data();
+}
+
+nlohmann::ordered_json metadata_of(const Checkpoint& checkpoint, std::uint32_t crc) {
+    nlohmann::ordered_json metadata;
+    metadata[kIteration] = std::to_string(checkpoint.iteration);
+    metadata[kEpoch] = nlohmann::json(checkpoint.epoch).dump();
+    metadata[kDataCrc] = hexadecimal(crc);
+    for (const auto& [key, value] : checkpoint.metadata) {
+        CNNTRAIN_CHECK(!metadata.contains(key), "checkpoint metadata key '" + key + "' is reserved");
+        metadata[key] = value;
+    }
+    return metadata;
+}
+
+std::string header_of(const Checkpoint& checkpoint, const std::vector<const Entry*>& order) {
+    std::uint32_t crc = 0;
+    for (const Entry* entry : order)
+        crc = crc32c(entry->second.bytes(), crc);
+
+    nlohmann::ordered_json header;
+    header[kMetadata] = metadata_of(checkpoint, crc);
+    std::uint64_t offset = 0;
+    for (const Entry* entry : order) {
+        CNNTRAIN_CHECK(entry->first != kMetadata, "a tensor has a reserved name");
+        const HostTensor& tensor = entry->second;
+        const std::uint64_t end = offset + tensor.bytes().size();
+        header[entry->first] = {
+            {"dtype", format_name(tensor.dtype())}, {"shape", tensor.shape()}, {"data_offsets", {offset, end}}};
+        offset = end;
+    }
+    std::string text = header.dump();
+    const std::size_t length = kLengthBytes + text.size();
+    text.append((kDataAlignment - length % kDataAlignment) % kDataAlignment, ' ');
+    return text;
+}
+
+}  // namespace
+
+void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint) {
+    const auto order = file_order(checkpoint.tensors);
+    const std::string header = header_of(checkpoint, order);
+    const std::uint64_t length = header.size();
+
+    const auto file = files.create(path);
+    file->write(std::as_bytes(std::span(&length, 1)));
+    file->write(std::as_bytes(std::span(header)));
+    for (const Entry* entry : order)
+        file->write(entry->second.bytes());
+    file->commit();
+}
+
+}  // namespace cnntrain::checkpoint

@@ -1,0 +1,103 @@
+#include "cnntrain/checkpoint/folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+MemoryFiles run_folder() {
+    MemoryFiles files;
+    for (const char* name : {"ckpt-0.safetensors", "ckpt-1.safetensors", "ckpt-10.safetensors", "ckpt-9.safetensors",
+                             "log.txt", "ckpt-11.safetensors.partial", "imported.safetensors",
+                             "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
+        files.write_text(std::string("/logs/run/") + name, "x");
+    }
+    return files;
+}
+
+std::vector<std::string> names(const std::vector<Found>& found) {
+    std::vector<std::string> result;
+    for (const Found& one : found)
+        result.push_back(one.name);
+    return result;
+}
+
+TEST(Folder, NamesOfCheckpoints) {
+    EXPECT_EQ(checkpoint_prefix("/logs/run", 12), "/logs/run/ckpt-12");
+    EXPECT_EQ(checkpoint_path("/logs/run/", 12), "/logs/run/ckpt-12.safetensors");
+}
+
+TEST(Folder, NumberedOnesComeByNumberThenTheOthers) {
+    const MemoryFiles files = run_folder();
+    for (const char* path : {"/logs/run", "/logs/run/"}) {
+        const auto found = find_checkpoints(files, path);
+        EXPECT_THAT(names(found), ElementsAre("ckpt-0", "ckpt-1", "ckpt-9", "ckpt-10", "imported", "weight_avg_N_5",
+                                              "weight_avg_exp_0.97"));
+        EXPECT_EQ(found[3].iteration, 10);
+        EXPECT_EQ(found[3].path, "/logs/run/ckpt-10.safetensors");
+        EXPECT_EQ(found[5].iteration, -1);
+        EXPECT_EQ(found[5].path, "/logs/run/ckpt/weight_avg_N_5.safetensors");
+    }
+}
+
+TEST(Folder, OneCheckpointIsNamedWithOrWithoutItsEnding) {
+    const MemoryFiles files = run_folder();
+    const Found one{"/logs/run/ckpt-1.safetensors", "ckpt-1", 1};
+    EXPECT_THAT(find_checkpoints(files, "/logs/run/ckpt-1"), ElementsAre(one));
+    EXPECT_THAT(find_checkpoints(files, "/logs/run/ckpt-1.safetensors"), ElementsAre(one));
+    EXPECT_THAT(names(find_checkpoints(files, "/logs/run/ckpt")), ElementsAre("weight_avg_N_5", "weight_avg_exp_0.97"));
+}
+
+std::string not_found(const FileSystem& files, const std::string& path) {
+    try {
+        find_checkpoints(files, path);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::not_found);
+        return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+}
+
+TEST(Folder, NothingFoundSaysWhatThereIs) {
+    MemoryFiles files = run_folder();
+    EXPECT_THAT(not_found(files, "/logs/run/ckpt-2"),
+                AllOf(HasSubstr("'/logs/run/ckpt-2'"), HasSubstr("ckpt-0, ckpt-1, ckpt-9, ckpt-10")));
+    files.make_directories("/empty");
+    EXPECT_THAT(not_found(files, "/empty"), HasSubstr("no checkpoint in '/empty'"));
+    EXPECT_THAT(not_found(files, "/nowhere/at/all"), HasSubstr("none in '/nowhere/at'"));
+    not_found(files, "relative");
+}
+
+TEST(Folder, LatestIsTheHighestNumberedOne) {
+    const MemoryFiles files = run_folder();
+    EXPECT_EQ(latest(files, "/logs/run")->name, "ckpt-10");
+    EXPECT_FALSE(latest(files, "/logs/run/ckpt").has_value());
+    EXPECT_FALSE(latest(files, "/nowhere").has_value());
+}
+
+TEST(Folder, RetentionKeepsTheNewestAndTheProtected) {
+    MemoryFiles files = run_folder();
+    retain(files, "/logs/run", 2, {0});
+    EXPECT_THAT(files.list("/logs/run"), ElementsAre("ckpt", "ckpt-0.safetensors", "ckpt-10.safetensors",
+                                                     "ckpt-9.safetensors", "imported.safetensors", "log.txt"));
+    retain(files, "/logs/run", 5);
+    EXPECT_EQ(files.list("/logs/run").size(), 6u);
+}
+
+TEST(Folder, RetentionOfAllRemovesOnlyLeftOvers) {
+    MemoryFiles files = run_folder();
+    retain(files, "/logs/run", 0);
+    EXPECT_FALSE(files.exists("/logs/run/ckpt-11.safetensors.partial"));
+    EXPECT_EQ(find_checkpoints(files, "/logs/run").size(), 7u);
+}
+
+}  // namespace
+}  // namespace cnntrain::checkpoint
