@@ -1,0 +1,435 @@
+#include "cnntrain/schedule/run_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::schedule {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::int64_t kCifar = 50000;
+constexpr std::int64_t kImageNet = 1281167;
+
+std::vector<HostStep> steps_from(const RunPlan& plan, std::int64_t start) {
+    std::vector<HostStep> steps;
+    for (std::int64_t i = start; i < plan.iterations; i = steps.back().end())
+        steps.push_back(plan.host_step(i));
+    return steps;
+}
+
+std::vector<std::int64_t> checkpoints(const RunPlan& plan) {
+    std::vector<std::int64_t> result;
+    for (const HostStep& step : steps_from(plan, 0)) {
+        if (step.checkpoint) result.push_back(step.end());
+    }
+    return result;
+}
+
+RunShape cifar_shape(double epochs) {
+    RunShape shape;
+    shape.images = kCifar;
+    shape.micro_batch = 32;
+    shape.epochs = epochs;
+    return shape;
+}
+
+RunShape imagenet_shape(std::int64_t global_batch, double epochs, std::int64_t logs_per_epoch) {
+    RunShape shape;
+    shape.images = kImageNet;
+    shape.micro_batch = global_batch;
+    shape.epochs = epochs;
+    shape.logs_per_epoch = logs_per_epoch;
+    return shape;
+}
+
+RunShape with_checkpoints(RunShape shape, std::int64_t ckpts_per_epoch, std::int64_t epochs_per_ckpt,
+                          std::int64_t offset) {
+    shape.ckpts_per_epoch = ckpts_per_epoch;
+    shape.epochs_per_ckpt = epochs_per_ckpt;
+    shape.ckpt_epochs_offset = offset;
+    return shape;
+}
+
+RunShape by_iterations(std::int64_t iterations, std::int64_t device_iterations, std::int64_t ckpts_per_epoch) {
+    RunShape shape = cifar_shape(0);
+    shape.iterations = iterations;
+    shape.device_iterations = device_iterations;
+    shape.ckpts_per_epoch = ckpts_per_epoch;
+    return shape;
+}
+
+/// A row of "Worked values" in cnn-training.md section 2. The run ends at T here, so the final iteration, the final
+/// epoch and the last checkpoint are those of T; all other columns are the reference's.
+struct WorkedValues {
+    std::string name;
+    RunShape shape;
+    std::int64_t global_batch;
+    std::int64_t iterations_per_epoch;
+    std::int64_t iterations;
+    std::int64_t log_freq;
+    std::int64_t iterations_per_host_step;
+    std::int64_t host_steps;
+    double final_epoch;  // two decimals
+    std::int64_t log_lines;
+    std::size_t checkpoint_count;
+    std::vector<std::int64_t> first_checkpoints;
+    std::vector<std::int64_t> last_checkpoints;
+};
+
+void PrintTo(const WorkedValues& row, std::ostream* out) {  // NOLINT(readability-identifier-naming)
+    *out << row.name;
+}
+
+const std::vector<WorkedValues>& worked_values() {
+    static const RunShape resnet8_test = [] {
+        RunShape shape = cifar_shape(10);
+        shape.logs_per_epoch = 1;
+        return shape;
+    }();
+    static const std::vector<WorkedValues> rows = {
+        {"cifar10_defaults",
+         cifar_shape(160),
+         32,
+         1562,
+         250000,
+         97,
+         97,
+         2578,
+         160.00,
+         2578,
+         160,
+         {1649, 3201, 4753},
+         {248417, 250000}},
+        {"cifar10_10_epochs",
+         cifar_shape(10),
+         32,
+         1562,
+         15625,
+         97,
+         97,
+         162,
+         10.00,
+         162,
+         10,
+         {1649, 3201},
+         {14065, 15625}},
+        {"resnet8_test", resnet8_test, 32, 1562, 15625, 1562, 781, 21, 10.00, 12, 10, {1562, 3124}, {14058, 15625}},
+        {"iterations_10", by_iterations(10, 1000, 1), 32, 1562, 10, 500, 500, 1, 0.01, 1, 1, {10}, {10}},
+        {"iterations_10_device_10", by_iterations(10, 10, 1), 32, 1562, 10, 500, 10, 1, 0.01, 1, 1, {10}, {10}},
+        {"iterations_4_device_2", by_iterations(4, 2, 1000000), 32, 1562, 4, 500, 2, 2, 0.00, 2, 2, {2, 4}, {2, 4}},
+        {"resnet50_gn_16ipus",
+         imagenet_shape(1024, 65, 1),
+         1024,
+         1251,
+         81324,
+         1251,
+         1251,
+         66,
+         65.00,
+         66,
+         65,
+         {1251},
+         {80064, 81324}},
+        {"resnet50_bn_16ipus",
+         imagenet_shape(16384, 100, 1),
+         16384,
+         78,
+         7819,
+         78,
+         78,
+         101,
+         99.99,
+         101,
+         100,
+         {78},
+         {7722, 7819}},
+        {"resnet50_mlperf_pod16_bs20",
+         with_checkpoints(imagenet_shape(1920, 40, 5), 1, 4, 0),
+         1920,
+         667,
+         26690,
+         133,
+         133,
+         201,
+         40.00,
+         201,
+         10,
+         {2793, 5453},
+         {24073, 26690}},
+        {"resnet50_mlperf_pod64_bs20",
+         with_checkpoints(imagenet_shape(2560, 41, 5), 1, 4, 1),
+         2560,
+         500,
+         20518,
+         100,
+         100,
+         206,
+         41.00,
+         206,
+         11,
+         {500, 2500, 4500},
+         {18500, 20518}},
+        {"resnet50_mlperf_pod16_lars",
+         with_checkpoints(imagenet_shape(3520, 38, 5), 1, 4, 2),
+         3520,
+         363,
+         13830,
+         72,
+         72,
+         193,
+         38.00,
+         193,
+         10,
+         {792, 2232},
+         {12384, 13830}},
+        {"resnext101_16ipus",
+         imagenet_shape(768, 120, 16),
+         768,
+         1668,
+         200182,
+         104,
+         104,
+         1925,
+         120.00,
+         1925,
+         120,
+         {1768, 3432},
+         {200182}},
+        {"efficientnet_b4_g1_16ipus",
+         imagenet_shape(768, 350, 16),
+         768,
+         1668,
+         583865,
+         104,
+         104,
+         5615,
+         350.00,
+         5615,
+         350,
+         {1768},
+         {583865}},
+        {"efficientnet_b4_g16_16ipus",
+         imagenet_shape(6144, 350, 16),
+         6144,
+         208,
+         72983,
+         13,
+         13,
+         5615,
+         350.00,
+         5615,
+         351,
+         {208},
+         {72800, 72983}},
+        {"pod16_one_epoch",
+         with_checkpoints(imagenet_shape(16384, 1, 16), 0, 0, 0),
+         16384,
+         78,
+         78,
+         4,
+         4,
+         20,
+         1.00,
+         20,
+         0,
+         {},
+         {}},
+    };
+    return rows;
+}
+
+class WorkedValuesTest : public testing::TestWithParam<WorkedValues> {};
+INSTANTIATE_TEST_SUITE_P(Spec, WorkedValuesTest, testing::ValuesIn(worked_values()),
+                         [](const auto& row) { return row.param.name; });
+
+TEST_P(WorkedValuesTest, PlanHasTheNumbers) {
+    const WorkedValues& row = GetParam();
+    const RunPlan plan = make_run_plan(row.shape);
+    EXPECT_EQ(plan.global_batch, row.global_batch);
+    EXPECT_EQ(plan.iterations_per_epoch, row.iterations_per_epoch);
+    EXPECT_EQ(plan.iterations, row.iterations);
+    EXPECT_EQ(plan.log_freq, row.log_freq);
+    EXPECT_EQ(plan.iterations_per_host_step, row.iterations_per_host_step);
+    EXPECT_EQ(plan.host_steps(), row.host_steps);
+}
+
+TEST_P(WorkedValuesTest, StepsHaveTheDecisions) {
+    const WorkedValues& row = GetParam();
+    const RunPlan plan = make_run_plan(row.shape);
+    const auto steps = steps_from(plan, 0);
+    ASSERT_EQ(static_cast<std::int64_t>(steps.size()), row.host_steps);
+    EXPECT_EQ(steps.back().end(), row.iterations);
+    EXPECT_NEAR(steps.back().epoch_after, row.final_epoch, 0.005);
+    EXPECT_EQ(std::ranges::count(steps, true, &HostStep::log), row.log_lines);
+    EXPECT_TRUE(steps.front().log);
+    EXPECT_TRUE(steps.back().log);
+
+    const auto saved = checkpoints(plan);
+    EXPECT_EQ(saved.size(), row.checkpoint_count);
+    ASSERT_GE(saved.size(), row.first_checkpoints.size());
+    const auto first = static_cast<std::ptrdiff_t>(row.first_checkpoints.size());
+    const auto last = static_cast<std::ptrdiff_t>(row.last_checkpoints.size());
+    EXPECT_EQ(std::vector(saved.begin(), saved.begin() + first), row.first_checkpoints);
+    EXPECT_EQ(std::vector(saved.end() - last, saved.end()), row.last_checkpoints);
+    for (const HostStep& step : steps)
+        EXPECT_EQ(step.validate, step.checkpoint);
+}
+
+TEST_P(WorkedValuesTest, ResumeAnywhereGivesTheRemainingSteps) {
+    const RunPlan plan = make_run_plan(GetParam().shape);
+    const auto all = steps_from(plan, 0);
+    for (std::size_t k = 0; k < all.size(); k += 1 + all.size() / 20) {
+        const auto rest = steps_from(plan, all[k].first_iteration);
+        ASSERT_EQ(rest, std::vector(all.begin() + static_cast<std::ptrdiff_t>(k), all.end()));
+    }
+}
+
+TEST(RunPlan, AStepStoppedInTheMiddleIsFinishedWithItsOwnDecisions) {
+    const RunPlan plan = make_run_plan(cifar_shape(10));
+    const HostStep whole = plan.host_step(16 * 97);
+    HostStep rest = plan.host_step(16 * 97 + 40);
+    EXPECT_TRUE(rest.checkpoint);
+    EXPECT_EQ(rest.first_iteration, 16 * 97 + 40);
+    EXPECT_EQ(rest.end(), whole.end());
+    rest.first_iteration = whole.first_iteration;
+    rest.iterations = whole.iterations;
+    EXPECT_EQ(rest, whole);
+}
+
+TEST(RunPlan, TheRateIsTakenInTheMiddleOfAStep) {
+    const RunPlan plan = make_run_plan(cifar_shape(10));
+    EXPECT_EQ(plan.host_step(0).lr_iteration, 48);
+    EXPECT_EQ(plan.host_step(97).lr_iteration, 97 + 48);
+    const HostStep last = plan.host_step(15617);
+    EXPECT_EQ(last.iterations, 8);
+    EXPECT_EQ(last.lr_iteration, 15621);
+}
+
+TEST(RunPlan, FewImagesAndFrequentLogsAreClamped) {
+    RunShape shape;
+    shape.images = 20;
+    shape.micro_batch = 32;
+    shape.epochs = 10;
+    const RunPlan plan = make_run_plan(shape);
+    EXPECT_EQ(plan.iterations_per_epoch, 0);
+    EXPECT_EQ(plan.iterations, 6);
+    EXPECT_EQ(plan.log_freq, 1);
+    EXPECT_EQ(plan.iterations_per_host_step, 1);
+    EXPECT_EQ(plan.averaging_window(), 1);
+    EXPECT_EQ(plan.iterations_per_checkpoint, 1);
+    EXPECT_EQ(steps_from(plan, 0).size(), 6u);
+
+    shape = by_iterations(5, 1000, 1);
+    shape.log_freq = 0;
+    EXPECT_EQ(make_run_plan(shape).log_freq, 1);
+}
+
+TEST(RunPlan, HostStepIsALogIntervalOrAnEvenPartOfIt) {
+    RunShape shape = by_iterations(5000, 1000, 1);
+    const auto host_step = [&](std::int64_t log_freq) {
+        shape.log_freq = log_freq;
+        return make_run_plan(shape).iterations_per_host_step;
+    };
+    EXPECT_EQ(host_step(999), 999);
+    EXPECT_EQ(host_step(1000), 1000);
+    EXPECT_EQ(host_step(1500), 750);   // 1.5 rounds to 2
+    EXPECT_EQ(host_step(2500), 1250);  // 2.5 rounds to 2
+    EXPECT_EQ(host_step(2600), 866);
+}
+
+TEST(RunPlan, AllBatchFactorsCount) {
+    RunShape shape = cifar_shape(1);
+    shape.micro_batch = 2;
+    shape.accumulation = 3;
+    shape.replicas = 5;
+    shape.processes = 7;
+    EXPECT_EQ(make_run_plan(shape).global_batch, 210);
+}
+
+TEST(RunPlan, EpochsOfARunGivenInIterations) {
+    const RunPlan plan = make_run_plan(by_iterations(3125, 1000, 1));
+    EXPECT_DOUBLE_EQ(plan.epochs, 2.0);
+}
+
+TEST(RunPlan, CheckpointsWithoutValidation) {
+    RunShape shape = cifar_shape(2);
+    shape.validate = false;
+    const RunPlan plan = make_run_plan(shape);
+    EXPECT_THAT(checkpoints(plan), ElementsAre(1649, 3125));
+    for (const HostStep& step : steps_from(plan, 0))
+        EXPECT_FALSE(step.validate);
+}
+
+TEST(RunPlan, TwoCheckpointsPerEpochAreNotHeldBackAtTheEnd) {
+    RunShape shape = cifar_shape(2);
+    shape.ckpts_per_epoch = 2;
+    EXPECT_THAT(checkpoints(make_run_plan(shape)), ElementsAre(873, 1649, 2425, 3125));
+}
+
+TEST(RunPlan, OptionsBecomeAShape) {
+    config::Settings settings;
+    settings.training.micro_batch_size = 4;
+    settings.training.gradient_accumulation_count = 2;
+    settings.training.iterations = 12;
+    settings.device.device_iterations = 3;
+    settings.logging.log_freq = 6;
+    settings.checkpoint.ckpts_per_epoch = 0;
+    settings.validation.enabled = false;
+    const RunPlan plan = make_run_plan(run_shape(settings, 100, 1));
+    EXPECT_EQ(plan.global_batch, 8);
+    EXPECT_EQ(plan.iterations, 12);
+    EXPECT_EQ(plan.iterations_per_host_step, 3);
+    EXPECT_FALSE(plan.iterations_per_checkpoint.has_value());
+    EXPECT_FALSE(plan.validate);
+}
+
+void expect_usage_error(const RunShape& shape, const std::string& part) {
+    try {
+        make_run_plan(shape);
+        ADD_FAILURE() << "no error about " << part;
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_THAT(error.what(), HasSubstr(part));
+    }
+}
+
+TEST(RunPlan, NonsenseIsRefused) {
+    expect_usage_error(by_iterations(0, 1000, 1), "--iterations");
+    expect_usage_error(by_iterations(10, 0, 1), "--device-iterations");
+    expect_usage_error(by_iterations(10, 1, -1), "--ckpts-per-epoch");
+    expect_usage_error(cifar_shape(0), "--epochs");
+    expect_usage_error(cifar_shape(0.0001), "less than one global batch");
+    RunShape shape = cifar_shape(1);
+    shape.images = 0;
+    expect_usage_error(shape, "no training images");
+    shape = cifar_shape(1);
+    shape.logs_per_epoch = 0;
+    expect_usage_error(shape, "--logs-per-epoch");
+}
+
+TEST(RunPlan, StepsOutsideTheRunAreDefects) {
+    const RunPlan plan = make_run_plan(cifar_shape(1));
+    EXPECT_THROW(plan.host_step(plan.iterations), Error);
+    EXPECT_THROW(plan.host_step(-1), Error);
+}
+
+TEST(ValidationPlan, CountsEveryImageOnce) {
+    for (const auto& [images, batch] : {std::pair{10000, 32}, {50000, 128}, {1, 8}, {64, 64}, {65, 64}}) {
+        const ValidationPlan plan = make_validation_plan(images, batch);
+        EXPECT_EQ(plan.images, images);
+        EXPECT_GE(plan.batches * plan.batch, images);
+        EXPECT_LT((plan.batches - 1) * plan.batch, images);
+    }
+    EXPECT_THROW(make_validation_plan(0, 8), Error);
+    EXPECT_THROW(make_validation_plan(8, 0), Error);
+}
+
+}  // namespace
+}  // namespace cnntrain::schedule
