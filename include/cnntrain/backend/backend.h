@@ -86,6 +86,9 @@ public:
 
     virtual void set_profiling(bool enabled) = 0;
     virtual std::vector<ProfileRow> profile() const = 0;
+    /// Every step of a micro-batch by itself, run `repeats` times in a row on whatever its memory holds: the least time of
+    /// each. What the step could cost at best; a whole step cannot be faster than its convolutions alone.
+    virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
 };
 
 class Backend {

@@ -28,6 +28,7 @@ public:
     HostTensor gradient(const std::string& parameter_name) const override;
     void set_profiling(bool enabled) override;
     std::vector<backend::ProfileRow> profile() const override;
+    std::vector<backend::ProfileRow> profile_alone(int repeats) override;
 
 private:
     struct Variable {

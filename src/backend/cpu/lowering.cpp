@@ -86,10 +86,7 @@ void Lowering::run() {
 
 Section Lowering::section() const {
     if (node().phase == Phase::update) return Section::update;
-    const bool weights_only = !node().inputs.empty() &&
-                              std::all_of(node().inputs.begin(), node().inputs.end(),
-                                          [&](ValueId input) { return is_weight_derived(input); });
-    return weights_only ? Section::prepare : Section::micro;
+    return !node().outputs.empty() && is_weight_derived(node().outputs[0]) ? Section::prepare : Section::micro;
 }
 
 bool Lowering::is_weight_derived(ValueId value) const {
@@ -131,7 +128,9 @@ void Lowering::place_inputs() {
     }
 }
 
-Placed Lowering::operand(ValueId value) const {
+Placed Lowering::operand(ValueId value) {
+    const Role role = graph_.value(value).role;
+    if (role == Role::parameter || role == Role::state) return master(value);
     const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     CNNTRAIN_CHECK(placed, "value " + graph_.value(value).name + " is read before it is placed, by " + node().name);
     return placed;

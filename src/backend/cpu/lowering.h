@@ -36,7 +36,7 @@ public:
     Section section() const;
 
     /// The value where and how it lies.
-    Placed operand(graph::ValueId value) const;
+    Placed operand(graph::ValueId value);
     /// The value in this layout and type; a reorder step is added (once per value and layout) when it lies otherwise.
     Placed operand_as(graph::ValueId value, const Desc& wanted, const std::string& reason);
     /// The parameter or state that a chain of casts starts from.
