@@ -22,7 +22,6 @@ enum class Dataset : std::uint8_t { imagenet, cifar10, cifar100 };
 enum class DataSource : std::uint8_t { real, generated, synthetic };
 enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars };
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial };
-enum class PipelineSchedule : std::uint8_t { grouped, interleaved, sequential };
 /// Compute type . master-weight type; "16" is the backend's 16-bit type.
 enum class Precision : std::uint8_t { p16_16, p16_32, p32_32 };
 enum class StochasticRounding : std::uint8_t { on, on_prng_stable, ri_prng_stable, off };
@@ -33,7 +32,6 @@ std::string_view name(ModelFamily value);
 std::string_view name(Dataset value);
 std::string_view name(Optimiser value);
 std::string_view name(LrSchedule value);
-std::string_view name(PipelineSchedule value);
 std::string_view name(Precision value);
 std::string_view name(StochasticRounding value);
 
@@ -84,7 +82,8 @@ struct TrainingSettings {
     std::int64_t micro_batch_size = 1;             // samples per forward/backward of one replica
     std::int64_t gradient_accumulation_count = 1;  // micro-batches per weight update
     std::int64_t replicas = 1;
-    std::int64_t shards = 1;                 // pipeline stages, one device each
+    std::int64_t shards = 1;  // pipeline stages, one device each
+    bool pipeline = false;
     std::optional<std::int64_t> iterations;  // when set, the length of the run
     double epochs = 0.0;                     // the length of the run when `iterations` is not set
     Optimiser optimiser = Optimiser::sgd;

@@ -1,0 +1,220 @@
+// What becomes of the given values before they are judged: alternatives settled, the data set found, values that
+// cannot be honoured changed with a notice.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+
+#include "config/resolve.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_zero(const Value& value) {
+    return value == Value(false) || value == Value(std::int64_t{0}) || value == Value(0.0);
+}
+
+bool given_other_than_default(const OptionValues& values, std::string_view key) {
+    return values.given(key) && values.at(key).value != values.at(key).option->fallback;
+}
+
+/// Two ways to say one thing: a configuration's gives way to the command line's.
+struct Alternatives {
+    std::string_view one;
+    std::string_view other;
+    bool zero_counts = false;  // does 0 for `one` say something?
+};
+
+constexpr Alternatives kAlternatives[] = {
+    {"batch_norm", "group_norm"},
+    {"epochs", "iterations"},
+    {"base_learning_rate_exponent", "abs_learning_rate"},
+    {"ckpts_per_epoch", "epochs_per_ckpt", true},
+    {"syncs_per_epoch", "epochs_per_sync", true},
+    {"generated_data", "synthetic_data"},
+    {"micro_batch_size", "batch_size"},
+};
+
+void settle(OptionValues& values, const Alternatives& pair) {
+    if (!values.given(pair.one) || !values.given(pair.other)) return;
+    const ResolvedOption& one = values.at(pair.one);
+    const ResolvedOption& other = values.at(pair.other);
+    if (one.source > other.source && (pair.zero_counts || !is_zero(one.value))) {
+        values.reset(pair.other);
+    } else if (other.source > one.source && !is_zero(other.value)) {
+        values.reset(pair.one);
+    }
+}
+
+/// Seeds of old releases write b1/2/relu, counting units from 0, for stage1/unit3/relu.
+std::string new_split_name(const std::string& name) {
+    std::size_t at = 1;
+    const auto digits = [&] {
+        const std::size_t begin = at;
+        while (at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0)
+            ++at;
+        return name.substr(begin, at - begin);
+    };
+    if (name.empty() || name[0] != 'b') return name;
+    const std::string stage = digits();
+    if (stage.empty()) return name;
+    if (at == name.size()) return "stage" + stage;
+    if (name[at++] != '/') return name;
+    const std::string unit = digits();
+    const std::string rest = name.substr(at);
+    if (unit.empty() || unit.size() > 6 || (!rest.empty() && rest != "/relu")) return name;
+    return "stage" + stage + "/unit" + std::to_string(std::stoi(unit) + 1) + rest;
+}
+
+/// EfficientNet sizes: "4" and "b4" are B4, "cifar" is CIFAR.
+std::string efficientnet_size(std::string size) {
+    std::transform(size.begin(), size.end(), size.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    const bool bare =
+        !size.empty() && std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    return bare ? "B" + size : size;
+}
+
+std::optional<Dataset> dataset_from_name(std::string path) {
+    std::transform(path.begin(), path.end(), path.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto contains = [&](std::string_view part) { return path.find(part) != std::string::npos; };
+    if (contains("imagenet")) return Dataset::imagenet;
+    if (contains("cifar100") || contains("cifar-100")) return Dataset::cifar100;
+    if (contains("cifar")) return Dataset::cifar10;
+    return std::nullopt;
+}
+
+/// By the files that the folder holds, when its name says nothing.
+std::optional<Dataset> dataset_from_content(const fs::path& folder) {
+    std::error_code ignored;
+    const auto holds = [&](const char* file) { return fs::exists(folder / file, ignored); };
+    std::vector<Dataset> found;
+    if (holds("data_batch_1.bin") || holds("cifar-10-batches-bin")) found.push_back(Dataset::cifar10);
+    if (holds("train.bin") || holds("cifar-100-binary")) found.push_back(Dataset::cifar100);
+    const bool shards = std::any_of(
+        fs::directory_iterator(folder, ignored), fs::directory_iterator(),
+        [](const fs::directory_entry& entry) { return entry.path().filename().string().starts_with("train-0"); });
+    if (shards || holds("imagenet-data")) found.push_back(Dataset::imagenet);
+    return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+void turn_off(Resolution& run, std::string_view key, const std::string& reason) {
+    run.values.set(key, false, Source::adjusted);
+    run.notices.push_back(documented_flag(*run.values.at(key).option) + " is switched off: " + reason);
+}
+
+void adjust_data(Resolution& run) {
+    OptionValues& values = run.values;
+    const auto dataset = dataset_of(values);
+    if (values.flag("fused_preprocessing") && dataset && *dataset != Dataset::imagenet) {
+        turn_off(run, "fused_preprocessing", "it exists for ImageNet only");
+    }
+    for (const char* other : {"fused_preprocessing", "eight_bit_io"}) {
+        if (values.flag(other) && values.flag("hostside_norm")) {
+            turn_off(run, "hostside_norm",
+                     "with " + std::string(values.at(other).option->flag) + " the device normalises");
+        }
+    }
+    if (values.flag("generated_data") || values.flag("synthetic_data")) {
+        for (const char* mixing : {"mixup_alpha", "cutmix_lambda"}) {
+            if (!given_other_than_default(values, mixing)) continue;
+            const Option& option = *values.at(mixing).option;
+            values.set(mixing, option.fallback, Source::adjusted);
+            run.notices.push_back(std::string(option.flag) + " is ignored: the images are not real");
+        }
+    }
+    if (values.flag("synthetic_data") && values.flag("latency")) {
+        turn_off(run, "latency", "synthetic data never passes the host");
+    }
+}
+
+}  // namespace
+
+void settle_alternatives(Resolution& run) {
+    OptionValues& values = run.values;
+    for (const Alternatives& pair : kAlternatives)
+        settle(values, pair);
+    if (values.integer("batch_size") != 0 && values.integer("micro_batch_size") != 0) {
+        run.violations.push_back(
+            "--batch-size and --micro-batch-size are two names of one value; give --micro-batch-size only");
+    } else if (values.integer("batch_size") != 0) {
+        const ResolvedOption old = values.at("batch_size");
+        values.set("micro_batch_size", old.value, old.source);
+        values.reset("batch_size");
+    }
+    if (values.is_set("pipeline_splits")) {
+        std::vector<std::string> splits = values.texts("pipeline_splits");
+        for (std::string& split : splits)
+            split = new_split_name(split);
+        values.set("pipeline_splits", splits, values.at("pipeline_splits").source);
+    }
+    if (family_of(values) == ModelFamily::efficientnet && values.is_set("model_size")) {
+        values.set("model_size", efficientnet_size(values.text("model_size")), values.at("model_size").source);
+    }
+}
+
+void infer_dataset(Resolution& run) {
+    OptionValues& values = run.values;
+    if (!values.has("dataset") || values.is_set("dataset")) return;
+    if (values.flag("generated_data") || values.flag("synthetic_data")) {
+        run.violations.emplace_back(
+            "--generated-data and --synthetic-data need --dataset (imagenet, cifar-10 or cifar-100)");
+        return;
+    }
+    const std::string folder = values.text("data_dir");
+    if (folder.empty()) {
+        run.violations.emplace_back(
+            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset");
+        return;
+    }
+    auto dataset = dataset_from_name(folder);
+    if (!dataset) dataset = dataset_from_content(folder);
+    if (dataset) {
+        values.set("dataset", std::string(name(*dataset)), Source::adjusted);
+        return;
+    }
+    run.violations.push_back("--dataset is not given and cannot be told from the data folder '" + folder +
+                             "'; give --dataset imagenet, cifar-10 or cifar-100");
+}
+
+void adjust(Resolution& run) {
+    OptionValues& values = run.values;
+    adjust_data(run);
+    const bool validates_imagenet = run.command != Command::train && dataset_of(values) == Dataset::imagenet &&
+                                    !values.flag("generated_data") && !values.flag("synthetic_data");
+    if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
+        values.set("standard_imagenet", true, Source::adjusted);
+        run.notices.emplace_back("validation reads ImageNet as with --standard-imagenet");
+    }
+    if (values.flag("enable_half_partials") && values.text("precision") == name(Precision::p32_32)) {
+        run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
+    }
+    // A configuration's whole number of epochs puts the last checkpoint on the last epoch.
+    const double epochs = values.number("epochs");
+    const std::int64_t period = values.integer("epochs_per_ckpt");
+    if (run.command == Command::train && period > 0 && values.integer("ckpt_epochs_offset") == 0 &&
+        values.at("epochs").source == Source::config && epochs == std::floor(epochs)) {
+        const std::int64_t offset = std::int64_t(epochs) % period;
+        if (offset != 0) values.set("ckpt_epochs_offset", offset, Source::adjusted);
+    }
+    const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
+    if (family_of(values) == ModelFamily::efficientnet && batch_norm_only) {
+        values.set("groups", std::int64_t{1}, Source::adjusted);
+    }
+}
+
+void notice_ipu_options(Resolution& run) {
+    std::string named_options;
+    for (const ResolvedOption& entry : run.values.all()) {
+        if (!entry.option->ipu_only || !given(entry.source) || entry.value == entry.option->fallback) continue;
+        named_options += (named_options.empty() ? "" : " ") + documented_flag(*entry.option);
+    }
+    if (named_options.empty()) return;
+    run.notices.push_back("kept in arguments.json but without effect, because they only steer IPUs: " + named_options);
+}
+
+}  // namespace cnntrain::config

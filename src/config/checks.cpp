@@ -1,0 +1,210 @@
+// Rules between options (cnn-flags.md section 10, design.md section 10): one function and one message each.
+// What needs the model's graph or the data's files is checked where those are.
+#include <string>
+
+#include "config/resolve.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+using Violation = std::string;  // empty: the rule holds
+
+Violation one_norm(const OptionValues& values) {
+    if (!values.flag("batch_norm") || !values.flag("group_norm")) return {};
+    return "--batch-norm and --group-norm are both given; choose one";
+}
+
+Violation one_length(const OptionValues& values) {
+    if (values.number("epochs") == 0.0 || values.integer("iterations") == 0) return {};
+    return "--epochs and --iterations are both given; choose one";
+}
+
+Violation one_data_source(const OptionValues& values) {
+    if (!values.flag("generated_data") || !values.flag("synthetic_data")) return {};
+    return "--generated-data and --synthetic-data are both given; choose one";
+}
+
+Violation memory_proportions(const OptionValues& values) {
+    if (!values.is_set("available_memory_proportion")) return {};
+    const auto& list = std::get<std::vector<double>>(values.at("available_memory_proportion").value);
+    const auto count = static_cast<std::int64_t>(list.size());
+    if (count <= 1) return {};
+    if (!values.flag("pipeline")) return "--available-memory-proportion takes several values only with --pipeline";
+    const std::int64_t needed = 2 * values.integer("shards");
+    if (count == needed) return {};
+    return "--available-memory-proportion takes one value or two per stage: " + std::to_string(needed) + " for " +
+           std::to_string(values.integer("shards")) + " stages, got " + std::to_string(count);
+}
+
+Violation shards_need_pipeline(const OptionValues& values) {
+    if (values.integer("shards") <= 1 || values.flag("pipeline")) return {};
+    return "--shards above 1 needs --pipeline";
+}
+
+Violation splits_need_pipeline(const OptionValues& values) {
+    if (values.flag("pipeline") || values.texts("pipeline_splits").size() <= 1) return {};
+    return "several --pipeline-splits need --pipeline";
+}
+
+Violation split_count(const OptionValues& values) {
+    if (!values.flag("pipeline")) return {};
+    const auto count = static_cast<std::int64_t>(values.texts("pipeline_splits").size());
+    const std::int64_t shards = values.integer("shards");
+    if (count > 0 && (shards <= 1 || count == shards - 1)) return {};
+    const std::string needed = shards > 1 ? std::to_string(shards - 1) : "at least 1";
+    return "--pipeline with --shards " + std::to_string(shards) + " needs " + needed + " --pipeline-splits, got " +
+           std::to_string(count);
+}
+
+Violation checkpoint_frequency(const OptionValues& values) {
+    if (values.integer("epochs_per_ckpt") == 0 || values.integer("ckpts_per_epoch") == 1) return {};
+    return "--epochs-per-ckpt and --ckpts-per-epoch are both given; choose one";
+}
+
+Violation sync_frequency(const OptionValues& values) {
+    if (values.number("epochs_per_sync") == 0.0 || values.integer("syncs_per_epoch") == 0) return {};
+    return "--epochs-per-sync and --syncs-per-epoch are both given; choose one";
+}
+
+Violation syncs_need_processes(const OptionValues& values) {
+    if (values.integer("syncs_per_epoch") == 0) return {};
+    return "--syncs-per-epoch needs several processes under poprun";
+}
+
+Violation cifar_image_size(const OptionValues& values) {
+    const auto dataset = dataset_of(values);
+    const std::int64_t size = values.integer("image_size");
+    if (!dataset || *dataset == Dataset::imagenet || size == 32 || size == 0) return {};
+    std::string text = "image size " + std::to_string(size) + " with " + std::string(name(*dataset)) +
+                       ": its images have 32 x 32 pixels";
+    if (family_of(values) == ModelFamily::efficientnet) return text + "; use --model-size cifar";
+    return text + "; leave out --image-size";
+}
+
+Violation lars_companions(const OptionValues& values) {
+    if (values.text("optimiser") != name(Optimiser::lars)) return {};
+    for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
+        if (values.flag(other))
+            return "--optimiser LARS does not work with " + std::string(values.at(other).option->flag);
+    }
+    return {};
+}
+
+Violation accumulation_companions(const OptionValues& values) {
+    if (values.integer("gradient_accumulation_count") <= 1 || values.flag("pipeline")) return {};
+    for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
+        if (!values.flag(other)) continue;
+        return std::string(values.at(other).option->flag) +
+               " with --gradient-accumulation-count above 1 needs --pipeline";
+    }
+    return {};
+}
+
+Violation data_folder(const OptionValues& values) {
+    const bool real = !values.flag("generated_data") && !values.flag("synthetic_data");
+    const bool known = dataset_of(values).has_value();  // else infer_dataset has complained
+    if (!real || !known || !values.text("data_dir").empty()) return {};
+    return "no data folder: give --data-dir, set DATA_DIR, or use --generated-data";
+}
+
+Violation mixing_needs_pairs(const OptionValues& values) {
+    const bool mixes = values.number("mixup_alpha") > 0.0 || values.number("cutmix_lambda") != 1.0;
+    if (!values.has("cutmix_lambda") || !mixes || values.integer("micro_batch_size") != 1) return {};
+    return "mixup and cutmix need --micro-batch-size above 1";
+}
+
+Violation cutmix_share(const OptionValues& values) {
+    const double share = values.number("cutmix_lambda");
+    if (share >= 0.0 && share <= 1.0) return {};
+    return "--cutmix-lambda must lie between 0 and 1, got " + to_string(Value(share));
+}
+
+Violation lars_signs(const OptionValues& values) {
+    if (values.text("optimiser") != name(Optimiser::lars)) return {};
+    if (values.number("momentum") >= 0.0 && values.number("lars_weight_decay") >= 0.0) return {};
+    return "--momentum and --lars-weight-decay must not be negative with --optimiser LARS";
+}
+
+Violation one_profile(const OptionValues& values) {
+    if (!values.flag("profile") || !values.flag("profile_compilation")) return {};
+    return "--profile and --profile-compilation are both given; choose one";
+}
+
+Violation selected_ipus(const OptionValues& values) {
+    if (values.texts("select_ipu").size() <= 2) return {};
+    return "--select-ipu takes one or two numbers, got " + std::to_string(values.texts("select_ipu").size());
+}
+
+Violation learning_rate(const OptionValues& values) {
+    if (values.is_set("abs_learning_rate") || values.is_set("base_learning_rate_exponent")) return {};
+    if (!family_of(values) || !dataset_of(values)) return {};
+    return values.text("model") + " with " + values.text("dataset") + " has no default learning rate for " +
+           values.text("optimiser") + "; give --base-learning-rate-exponent or --abs-learning-rate";
+}
+
+Violation rmsprop_decay(const OptionValues& values) {
+    if (values.text("optimiser") != name(Optimiser::rmsprop)) return {};
+    if (values.is_set("rmsprop_decay") || values.is_set("rmsprop_base_decay_exp")) return {};
+    return "--optimiser RMSprop needs --rmsprop-decay or --rmsprop-base-decay-exp";
+}
+
+Violation exponential_decay(const OptionValues& values) {
+    if (!values.has("lr_drops") || !dataset_of(values)) return {};
+    if (values.is_set("lr_decay_rate") && values.integer("lr_drops") != 0) return {};
+    return values.text("model") + " has no default for the exponential schedule; give --lr-decay-rate and --lr-drops";
+}
+
+Violation inference_length(const OptionValues& values) {
+    if (values.integer("iterations") > 0) return {};
+    return "inference needs --iterations";
+}
+
+Violation restore_folder(const OptionValues& values) {
+    if (!values.text("restore_path").empty()) return {};
+    return "restore needs --restore-path, the folder of the run to resume";
+}
+
+struct Rule {
+    std::uint32_t commands;
+    Violation (*check)(const OptionValues& values);
+};
+
+constexpr Rule kRules[] = {
+    {kTVE, one_norm},
+    {kTVE, one_length},
+    {kTVE, one_data_source},
+    {kT, memory_proportions},
+    {kT, shards_need_pipeline},
+    {kT, splits_need_pipeline},
+    {kT, split_count},
+    {kT, checkpoint_frequency},
+    {kT, sync_frequency},
+    {kT, syncs_need_processes},
+    {kTVE, cifar_image_size},
+    {kT, lars_companions},
+    {kT, accumulation_companions},
+    {kTVE, data_folder},
+    {kT, mixing_needs_pairs},
+    {kT, cutmix_share},
+    {kT, lars_signs},
+    {kT | kV, one_profile},
+    {kTVE, selected_ipus},
+    {kT, learning_rate},
+    {kT, rmsprop_decay},
+    {kT, exponential_decay},
+    {kE, inference_length},
+    {kR, restore_folder},
+};
+
+}  // namespace
+
+void check(Resolution& run) {
+    for (const Rule& rule : kRules) {
+        if ((rule.commands & bit(run.command)) == 0) continue;
+        Violation violation = rule.check(run.values);
+        if (!violation.empty()) run.violations.push_back(std::move(violation));
+    }
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,165 @@
+#include "config/config_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "cnntrain/base/error.h"
+#include "config/value.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The YAML files of a place, sorted by name.
+std::vector<std::string> files_of(const std::string& place) {
+    std::error_code ignored;
+    if (!fs::is_directory(place, ignored))
+        return fs::exists(place, ignored) ? std::vector{place} : std::vector<std::string>{};
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(place, ignored)) {
+        const std::string extension = entry.path().extension();
+        if (extension == ".yml" || extension == ".yaml") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+YAML::Node load(const std::string& file) {
+    try {
+        YAML::Node root = YAML::LoadFile(file);
+        if (!root.IsMap()) throw Error(ErrorKind::usage, file + ": expected a mapping of configuration names");
+        return root;
+    } catch (const YAML::Exception& error) {
+        throw Error(ErrorKind::usage, file + ": " + error.what());
+    }
+}
+
+/// Merges, in YAML 1.1's sense: own keys first; of two `<<` entries the later one; of a list of mappings the earlier.
+class Merge {
+public:
+    explicit Merge(const std::string& file) : file_(file) {}
+
+    std::map<std::string, YAML::Node> entries(const YAML::Node& mapping) const {
+        if (!mapping.IsMap()) {
+            throw Error(ErrorKind::usage, file_ + ", line " + std::to_string(mapping.Mark().line + 1) +
+                                              ": expected a mapping of options");
+        }
+        std::map<std::string, YAML::Node> merged;
+        for (const auto& item : mapping) {
+            if (item.first.Scalar() == "<<") overwrite(merged, merge_value(item.second));
+        }
+        for (const auto& item : mapping) {
+            if (item.first.Scalar() != "<<") merged[item.first.Scalar()].reset(item.second);
+        }
+        return merged;
+    }
+
+private:
+    std::map<std::string, YAML::Node> merge_value(const YAML::Node& value) const {
+        if (!value.IsSequence()) return entries(value);
+        std::map<std::string, YAML::Node> merged;
+        for (std::size_t i = value.size(); i > 0; --i)
+            overwrite(merged, entries(value[i - 1]));
+        return merged;
+    }
+
+    static void overwrite(std::map<std::string, YAML::Node>& target, const std::map<std::string, YAML::Node>& source) {
+        for (const auto& [key, node] : source)
+            target[key].reset(node);
+    }
+
+    std::string file_;
+};
+
+std::vector<std::string> words_of(const YAML::Node& node) {
+    if (node.IsScalar()) return {node.Scalar()};
+    std::vector<std::string> words;
+    for (const auto& item : node)
+        words.push_back(item.Scalar());
+    return words;
+}
+
+const Option& option_for(const std::string& key_text, const Alias** alias) {
+    const Option* option = option_with_key(key_text, alias);
+    if (option != nullptr) return *option;
+    std::vector<std::string> keys;
+    for (const Option& known : option_table())
+        keys.push_back(key(known));
+    const std::string nearest = nearest_name(key_text, keys);
+    throw Error(ErrorKind::usage,
+                "unknown key '" + key_text + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+}
+
+Layer to_layer(const std::map<std::string, YAML::Node>& entries) {
+    Layer layer;
+    for (const auto& [key_text, node] : entries) {
+        const Alias* alias = nullptr;
+        const Option& option = option_for(key_text, &alias);
+        if (node.IsNull()) continue;
+        const std::vector<std::string> words = words_of(node);
+        if (alias != nullptr && !alias->fixed_value.empty()) {
+            const Option flag{.flag = alias->flag};
+            if (std::get<bool>(convert(flag, words))) layer[&option] = std::string(alias->fixed_value);
+            continue;
+        }
+        layer[&option] = convert(option, words);
+    }
+    return layer;
+}
+
+std::optional<Layer> find(const std::string& config, const std::vector<std::string>& places) {
+    for (const std::string& place : places) {
+        for (const std::string& file : files_of(place)) {
+            const YAML::Node root = load(file);
+            for (const auto& item : root) {
+                if (item.first.Scalar() != config) continue;
+                try {
+                    return to_layer(Merge(file).entries(item.second));
+                } catch (const Error& error) {
+                    throw error.within(file + ", " + config);
+                }
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(const std::vector<std::string>& places) {
+    std::set<std::string> found;
+    for (const std::string& place : places) {
+        for (const std::string& file : files_of(place)) {
+            for (const auto& item : load(file))
+                found.insert(item.first.Scalar());
+        }
+    }
+    return {found.begin(), found.end()};
+}
+
+Layer read_config_layer(const std::string& config, const std::vector<std::string>& places) {
+    constexpr std::string_view kOldPrefix = "mk2_";
+    if (auto layer = find(config, places)) return *layer;
+    if (config.starts_with(kOldPrefix)) {
+        if (auto layer = find(config.substr(kOldPrefix.size()), places)) return *layer;
+    }
+    const std::vector<std::string> known = names_in(places);
+    std::string message = "unknown configuration '" + config + "'";
+    const std::string nearest = nearest_name(config, known);
+    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
+    message += known.empty() ? "; no configuration files in" : "; known in";
+    for (const std::string& place : places)
+        message += " " + place;
+    if (!known.empty()) message += ":";
+    for (const std::string& name : known)
+        message += " " + name;
+    throw Error(ErrorKind::usage, message);
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,94 @@
+#include "config/json.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/base/error.h"
+#include "config/value.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const Value& value) {
+    return std::visit(
+        [](const auto& content) -> json {
+            if constexpr (std::is_same_v<std::decay_t<decltype(content)>, std::monostate>) {
+                return nullptr;
+            } else {
+                return content;
+            }
+        },
+        value);
+}
+
+/// A depth is a number; "B4" and "56b" are names.
+json to_json(const ResolvedOption& entry) {
+    if (key(*entry.option) != "model_size" || is_unset(entry.value)) return to_json(entry.value);
+    const std::string& size = std::get<std::string>(entry.value);
+    const bool digits = !size.empty() && size.size() < 10 && size.find_first_not_of("0123456789") == std::string::npos;
+    return digits ? json(std::stoll(size)) : json(size);
+}
+
+std::string word_of(const json& node) {
+    return node.is_string() ? node.get<std::string>() : node.dump();
+}
+
+std::vector<std::string> words_of(const json& node) {
+    if (!node.is_array()) return {word_of(node)};
+    std::vector<std::string> words;
+    for (const json& item : node)
+        words.push_back(word_of(item));
+    return words;
+}
+
+}  // namespace
+
+std::string arguments_json(const ParseResult& result, const std::map<std::string, Value>& derived) {
+    json document = json::object();
+    for (const ResolvedOption& entry : result.options) {
+        if (!entry.option->action) document[key(*entry.option)] = to_json(entry);
+    }
+    for (const auto& [name, value] : derived)
+        document[name] = to_json(value);
+    return document.dump(4) + "\n";
+}
+
+Layer layer_from_json(std::string_view text) {
+    const json document = json::parse(text, nullptr, false);
+    if (!document.is_object()) {
+        throw Error(ErrorKind::data, "arguments.json: expected a JSON object of options; the file is damaged");
+    }
+    Layer layer;
+    for (const auto& [name, node] : document.items()) {
+        const Alias* alias = nullptr;
+        const Option* option = option_with_key(name, &alias);
+        if (option == nullptr || option->action || node.is_null() || node.is_object()) continue;
+        if (alias != nullptr && (!alias->fixed_value.empty() || document.contains(key(*option)))) continue;
+        try {
+            layer[option] = convert(*option, words_of(node));
+        } catch (const Error& error) {
+            throw Error(ErrorKind::data, "arguments.json: " + std::string(error.what()));
+        }
+    }
+    return layer;
+}
+
+std::string numerics_fingerprint(const ParseResult& result) {
+    constexpr std::uint64_t kOffset = 0xcbf29ce484222325U;  // FNV-1a, 64 bit
+    constexpr std::uint64_t kPrime = 0x100000001b3U;
+    std::uint64_t hash = kOffset;
+    for (const ResolvedOption& entry : result.options) {
+        if (!entry.option->numerics) continue;
+        for (const char c : key(*entry.option) + "=" + to_string(entry.value) + "\n") {
+            hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+        }
+    }
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+    return text;
+}
+
+}  // namespace cnntrain::config

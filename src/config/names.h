@@ -1,0 +1,31 @@
+// Spellings of the closed sets, in the order of their enumerators.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/config/settings.h"
+
+namespace cnntrain::config {
+
+/// Specialised for every enumeration that an option can take.
+template <typename E> const std::vector<std::string_view>& names();
+template <> const std::vector<std::string_view>& names<BackendKind>();
+template <> const std::vector<std::string_view>& names<ModelFamily>();
+template <> const std::vector<std::string_view>& names<Dataset>();
+template <> const std::vector<std::string_view>& names<Optimiser>();
+template <> const std::vector<std::string_view>& names<LrSchedule>();
+template <> const std::vector<std::string_view>& names<Precision>();
+template <> const std::vector<std::string_view>& names<StochasticRounding>();
+
+/// The enumerator spelled exactly like this.
+template <typename E> std::optional<E> named(std::string_view spelling) {
+    const auto& all = names<E>();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i] == spelling) return static_cast<E>(i);
+    }
+    return std::nullopt;
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,122 @@
+// One row of the option table, and the table. Parser, configuration reader, help, arguments.json and provenance
+// read these rows and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/config/parse.h"
+#include "config/binding.h"
+
+namespace cnntrain::config {
+
+enum class Type : std::uint8_t {
+    boolean,        // --x, --no-x
+    boolean_value,  // --x, --no-x, --x true, --x false
+    integer,
+    number,
+    text,
+    choice,    // one of `choices`, in any case
+    integers,  // lists take every word up to the next option
+    numbers,   // ... also separated by commas
+    texts,
+};
+
+enum class Group : std::uint8_t {
+    main,
+    run,
+    model,
+    resnext,
+    efficientnet,
+    dataset,
+    training,
+    schedule,
+    ipu,
+    logging,
+};
+
+/// Sets are bit masks: of commands, model families and learning-rate schedules.
+template <typename E> constexpr std::uint32_t bit(E value) {
+    return 1U << static_cast<std::uint32_t>(value);
+}
+inline constexpr std::uint32_t kAll = ~0U;
+inline constexpr std::uint32_t kT = bit(Command::train);
+inline constexpr std::uint32_t kV = bit(Command::validation);
+inline constexpr std::uint32_t kE = bit(Command::inference);
+inline constexpr std::uint32_t kR = bit(Command::restore);
+inline constexpr std::uint32_t kTVE = kT | kV | kE;
+
+struct Alias {
+    std::string_view flag;
+    std::string_view fixed_value = {};  // when set, the alias takes no value and means this one
+};
+
+struct Range {
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+};
+constexpr Range at_least(double low) {
+    return {.low = low};
+}
+constexpr Range between(double low, double high) {
+    return {low, high};
+}
+
+struct Option {
+    std::string_view flag = {};
+    Type type = Type::boolean;
+    Value fallback = {};  // the default; std::monostate: none, or the model's
+    std::string_view help = {};
+    std::string_view unit = {};
+    std::vector<Alias> aliases = {};
+    std::vector<std::string_view> choices = {};
+    Range range = {};  // of numbers, or of each in a list
+    std::uint32_t commands = kTVE;
+    std::uint32_t models = kAll;
+    std::uint32_t schedules = kAll;
+    bool numerics = false;          // changes the numbers that a run computes
+    bool ipu_only = false;          // steers the IPU's compiler or memory; no effect elsewhere
+    bool off_switch = false;        // a boolean whose documented flag is the --no- form
+    bool action = false;            // asks for something to be printed; no part of a run's arguments
+    std::string_view missing = {};  // the capability this version does not have, or
+    std::vector<std::string_view> missing_choices = {};  // the choices that it does not have
+    std::uint32_t missing_in = kT;                       // commands on which these have an effect
+    Binding bind = {};                                   // where it stands in Settings, if one member holds it
+    Group group = Group::main;                           // filled in by option_table()
+};
+
+/// Every option of every command, in the order of help.
+const std::vector<Option>& option_table();
+
+/// The rows, one file per group.
+std::vector<Option> main_options();
+std::vector<Option> run_options();
+std::vector<Option> model_options();
+std::vector<Option> resnext_options();
+std::vector<Option> efficientnet_options();
+std::vector<Option> dataset_options();
+std::vector<Option> training_options();
+std::vector<Option> schedule_options();
+std::vector<Option> ipu_options();
+std::vector<Option> logging_options();
+
+std::string_view title(Group group);
+
+/// Key in configuration files and arguments.json.
+std::string key(const Option& option);
+/// "--validation" and "--no-validation"; "--no-dataset-cache" and "--dataset-cache".
+std::string negated(std::string_view flag);
+/// The flag as documented: the --no- form of an off switch.
+std::string documented_flag(const Option& option);
+
+bool is_boolean(const Option& option);
+bool is_list(const Option& option);
+
+std::vector<const Option*> active_options(Command command, ModelFamily family, LrSchedule schedule);
+/// The option that a key means (its own or an old name's), nullptr when there is none. `alias` receives the old name.
+const Option* option_with_key(std::string_view key, const Alias** alias);
+
+}  // namespace cnntrain::config

@@ -1,0 +1,87 @@
+// Options of the learning-rate schedules (cnn-flags.md section 5); each exists only while its schedule is selected.
+#include "config/option.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+constexpr std::uint32_t kStepped = bit(LrSchedule::stepped);
+constexpr std::uint32_t kExponential = bit(LrSchedule::exponential);
+constexpr std::uint32_t kPolynomial = bit(LrSchedule::polynomial);
+
+}  // namespace
+
+std::vector<Option> schedule_options() {
+    return {
+        {.flag = "--warmup-epochs",
+         .type = Type::number,
+         .fallback = 5.0,
+         .help = "Length of the linear rise of the learning rate; 0: none.",
+         .unit = "epochs",
+         .range = at_least(0),
+         .commands = kT,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::warmup_epochs>()},
+        {.flag = "--learning-rate-decay",
+         .type = Type::number,
+         .fallback = 0.1,
+         .help = "stepped: factor at each drop.",
+         .range = at_least(0),
+         .commands = kT,
+         .schedules = kStepped,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::stepped_decay>()},
+        {.flag = "--learning-rate-schedule",
+         .type = Type::numbers,
+         .help = "stepped: where the drops are, as comma-separated fractions of the run; without it, the model's.",
+         .range = between(0, 1),
+         .commands = kT,
+         .schedules = kStepped,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::stepped_fractions>()},
+        {.flag = "--lr-decay-rate",
+         .type = Type::number,
+         .help = "exponential: factor at each drop.",
+         .range = at_least(0),
+         .commands = kT,
+         .schedules = kExponential,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::exponential_decay_rate>()},
+        {.flag = "--lr-drops",
+         .type = Type::integer,
+         .help = "exponential: number of drops, spread evenly over the run.",
+         .range = at_least(0),
+         .commands = kT,
+         .schedules = kExponential,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::exponential_drops>()},
+        {.flag = "--poly-lr-decay-power",
+         .type = Type::number,
+         .fallback = 2.0,
+         .help = "polynomial_decay_lr: exponent.",
+         .range = at_least(0),
+         .commands = kT,
+         .schedules = kPolynomial,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::polynomial_power>()},
+        {.flag = "--poly-lr-end-ratio",
+         .type = Type::number,
+         .fallback = 1e-5,
+         .help = "polynomial_decay_lr: last learning rate as a share of the base.",
+         .range = at_least(0),
+         .commands = kT,
+         .schedules = kPolynomial,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::polynomial_end_ratio>()},
+        {.flag = "--abs-end-learning-rate",
+         .type = Type::number,
+         .help = "polynomial_decay_lr: last learning rate; wins over the ratio.",
+         .range = at_least(0),
+         .commands = kT,
+         .schedules = kPolynomial,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &LearningRateSettings::polynomial_end>()},
+    };
+}
+
+}  // namespace cnntrain::config

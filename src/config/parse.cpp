@@ -1,0 +1,161 @@
+#include "cnntrain/config/parse.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cnntrain/base/error.h"
+#include "config/command_line.h"
+#include "config/config_file.h"
+#include "config/json.h"
+#include "config/resolve.h"
+#include "config/value.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Layers {
+    Layer environment;
+    Layer config;
+    Layer arguments;
+    Layer command_line;
+};
+
+const Option& row(std::string_view key_text) {
+    const Alias* alias = nullptr;
+    const Option* option = option_with_key(key_text, &alias);
+    CNNTRAIN_CHECK(option != nullptr, "no row for " + std::string(key_text));
+    return *option;
+}
+
+/// The value that decides which options exist: the command line's, else the configuration's, else the default.
+template <typename E>
+E choose(std::string_view key_text, const std::optional<std::string>& on_command_line, const Layer& config) {
+    const Option& option = row(key_text);
+    Value value = option.fallback;
+    const auto configured = config.find(&option);
+    if (configured != config.end()) value = configured->second;
+    if (on_command_line) value = convert(option, {*on_command_line});
+    return *named<E>(std::get<std::string>(value));
+}
+
+Layer environment_layer(const Environment& environment) {
+    if (!environment.data_dir || environment.data_dir->empty()) return {};
+    return {{&row("data_dir"), *environment.data_dir}};
+}
+
+void report_violations(const std::vector<std::string>& violations) {
+    if (violations.empty()) return;
+    std::string message = violations.front();
+    for (std::size_t i = 1; i < violations.size(); ++i)
+        message += "\n" + violations[i];
+    throw Error(ErrorKind::usage, message);
+}
+
+ParseResult resolve(Command command, const std::vector<const Option*>& options, const Layers& layers) {
+    Resolution run{command, OptionValues(options), {}, {}};
+    run.values.apply(layers.environment, Source::environment);
+    run.values.apply(layers.config, Source::config);
+    run.values.apply(layers.arguments, Source::arguments);
+    run.values.apply(layers.command_line, Source::command_line);
+    settle_alternatives(run);
+    infer_dataset(run);
+    fill_model_defaults(run);
+    adjust(run);
+    check(run);
+    report_violations(run.violations);
+    notice_ipu_options(run);
+
+    ParseResult result;
+    result.command = command;
+    result.settings = to_settings(run);
+    result.options = run.values.all();
+    result.notices = std::move(run.notices);
+    return result;
+}
+
+bool asked(const Layer& line, std::string_view key_text) {
+    return line.contains(&row(key_text));
+}
+
+}  // namespace
+
+Environment process_environment() {
+    Environment environment;
+    const char* data_dir = std::getenv("DATA_DIR");
+    if (data_dir != nullptr) environment.data_dir = data_dir;
+    constexpr const char* kFolder = "configs";
+    std::vector<fs::path> folders = {kFolder};
+    std::error_code ignored;
+    const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
+    for (fs::path at = executable.parent_path(); at.has_relative_path(); at = at.parent_path()) {
+        folders.push_back(at / kFolder);
+        folders.push_back(at / "share/cnntrain" / kFolder);
+    }
+    folders.emplace_back(CNNTRAIN_CONFIGS_DIR);
+    for (const fs::path& folder : folders) {
+        if (fs::is_directory(folder, ignored)) environment.config_folders.push_back(folder);
+    }
+    return environment;
+}
+
+const ResolvedOption& ParseResult::at(std::string_view wanted) const {
+    const auto found = std::find_if(options.begin(), options.end(),
+                                    [&](const ResolvedOption& entry) { return key(*entry.option) == wanted; });
+    CNNTRAIN_CHECK(found != options.end(), "no option with key " + std::string(wanted) + " here");
+    return *found;
+}
+
+ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
+                               const Environment& environment) {
+    const FrontDoor front = scan_front_door(command, arguments);
+    if (front.help) {
+        ParseResult result;
+        result.command = command;
+        result.wants_help = true;
+        return result;
+    }
+    Layers layers;
+    layers.environment = environment_layer(environment);
+    if (front.config) {
+        const auto places = front.config_path ? std::vector{*front.config_path} : environment.config_folders;
+        layers.config = read_config_layer(*front.config, places);
+    }
+    const auto family = choose<ModelFamily>("model", front.model, layers.config);
+    const auto schedule = choose<LrSchedule>("lr_schedule", front.lr_schedule, layers.config);
+    const std::vector<const Option*> options = active_options(command, family, schedule);
+    layers.command_line = parse_arguments(command, options, arguments);
+    ParseResult result = resolve(command, options, layers);
+    result.wants_print_config = asked(layers.command_line, "print_config");
+    return result;
+}
+
+std::vector<std::string> config_names(const std::vector<std::string>& folders) {
+    return names_in(folders);
+}
+
+std::map<std::string, Value> read_config(const std::string& config, const std::vector<std::string>& folders) {
+    std::map<std::string, Value> entries;
+    for (const auto& [option, value] : read_config_layer(config, folders))
+        entries[key(*option)] = value;
+    return entries;
+}
+
+ParseResult resume_from_arguments_json(std::string_view text, const ParseResult& restore_line) {
+    Layers layers;
+    layers.arguments = layer_from_json(text);
+    const auto family = choose<ModelFamily>("model", std::nullopt, layers.arguments);
+    const auto schedule = choose<LrSchedule>("lr_schedule", std::nullopt, layers.arguments);
+    for (const ResolvedOption& entry : restore_line.options) {
+        if (entry.source == Source::command_line) layers.command_line[entry.option] = entry.value;
+    }
+    const auto options = active_options(Command::train, family, schedule);
+    ParseResult result = resolve(Command::train, options, layers);
+    result.wants_print_config = restore_line.wants_print_config;
+    return result;
+}
+
+}  // namespace cnntrain::config

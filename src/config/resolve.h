@@ -1,0 +1,37 @@
+// The steps between what the user gave and Settings. Each works on the values of one command.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/option_values.h"
+
+namespace cnntrain::config {
+
+struct Resolution {
+    Command command;
+    OptionValues values;
+    std::vector<std::string> notices;
+    std::vector<std::string> violations;  // of rules; all are reported together
+};
+
+/// Of two options that mean the same thing, the one from the stronger source stays; old spellings become new ones.
+void settle_alternatives(Resolution& run);
+/// Sets `dataset` when it was not given.
+void infer_dataset(Resolution& run);
+/// cnn-flags.md section 3.4.
+void fill_model_defaults(Resolution& run);
+/// cnn-flags.md section 11: values changed with a notice.
+void adjust(Resolution& run);
+/// cnn-flags.md section 10 and design.md section 10: cross-field rules.
+void check(Resolution& run);
+/// One notice that names the options that only steer IPUs.
+void notice_ipu_options(Resolution& run);
+/// Settings of resolved values.
+Settings to_settings(const Resolution& run);
+
+std::optional<ModelFamily> family_of(const OptionValues& values);
+std::optional<Dataset> dataset_of(const OptionValues& values);
+
+}  // namespace cnntrain::config

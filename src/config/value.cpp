@@ -1,0 +1,176 @@
+#include "config/value.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+std::string number_text(double number) {
+    std::array<char, 32> buffer;
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+    return {buffer.data(), end.ptr};
+}
+
+[[noreturn]] void reject(const Option& option, const std::string& expected, const std::string& word) {
+    throw Error(ErrorKind::usage, documented_flag(option) + ": expected " + expected + ", got '" + word + "'");
+}
+
+template <typename T> std::optional<T> parse_number(std::string_view word) {
+    if (word.starts_with('+')) word.remove_prefix(1);
+    T number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+    return number;
+}
+
+void check_range(const Option& option, double number, const std::string& word) {
+    const Range& range = option.range;
+    if (number >= range.low && number <= range.high) return;
+    const bool positive = range.low > 0 && range.low < 1e-300;
+    std::string expected = positive ? "a value above 0" : "at least " + number_text(range.low);
+    if (std::isfinite(range.high)) {
+        expected = "a value from " + number_text(range.low) + " to " + number_text(range.high);
+    }
+    reject(option, expected, word);
+}
+
+std::int64_t integer(const Option& option, const std::string& word) {
+    const auto number = parse_number<std::int64_t>(word);
+    if (!number) reject(option, "a whole number", word);
+    check_range(option, static_cast<double>(*number), word);
+    return *number;
+}
+
+double real(const Option& option, const std::string& word) {
+    const auto number = parse_number<double>(word);
+    if (!number || !std::isfinite(*number)) reject(option, "a number", word);
+    check_range(option, *number, word);
+    return *number;
+}
+
+/// The spellings of YAML 1.1.
+bool truth(const Option& option, const std::string& word) {
+    const std::string text = lower(word);
+    for (std::string_view yes : {"true", "yes", "on", "y", "1"}) {
+        if (text == yes) return true;
+    }
+    for (std::string_view no : {"false", "no", "off", "n", "0"}) {
+        if (text == no) return false;
+    }
+    reject(option, "true or false", word);
+}
+
+std::string choice(const Option& option, const std::string& word) {
+    std::vector<std::string> known;
+    for (std::string_view candidate : option.choices) {
+        if (candidate == word || lower(candidate) == lower(word)) return std::string(candidate);
+        known.emplace_back(candidate);
+    }
+    std::string expected = "one of";
+    for (const std::string& candidate : known)
+        expected += " " + (candidate.empty() ? "''" : candidate);
+    const std::string nearest = nearest_name(word, known);
+    if (!nearest.empty()) expected += " (nearest: " + nearest + ")";
+    reject(option, expected, word);
+}
+
+std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
+    std::vector<std::string> parts;
+    for (const std::string& word : words) {
+        std::size_t begin = 0;
+        while (begin <= word.size()) {
+            const std::size_t end = std::min(word.find(',', begin), word.size());
+            parts.push_back(word.substr(begin, end - begin));
+            begin = end + 1;
+        }
+    }
+    return parts;
+}
+
+Value convert_list(const Option& option, const std::vector<std::string>& words) {
+    if (option.type == Type::texts) return words;
+    if (option.type == Type::integers) {
+        std::vector<std::int64_t> numbers;
+        for (const std::string& word : words)
+            numbers.push_back(integer(option, word));
+        return numbers;
+    }
+    std::vector<double> numbers;
+    for (const std::string& word : split_at_commas(words))
+        numbers.push_back(real(option, word));
+    return numbers;
+}
+
+template <typename T> std::string joined(const std::vector<T>& values) {
+    std::string text;
+    for (const T& value : values) {
+        if (!text.empty()) text += ' ';
+        if constexpr (std::is_same_v<T, std::string>) {
+            text += value;
+        } else if constexpr (std::is_same_v<T, double>) {
+            text += number_text(value);
+        } else {
+            text += std::to_string(value);
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+Value convert(const Option& option, const std::vector<std::string>& words) {
+    if (is_list(option)) return convert_list(option, words);
+    if (words.size() != 1) {
+        throw Error(ErrorKind::usage,
+                    documented_flag(option) + ": expected one value, got " + std::to_string(words.size()));
+    }
+    const std::string& word = words.front();
+    switch (option.type) {
+        case Type::boolean:
+        case Type::boolean_value:
+            return truth(option, word);
+        case Type::integer:
+            return integer(option, word);
+        case Type::number:
+            return real(option, word);
+        case Type::choice:
+            return choice(option, word);
+        default:
+            return word;
+    }
+}
+
+bool is_unset(const Value& value) {
+    return std::holds_alternative<std::monostate>(value);
+}
+
+std::string to_string(const Value& value) {
+    struct Text {
+        std::string operator()(std::monostate) const { return "none"; }
+        std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+        std::string operator()(std::int64_t number) const { return std::to_string(number); }
+        std::string operator()(double number) const { return number_text(number); }
+        std::string operator()(const std::string& text) const { return text; }
+        std::string operator()(const std::vector<std::int64_t>& list) const { return joined(list); }
+        std::string operator()(const std::vector<double>& list) const { return joined(list); }
+        std::string operator()(const std::vector<std::string>& list) const { return joined(list); }
+    };
+    return std::visit(Text(), value);
+}
+
+}  // namespace cnntrain::config
