@@ -71,7 +71,7 @@ std::string header_of(const Checkpoint& checkpoint, const std::vector<const Entr
             {"dtype", format_name(tensor.dtype())}, {"shape", tensor.shape()}, {"data_offsets", {offset, end}}};
         offset = end;
     }
-    std::string text = header.dump();
+    std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     const std::size_t length = kLengthBytes + text.size();
     text.append((kDataAlignment - length % kDataAlignment) % kDataAlignment, ' ');
     return text;

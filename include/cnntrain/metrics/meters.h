@@ -55,8 +55,8 @@ private:
     std::size_t window_;
     std::int64_t step_increment_;
     std::int64_t step_ = 0;
-    UpdateSums current_;  // of the host step under way
-    std::int64_t current_updates_ = 0;
+    UpdateSums current_;              // of the host step under way
+    std::int64_t timed_updates_ = 0;  // the updates whose time is in it: those of this process
     std::deque<Means> recent_;
     bool first_host_step_ = true;  // of this process: its time includes start-up
     double last_it_seconds_ = 0;

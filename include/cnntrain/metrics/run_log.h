@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -59,6 +60,7 @@ private:
     std::ostream& console_;
     RunLogSettings settings_;
     bool progress_shown_ = false;
+    std::size_t progress_length_ = 0;
     std::chrono::steady_clock::time_point progress_time_;
 };
 

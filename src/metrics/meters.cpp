@@ -1,0 +1,135 @@
+#include "cnntrain/metrics/meters.h"
+
+#include <array>
+#include <charconv>
+#include <sstream>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::metrics {
+namespace {
+
+double mean(double sum, std::int64_t count) {
+    return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+/// Words separated by spaces; doubles survive exactly.
+void write_double(std::string& text, double value) {
+    std::array<char, 32> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    text.append(" ").append(digits.data(), end);
+}
+
+void write_count(std::string& text, std::int64_t value) {
+    text += " " + std::to_string(value);
+}
+
+template <typename T> T read_number(std::istringstream& in) {
+    std::string word;
+    in >> word;
+    T value{};
+    const auto result = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (word.empty() || result.ec != std::errc() || result.ptr != word.data() + word.size()) {
+        throw Error(ErrorKind::data, "the meters saved in the checkpoint are damaged: '" + word + "' is not a number");
+    }
+    return value;
+}
+
+constexpr const char* kStateVersion = "v1";
+
+}  // namespace
+
+Meters::Meters(std::int64_t global_batch, std::int64_t window, std::int64_t step_increment)
+    : global_batch_(global_batch), window_(static_cast<std::size_t>(window)), step_increment_(step_increment) {
+    CNNTRAIN_CHECK(global_batch >= 1 && window >= 1, "meters need a batch and a window");
+}
+
+void Meters::add(const UpdateSums& update) {
+    current_.loss += update.loss;
+    current_.correct += update.correct;
+    current_.samples += update.samples;
+    current_.seconds += update.seconds;
+    ++timed_updates_;
+}
+
+void Meters::finish_host_step() {
+    recent_.push_back({mean(current_.loss, current_.samples), 100 * mean(current_.correct, current_.samples)});
+    if (recent_.size() > window_) recent_.pop_front();
+    step_ += step_increment_;
+    last_it_seconds_ = mean(current_.seconds, timed_updates_);
+    if (!first_host_step_) {
+        interval_seconds_ += current_.seconds;
+        interval_updates_ += timed_updates_;
+    }
+    first_host_step_ = false;
+    current_ = {};
+    timed_updates_ = 0;
+}
+
+TrainingRow Meters::log_row(const HostStepFacts& facts) {
+    CNNTRAIN_CHECK(!recent_.empty(), "a log line before the first host step");
+    Means sums;
+    for (const Means& one : recent_) {
+        sums.loss += one.loss;
+        sums.accuracy += one.accuracy;
+    }
+    const auto count = static_cast<std::int64_t>(recent_.size());
+
+    TrainingRow row;
+    row.step = step_;
+    row.iteration = facts.iteration;
+    row.epoch = facts.epoch;
+    row.lr = facts.lr;
+    row.loss_batch = recent_.back().loss;
+    row.loss_avg = mean(sums.loss, count);
+    row.train_acc_batch = recent_.back().accuracy;
+    row.train_acc_avg = mean(sums.accuracy, count);
+    row.it_time = interval_updates_ > 0 ? mean(interval_seconds_, interval_updates_) : last_it_seconds_;
+    row.img_per_sec = row.it_time > 0 ? static_cast<double>(global_batch_) / row.it_time : 0;
+    row.total_time = facts.total_seconds;
+    interval_seconds_ = 0;
+    interval_updates_ = 0;
+    return row;
+}
+
+double Meters::recent_images_per_second() const {
+    const std::int64_t updates = interval_updates_ + timed_updates_;
+    const double seconds = updates > 0 ? mean(interval_seconds_ + current_.seconds, updates) : last_it_seconds_;
+    return seconds > 0 ? static_cast<double>(global_batch_) / seconds : 0;
+}
+
+std::string Meters::state() const {
+    std::string text = kStateVersion;
+    write_count(text, step_);
+    write_double(text, current_.loss);
+    write_double(text, current_.correct);
+    write_count(text, current_.samples);
+    write_count(text, static_cast<std::int64_t>(recent_.size()));
+    for (const Means& one : recent_) {
+        write_double(text, one.loss);
+        write_double(text, one.accuracy);
+    }
+    return text;
+}
+
+void Meters::restore(const std::string& state) {
+    std::istringstream in(state);
+    std::string version;
+    in >> version;
+    if (version != kStateVersion) {
+        throw Error(ErrorKind::data, "the meters saved in the checkpoint are of an unknown form: '" + version + "'");
+    }
+    step_ = read_number<std::int64_t>(in);
+    current_ = {};
+    current_.loss = read_number<double>(in);
+    current_.correct = read_number<double>(in);
+    current_.samples = read_number<std::int64_t>(in);
+    recent_.clear();
+    for (auto count = read_number<std::int64_t>(in); count > 0; --count) {
+        const double loss = read_number<double>(in);
+        recent_.push_back({loss, read_number<double>(in)});
+        if (recent_.size() > window_) recent_.pop_front();
+    }
+}
+
+}  // namespace cnntrain::metrics

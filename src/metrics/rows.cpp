@@ -1,0 +1,126 @@
+#include "cnntrain/metrics/rows.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+
+namespace cnntrain::metrics {
+namespace {
+
+/// Fields separated by commas; a text with a comma, quote or line end is quoted (RFC 4180).
+class CsvRow {
+public:
+    CsvRow& add(std::int64_t value) { return add_raw(std::to_string(value)); }
+
+    CsvRow& add(double value) {
+        std::array<char, 32> text{};
+        const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+        return add_raw(std::string(text.data(), end));
+    }
+
+    CsvRow& add(const std::string& value) {
+        if (value.find_first_of(",\"\r\n") == std::string::npos) return add_raw(value);
+        std::string quoted = "\"";
+        for (const char c : value)
+            quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+        return add_raw(quoted + "\"");
+    }
+
+    const std::string& text() const { return text_; }
+
+private:
+    CsvRow& add_raw(const std::string& field) {
+        if (!first_) text_ += ',';
+        first_ = false;
+        text_ += field;
+        return *this;
+    }
+
+    std::string text_;
+    bool first_ = true;
+};
+
+template <typename... Args> std::string format(const char* pattern, Args... args) {
+    const int length = std::snprintf(nullptr, 0, pattern, args...);
+    std::string text(static_cast<std::size_t>(length) + 1, '\0');
+    std::snprintf(text.data(), text.size(), pattern, args...);
+    text.pop_back();
+    return text;
+}
+
+long long wide(std::int64_t value) {
+    return value;
+}
+
+std::string joined(const char* before, std::string_view name) {
+    return std::string(before) + std::string(name);
+}
+
+}  // namespace
+
+std::string_view csv_header(const TrainingRow&) {
+    return "step,iteration,epoch,lr,loss_batch,loss_avg,train_acc_batch,train_acc_avg,it_time,img_per_sec,total_time";
+}
+
+std::string_view csv_header(const ValidationRow&) {
+    return "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency";
+}
+
+std::string csv_row(const TrainingRow& row) {
+    CsvRow csv;
+    csv.add(row.step).add(row.iteration).add(row.epoch).add(row.lr).add(row.loss_batch).add(row.loss_avg);
+    csv.add(row.train_acc_batch).add(row.train_acc_avg).add(row.it_time).add(row.img_per_sec).add(row.total_time);
+    return csv.text();
+}
+
+std::string csv_row(const ValidationRow& row) {
+    CsvRow csv;
+    csv.add(row.name).add(row.iteration).add(row.epoch).add(row.val_acc).add(row.raw_acc).add(row.val_time);
+    csv.add(row.val_size).add(row.img_per_sec).add(row.latency);
+    return csv.text();
+}
+
+std::string printed(const TrainingRow& row) {
+    return format(
+        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, top-1 accuracy: %6.3f %%, "
+        "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
+        wide(row.step), wide(row.iteration), row.epoch, row.lr, row.loss_avg, row.train_acc_avg, row.img_per_sec,
+        row.it_time, row.total_time);
+}
+
+std::string printed(const ValidationRow& row) {
+    return format(
+        "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
+        "time: %8.6f, latency avg: %8.4f ms)",
+        row.val_acc, row.name.c_str(), wide(row.iteration), row.epoch, row.img_per_sec, row.val_time, row.latency);
+}
+
+std::string compilation_line(double seconds) {
+    return format("Compilation time: %.3fs.", seconds);
+}
+
+std::string initial_checkpoint_line(std::string_view prefix) {
+    return joined("Saved initial checkpoint to ", prefix);
+}
+
+std::string checkpoint_line(std::string_view prefix, double seconds) {
+    return joined("Saved checkpoint to ", prefix) + format(" in %.3fs", seconds);
+}
+
+std::string restoring_line(std::string_view prefix) {
+    return joined("Restoring training from latest checkpoint: ", prefix);
+}
+
+std::string skipped_validation_line(std::string_view name) {
+    return joined("Skipping validation run on checkpoint: ", name);
+}
+
+std::string loop_completed_line(double seconds) {
+    return format("Training loop completed in %.3fs.", seconds);
+}
+
+std::string time_to_train_line(double seconds) {
+    return format("Time to train: %.3fs.", seconds);
+}
+
+}  // namespace cnntrain::metrics
