@@ -22,6 +22,7 @@ public:
     double warmup_iterations() const { return warmup_iterations_; }
 
 private:
+    double warmed_up(double t, double rate) const;
     double stepped(double t) const;
     double cosine(double t) const;
     double exponential(double t) const;

@@ -1,0 +1,180 @@
+#include "cnntrain/optim/optimiser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/ops/op_table.h"
+
+namespace cnntrain::optim {
+namespace {
+
+using graph::Graph;
+using graph::OpKind;
+using graph::ValueId;
+using testing::HasSubstr;
+
+/// Two dense layers in two stages, a batch norm between, and a loss.
+struct SmallModel {
+    SmallModel() : graph(ops::op_table()) {
+        const ValueId images = graph.add_input("images", {DType::f32, {4, 1, 1, 3}});
+        const ValueId labels = graph.add_input("labels", {DType::i32, {4}});
+        const ValueId gamma = graph.add_parameter("all/bn/gamma", {DType::f32, {3}}, {.value = 1});
+        const ValueId beta = graph.add_parameter("all/bn/beta", {DType::f32, {3}}, {});
+        moving_mean = graph.add_state("all/bn/moving_mean", {DType::f32, {3}}, {});
+        moving_variance = graph.add_state("all/bn/moving_variance", {DType::f32, {3}}, {.value = 1});
+        const ValueId weight = graph.add_parameter("all/dense/weight", {DType::bf16, {3, 2}}, {});
+        const ValueId bias = graph.add_parameter("all/dense/bias", {DType::f32, {2}}, {});
+
+        const auto normed = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {images, gamma, beta}, "norm");
+        batch_mean = normed[1];
+        batch_variance = normed[2];
+        graph.set_stage(graph::StageId{1});
+        const ValueId pooled = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {normed[0]}, "pool");
+        const ValueId cast = graph.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {weight}, "cast");
+        const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{}, {pooled, cast, bias}, "logits");
+        loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss")[0];
+        graph.set_stage(graph::StageId{0});
+    }
+
+    void append(const OptimiserSettings& settings, const std::vector<std::string>& filter = {}) {
+        const auto gradients = build_backward(
+            graph, {.loss = loss, .targets = trainable_parameters(graph, filter), .recompute_points = {}});
+        const std::vector<MovingAverage> averages = {{moving_mean, batch_mean, 1},
+                                                     {moving_variance, batch_variance, 5}};
+        append_update(graph, gradients, settings, averages);
+        graph.verify();
+    }
+
+    std::vector<const graph::Node*> updates() const {
+        std::vector<const graph::Node*> result;
+        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+            const graph::Node& node = graph.node({i});
+            if (node.phase == graph::Phase::update) result.push_back(&node);
+        }
+        return result;
+    }
+
+    /// The update of a variable; null when it has none.
+    const graph::Node* update_of(const std::string& variable) const {
+        for (const graph::Node* node : updates()) {
+            if (graph.value(node->inputs[0]).name == variable) return node;
+        }
+        return nullptr;
+    }
+
+    Graph graph;
+    ValueId moving_mean, moving_variance, batch_mean, batch_variance, loss;
+};
+
+OptimiserSettings momentum() {
+    OptimiserSettings settings;
+    settings.kind = config::Optimiser::momentum;
+    settings.momentum = 0.9;
+    settings.weight_decay = 1e-4;
+    settings.weight_decay_exclude = {"beta", "gamma"};
+    settings.loss_scaling = 128;
+    settings.micro_batches = 4;
+    settings.replicas = 2;
+    settings.moving_average_decay = 0.97;
+    return settings;
+}
+
+TEST(AppendUpdate, SgdHasNoSlots) {
+    SmallModel model;
+    OptimiserSettings settings = momentum();
+    settings.kind = config::Optimiser::sgd;
+    model.append(settings);
+    EXPECT_EQ(model.updates().size(), 6u);
+    EXPECT_EQ(model.graph.values_with_role(graph::Role::state).size(), 2u);
+    const graph::Node* update = model.update_of("all/dense/bias");
+    ASSERT_NE(update, nullptr);
+    EXPECT_EQ(update->kind, OpKind::sgd_update);
+    EXPECT_EQ(update->inputs.at(2), model.graph.find(kLearningRate));
+    EXPECT_EQ(update->as<graph::UpdateAttrs>().momentum, 0);
+}
+
+TEST(AppendUpdate, MomentumAddsASlotLikeEachParameter) {
+    SmallModel model;
+    model.append(momentum());
+    const graph::Node* update = model.update_of("all/dense/weight");
+    ASSERT_NE(update, nullptr);
+    EXPECT_EQ(update->kind, OpKind::momentum_update);
+    const auto slot = model.graph.find("all/dense/weight/Momentum");
+    ASSERT_TRUE(slot.has_value());
+    EXPECT_EQ(update->inputs.at(2), *slot);
+    const graph::Value& value = model.graph.value(*slot);
+    EXPECT_EQ(value.role, graph::Role::state);
+    EXPECT_EQ(value.desc, (TensorDesc{DType::bf16, {3, 2}}));
+    EXPECT_EQ(value.initialiser, graph::Initialiser{});
+}
+
+TEST(AppendUpdate, ScalesAreThoseOfTheSpecification) {
+    SmallModel model;
+    model.append(momentum());
+    const auto attrs = model.update_of("all/dense/weight")->as<graph::UpdateAttrs>();
+    EXPECT_EQ(attrs.gradient_scale, 1.0 / 8);
+    EXPECT_EQ(attrs.weight_decay, 1e-4 * 128);
+    EXPECT_EQ(attrs.learning_rate_scale, 1.0 / 128);
+    EXPECT_EQ(attrs.momentum, 0.9);
+    EXPECT_EQ(model.update_of("all/bn/gamma")->as<graph::UpdateAttrs>().weight_decay, 0);
+    EXPECT_EQ(model.update_of("all/bn/beta")->as<graph::UpdateAttrs>().weight_decay, 0);
+}
+
+TEST(AppendUpdate, MovingAveragesAreCorrectedAndAveraged) {
+    SmallModel model;
+    model.append(momentum());
+    const auto mean = model.update_of("all/bn/moving_mean")->as<graph::MovingAverageAttrs>();
+    EXPECT_EQ(mean.decay, 0.97);
+    EXPECT_DOUBLE_EQ(mean.value_scale, 1.0 / 8);
+    const auto variance = model.update_of("all/bn/moving_variance")->as<graph::MovingAverageAttrs>();
+    EXPECT_DOUBLE_EQ(variance.value_scale, 5.0 / 4 / 8);
+}
+
+TEST(AppendUpdate, UpdatesStandInTheStageThatUsesTheVariable) {
+    SmallModel model;
+    model.append(momentum());
+    EXPECT_EQ(model.update_of("all/bn/gamma")->stage, graph::StageId{0});
+    EXPECT_EQ(model.update_of("all/bn/moving_mean")->stage, graph::StageId{0});
+    EXPECT_EQ(model.update_of("all/dense/weight")->stage, graph::StageId{1});
+    EXPECT_EQ(model.graph.stage(), graph::StageId{0});
+}
+
+TEST(AppendUpdate, TheVariableFilterFreezesTheRest) {
+    SmallModel model;
+    model.append(momentum(), {"dense"});
+    EXPECT_EQ(model.update_of("all/bn/gamma"), nullptr);
+    EXPECT_NE(model.update_of("all/dense/weight"), nullptr);
+    EXPECT_NE(model.update_of("all/bn/moving_mean"), nullptr);
+    EXPECT_FALSE(model.graph.find("all/bn/gamma/Momentum").has_value());
+}
+
+TEST(AppendUpdate, AFilterThatMatchesNothingIsAnError) {
+    const SmallModel model;
+    try {
+        trainable_parameters(model.graph, {"conv", "stem"});
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_THAT(error.what(), HasSubstr("'conv' 'stem'"));
+    }
+}
+
+TEST(AppendUpdate, LaterOptimisersAreRefusedByName) {
+    for (const auto& [kind, name] :
+         {std::pair{config::Optimiser::rmsprop, "RMSprop"}, {config::Optimiser::lars, "LARS"}}) {
+        SmallModel model;
+        OptimiserSettings settings = momentum();
+        settings.kind = kind;
+        try {
+            model.append(settings);
+            FAIL();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+            EXPECT_THAT(error.what(), HasSubstr(name));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::optim
