@@ -1,0 +1,131 @@
+#include "cnntrain/metrics/run_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::metrics {
+namespace {
+
+using testing::StartsWith;
+
+const std::string kTrainingHeader = std::string(csv_header(TrainingRow())) + "\r\n";
+const std::string kValidationHeader = std::string(csv_header(ValidationRow())) + "\r\n";
+
+class RunLogTest : public testing::Test {
+protected:
+    RunLogTest() { files_.make_directories("/run"); }
+
+    MemoryFiles files_;
+    std::ostringstream console_;
+};
+
+TEST_F(RunLogTest, LinesGoToConsoleAndFile) {
+    RunLog log(files_, console_, {.folder = "/run"});
+    log.line("one");
+    log.console_line("only seen");
+    log.line("two\nthree");
+    EXPECT_EQ(console_.str(), "one\nonly seen\ntwo\nthree\n");
+    EXPECT_EQ(files_.read_text("/run/log.txt"), "one\ntwo\nthree\n");
+}
+
+TEST_F(RunLogTest, RowsArePrintedAndKept) {
+    RunLog log(files_, console_, {.folder = "/run/"});
+    TrainingRow row;
+    row.iteration = 97;
+    log.training(row);
+    row.iteration = 194;
+    log.training(row);
+    log.validation({.name = "ckpt-194"});
+    EXPECT_THAT(console_.str(), StartsWith("step:      0, iteration:     97, "));
+    EXPECT_EQ(files_.read_text("/run/log.txt"), console_.str());
+    EXPECT_EQ(files_.read_text("/run/training.csv"),
+              kTrainingHeader + "0,97,0,0,0,0,0,0,0,0,0\r\n" + "0,194,0,0,0,0,0,0,0,0,0\r\n");
+    EXPECT_EQ(files_.read_text("/run/validation.csv"), kValidationHeader + "ckpt-194,0,0,0,0,0,0,0,-1\r\n");
+}
+
+TEST_F(RunLogTest, AResumedRunAppendsWithoutAHeader) {
+    for (int run = 0; run < 2; ++run) {
+        RunLog log(files_, console_, {.folder = "/run"});
+        log.line("line");
+        log.validation({.name = "ckpt-1", .iteration = run});
+    }
+    EXPECT_EQ(files_.read_text("/run/validation.csv"),
+              kValidationHeader + "ckpt-1,0,0,0,0,0,0,0,-1\r\n" + "ckpt-1,1,0,0,0,0,0,0,-1\r\n");
+    EXPECT_THAT(files_.read_text("/run/log.txt"), StartsWith("line\nValidation"));
+}
+
+TEST_F(RunLogTest, WithoutAFolderOnlyTheConsoleIsWritten) {
+    RunLog log(files_, console_, {});
+    log.line("line");
+    log.training({});
+    log.validation({.name = "ckpt-1"});
+    EXPECT_EQ(files_.used_bytes(), 0u);
+    EXPECT_FALSE(log.has_validation("ckpt-1"));
+    EXPECT_THAT(console_.str(), StartsWith("line\nstep: "));
+}
+
+TEST_F(RunLogTest, KnowsWhatIsValidated) {
+    RunLog log(files_, console_, {.folder = "/run"});
+    EXPECT_FALSE(log.has_validation("ckpt-10"));
+    log.validation({.name = "ckpt-10"});
+    EXPECT_TRUE(log.has_validation("ckpt-10"));
+    EXPECT_FALSE(log.has_validation("ckpt-1"));
+    EXPECT_FALSE(log.has_validation("kpt-10"));
+    EXPECT_FALSE(log.has_validation("name"));
+}
+
+TEST_F(RunLogTest, AFullDiskIsAStorageError) {
+    files_.set_capacity_bytes(3);
+    RunLog log(files_, console_, {.folder = "/run"});
+    EXPECT_THROW(log.line("more than three"), Error);
+}
+
+TEST(ProgressText, HasShareRateAndTimeLeft) {
+    EXPECT_EQ(progress_text({.iteration = 1953,
+                             .first_iteration = 0,
+                             .iterations = 15625,
+                             .images_per_second = 812.34,
+                             .elapsed_seconds = 78.9}),
+              "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left");
+    EXPECT_EQ(progress_text({.iteration = 600, .first_iteration = 500, .iterations = 1000, .elapsed_seconds = 3000}),
+              "[ 60.0%] 600/1000 iterations, 0.0 images/s, 3:20:00 left");
+    EXPECT_EQ(progress_text({.iteration = 500, .first_iteration = 500, .iterations = 1000}),
+              "[ 50.0%] 500/1000 iterations, 0.0 images/s");
+}
+
+TEST_F(RunLogTest, ProgressIsErasedBeforeALine) {
+    const Progress progress{.iteration = 1, .iterations = 4};
+    const std::string text = progress_text(progress);
+    const std::string erased = "\r" + std::string(text.size(), ' ') + "\r";
+    {
+        RunLog log(files_, console_, {.folder = "/run", .terminal = true});
+        log.progress(progress);
+        EXPECT_EQ(console_.str(), text);
+        log.line("line");
+        EXPECT_EQ(console_.str(), text + erased + "line\n");
+        log.progress(progress);
+        log.progress({.iteration = 2, .iterations = 4});  // too soon after the last
+        EXPECT_EQ(console_.str(), text + erased + "line\n" + text);
+    }
+    EXPECT_EQ(console_.str(), text + erased + "line\n" + text + erased);
+    EXPECT_EQ(files_.read_text("/run/log.txt"), "line\n");
+}
+
+TEST_F(RunLogTest, ProgressNeverWraps) {
+    RunLog log(files_, console_, {.folder = "", .terminal = true, .terminal_width = 12});
+    log.progress({.iteration = 1, .iterations = 4});
+    EXPECT_EQ(console_.str(), "[ 25.0%] 1/");
+}
+
+TEST_F(RunLogTest, AFileGetsNoProgress) {
+    RunLog log(files_, console_, {.folder = "/run"});
+    log.progress({.iteration = 1, .iterations = 4});
+    EXPECT_EQ(console_.str(), "");
+}
+
+}  // namespace
+}  // namespace cnntrain::metrics
