@@ -1,0 +1,39 @@
+// A small command line: `--flag value` and `--flag=value`, for commands whose options are not a model's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cnntrain::cli {
+
+struct Flag {
+    std::string_view name;      // "--output-dir"
+    std::string_view fallback;  // used when it is not given
+    std::string_view help;
+};
+
+class Flags {
+public:
+    /// Error(usage) for unknown flags, with the nearest name, and for values that are missing.
+    Flags(std::string command, const std::vector<Flag>& known, const std::vector<std::string>& arguments);
+
+    bool wants_help() const { return wants_help_; }
+    std::string help() const;
+
+    bool given(std::string_view name) const;  // on the line, or with a fallback
+    /// Error(usage) when it is neither given nor has a fallback.
+    const std::string& text(std::string_view name) const;
+    /// Error(usage) when it is not a whole number of at least `least`.
+    std::int64_t integer(std::string_view name, std::int64_t least) const;
+
+private:
+    std::string command_;
+    std::vector<Flag> known_;
+    std::map<std::string, std::string, std::less<>> values_;
+    bool wants_help_ = false;
+};
+
+}  // namespace cnntrain::cli

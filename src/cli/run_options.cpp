@@ -1,0 +1,44 @@
+#include "cli/run_options.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "cli/signals.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/metrics/run_log.h"
+
+namespace cnntrain::cli {
+
+train::Host process_host(const Invocation& invocation) {
+    train::Host host;
+    host.command_line = invocation.command_line;
+    host.console = &std::cout;
+    host.terminal_width = metrics::terminal_width(STDOUT_FILENO);
+    host.stop_requested = stop_requested;
+    return host;
+}
+
+int parse_and_run(config::Command command, const Invocation& invocation,
+                  const std::function<int(const config::ParseResult&, const train::Host&)>& run,
+                  const std::function<config::ParseResult(const config::ParseResult&)>& complete) {
+    config::ParseResult arguments =
+        config::parse_command_line(command, invocation.arguments, config::process_environment());
+    if (arguments.wants_help) {
+        std::cout << config::help_text(command);
+        return 0;
+    }
+    if (complete) arguments = complete(arguments);
+    if (arguments.wants_print_config) {
+        std::cout << config::print_config_text(arguments);
+        return 0;
+    }
+    for (const std::string& notice : arguments.notices) {
+        log::info(notice);
+    }
+    config::refuse_unavailable(arguments);
+    catch_stop_signals();
+    return run(arguments, process_host(invocation));
+}
+
+}  // namespace cnntrain::cli

@@ -1,0 +1,192 @@
+#include "cnntrain/train/assemble.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/ops/op_table.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+data::DatasetId dataset_id(config::Dataset dataset) {
+    return data::dataset_info(config::name(dataset)).id;
+}
+
+data::DataKind data_kind(config::DataSource source) {
+    switch (source) {
+        case config::DataSource::real:
+            return data::DataKind::real;
+        case config::DataSource::generated:
+            return data::DataKind::generated;
+        case config::DataSource::synthetic:
+            return data::DataKind::synthetic;
+    }
+    throw Error(ErrorKind::internal, "unknown data source");
+}
+
+CoreBudget core_budget(const config::RunSettings& settings) {
+    return plan_cores(available_cores(), static_cast<int>(settings.threads), static_cast<int>(settings.input_threads));
+}
+
+nn::DeviceNormalisation on_device(const data::Normalisation& normalisation) {
+    return {{normalisation.scale.begin(), normalisation.scale.end()},
+            {normalisation.shift.begin(), normalisation.shift.end()}};
+}
+
+std::vector<optim::MovingAverage> moving_averages(const nn::ModelValues& values) {
+    std::vector<optim::MovingAverage> result;
+    for (const nn::BatchNormRecord& norm : values.batch_norms) {
+        result.push_back({norm.moving_mean, norm.batch_mean, 1});
+        result.push_back({norm.moving_variance, norm.batch_variance, norm.count});
+    }
+    return result;
+}
+
+}  // namespace
+
+std::unique_ptr<backend::Backend> make_backend(config::BackendKind kind) {
+    switch (kind) {
+        case config::BackendKind::cpu:
+            return backend::make_cpu_backend();
+        case config::BackendKind::ref:
+            return backend::make_ref_backend();
+        case config::BackendKind::ipu:
+            throw Error(ErrorKind::unsupported, "not available yet: --backend ipu; use --backend cpu");
+    }
+    throw Error(ErrorKind::internal, "unknown backend");
+}
+
+std::int64_t global_batch_size(const config::TrainingSettings& settings) {
+    return settings.micro_batch_size * settings.gradient_accumulation_count * settings.replicas;
+}
+
+nn::NumericsSettings numerics(const config::DeviceSettings& settings, DType half) {
+    nn::NumericsSettings result;
+    result.compute = settings.precision == config::Precision::p32_32 ? DType::f32 : half;
+    result.parameters = settings.precision == config::Precision::p16_16 ? half : DType::f32;
+    result.half = half;
+    result.force_weight_to_fp16 = settings.force_weight_to_fp16;
+    result.force_weight_to_fp32 = settings.force_weight_to_fp32;
+    return result;
+}
+
+data::DataSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed) {
+    data::DataSettings result;
+    result.dataset = dataset_id(settings.data.dataset);
+    result.kind = data_kind(settings.data.source);
+    if (result.kind == data::DataKind::real) {
+        result.folder = data::find_data_folder(result.dataset, settings.data.data_dir);
+    }
+    result.image_size = settings.data.image_size;
+    result.compute_dtype = numerics(settings.device, half).compute;
+    result.eight_bit_io = settings.data.eight_bit_io;
+    result.hostside_norm = settings.data.hostside_norm;
+    result.normalise_input = settings.data.normalise_input;
+    result.train_with_valid_preprocessing = settings.data.train_with_valid_preprocessing;
+    result.percentage_to_use = static_cast<double>(settings.data.percentage_to_use);
+    result.seed = seed;
+    return result;
+}
+
+data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample) {
+    data::LoaderSettings result;
+    result.micro_batch = settings.training.micro_batch_size;
+    result.first_sample = first_sample;
+    result.threads = core_budget(settings.run).input_threads;
+    if (settings.data.prefetch_depth) result.batches_ahead = *settings.data.prefetch_depth;
+    return result;
+}
+
+nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images) {
+    const data::DatasetInfo& info = data::dataset_info(dataset_id(settings.data.dataset));
+    nn::BuildRequest request;
+    request.model.family = nn::family_named(config::name(settings.model.family));
+    request.model.size = settings.model.size;
+    request.model.dataset = info.id == data::DatasetId::imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
+    request.model.classes = info.classes;
+    request.model.image_size = settings.data.image_size;
+    request.model.norm = settings.model.norm == config::Norm::batch ? nn::NormKind::batch : nn::NormKind::group;
+    request.model.groups = settings.model.groups;
+    request.model.bn_decay = settings.model.batch_norm_decay;
+    request.numerics = numerics(settings.device, half);
+    request.input.images = images;
+
+    data::DataSettings data;
+    data.dataset = info.id;
+    data.kind = data_kind(settings.data.source);
+    data.eight_bit_io = settings.data.eight_bit_io;
+    data.hostside_norm = settings.data.hostside_norm;
+    data.normalise_input = settings.data.normalise_input;
+    if (const auto normalisation = data::device_normalisation(data))
+        request.input.normalise = on_device(*normalisation);
+
+    request.label_smoothing = settings.training.label_smoothing;
+    return request;
+}
+
+optim::OptimiserSettings optimiser_settings(const config::Settings& settings) {
+    optim::OptimiserSettings result;
+    result.kind = settings.training.optimiser;
+    result.momentum = settings.training.momentum;
+    result.weight_decay = settings.training.weight_decay;
+    result.weight_decay_exclude = settings.training.weight_decay_exclude;
+    result.loss_scaling = settings.training.loss_scaling;
+    result.micro_batches = settings.training.gradient_accumulation_count;
+    result.replicas = settings.training.replicas;
+    result.moving_average_decay = settings.model.batch_norm_decay;
+    return result;
+}
+
+backend::RuntimeSettings runtime_settings(const config::Settings& settings, std::uint64_t seed) {
+    backend::RuntimeSettings result;
+    result.threads = core_budget(settings.run).compute_threads;
+    result.stochastic_rounding = settings.device.stochastic_rounding != config::StochasticRounding::off;
+    result.seed = seed;
+    result.check_finite = true;
+    return result;
+}
+
+graph::Graph training_graph(const config::Settings& settings, DType half, const TensorDesc& images) {
+    nn::Model model = nn::build_training(build_request(settings, half, images), ops::op_table());
+    graph::Graph graph = graph::run_passes(std::move(model.graph), graph::training_passes());
+
+    const nn::ModelValues values = nn::model_values(graph);
+    graph::Objective objective;
+    objective.loss = values.loss;
+    objective.seed = settings.training.loss_scaling / static_cast<double>(settings.training.micro_batch_size);
+    objective.targets = optim::trainable_parameters(graph, settings.training.variable_filter);
+    const graph::Gradients gradients = graph::build_backward(graph, objective);
+    optim::append_update(graph, gradients, optimiser_settings(settings), moving_averages(values));
+    return graph::run_passes(std::move(graph), graph::backward_passes());
+}
+
+graph::Graph evaluation_graph(const config::Settings& settings, DType half, const TensorDesc& images,
+                              bool with_logits) {
+    nn::BuildRequest request = build_request(settings, half, images);
+    request.label_smoothing = 0;
+    nn::Model model = nn::build_evaluation(request, ops::op_table());
+    if (with_logits) model.graph.mark_output(kLogits, model.values.logits);
+    return graph::run_passes(std::move(model.graph), graph::evaluation_passes());
+}
+
+std::map<std::string, TensorDesc> variables(const graph::Graph& graph) {
+    std::map<std::string, TensorDesc> result;
+    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
+        for (const graph::ValueId id : graph.values_with_role(role)) {
+            result.emplace(graph.value(id).name, graph.desc(id));
+        }
+    }
+    return result;
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,66 @@
+#include "train/evaluator.h"
+
+#include <algorithm>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/assemble.h"
+#include "train/stopwatch.h"
+#include "train/weights.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+backend::RuntimeSettings evaluation_runtime(const config::Settings& settings, std::uint64_t seed) {
+    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
+    runtime.stochastic_rounding = false;
+    return runtime;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const config::Settings& settings, const backend::Backend& backend, const data::InputData& data,
+                     std::uint64_t seed)
+    : graph_(evaluation_graph(settings, backend.half_type(), data.image_desc(settings.training.micro_batch_size))),
+      executable_(backend.compile({&graph_, 1, evaluation_runtime(settings, seed)})),
+      stream_(data.stream(loader_settings(settings, 0))) {}
+
+void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
+    load_model(*executable_, graph_, std::move(checkpoint), path);
+}
+
+void Evaluator::load_random(std::uint64_t seed) {
+    initialise(*executable_, graph_, seed);
+}
+
+std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::RunLog& log,
+                                                     const std::function<bool()>& stop_requested) {
+    constexpr std::int64_t kPauses = 200;  // at which progress is shown and a stop is noticed
+    const std::int64_t batch = stream_->image_desc().shape.front();
+    const schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), batch);
+    const std::int64_t stride = std::max<std::int64_t>(1, plan.batches / kPauses);
+    const Stopwatch watch;
+    double correct = 0;
+    std::int64_t samples = 0;
+    for (std::int64_t done = 0; done < plan.batches;) {
+        const std::int64_t now = std::min(stride, plan.batches - done);
+        const backend::StepResult result = executable_->evaluate(*stream_, now);
+        correct += result.sums.at(std::string(nn::kCorrect));
+        samples += result.samples;
+        done += now;
+        if (stop_requested && stop_requested()) return std::nullopt;
+        log.progress({done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds()});
+    }
+    CNNTRAIN_CHECK(samples == plan.images,
+                   "validation saw " + std::to_string(samples) + " of " + std::to_string(plan.images) + " images");
+    row.val_time = watch.seconds();
+    row.val_size = samples;
+    row.raw_acc = 100.0 * correct / static_cast<double>(samples);
+    row.val_acc = row.raw_acc;
+    row.img_per_sec = static_cast<double>(samples) / row.val_time;
+    return row;
+}
+
+}  // namespace cnntrain::train

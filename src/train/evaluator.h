@@ -1,0 +1,39 @@
+// Accuracy of a set of weights on the validation split.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/config/settings.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/metrics/run_log.h"
+
+namespace cnntrain::train {
+
+/// Compiled once, then run on any number of checkpoints. Every image is counted once.
+class Evaluator {
+public:
+    /// `data` is the validation split.
+    Evaluator(const config::Settings& settings, const backend::Backend& backend, const data::InputData& data,
+              std::uint64_t seed);
+
+    void load(checkpoint::Checkpoint checkpoint, const std::string& path);
+    void load_random(std::uint64_t seed);
+
+    /// `row` comes with name, iteration and epoch. Nothing when a stop was asked for on the way.
+    std::optional<metrics::ValidationRow> run(metrics::ValidationRow row, metrics::RunLog& log,
+                                              const std::function<bool()>& stop_requested);
+
+private:
+    graph::Graph graph_;
+    std::unique_ptr<backend::Executable> executable_;
+    std::unique_ptr<data::Stream> stream_;
+};
+
+}  // namespace cnntrain::train

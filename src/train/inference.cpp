@@ -1,0 +1,206 @@
+// `cnntrain inference`: what a trained net sees in the images of a folder or of a validation split.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/metrics/run_log.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/runs.h"
+#include "train/describe.h"
+#include "train/predictions.h"
+#include "train/run_folder.h"
+#include "train/stopwatch.h"
+#include "train/weights.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+constexpr std::int64_t kClasses = 5;  // shown for each image
+
+/// Passes batches on and remembers the labels of the last one.
+class LabelTap final : public data::BatchSource {
+public:
+    explicit LabelTap(data::BatchSource& source) : source_(source) {}
+
+    TensorDesc image_desc() const override { return source_.image_desc(); }
+    data::Batch next() override {
+        data::Batch batch = source_.next();
+        labels_.assign(batch.labels.begin(), batch.labels.end());
+        valid_ = batch.valid_count;
+        return batch;
+    }
+
+    const std::vector<std::int32_t>& labels() const { return labels_; }
+    std::int64_t valid() const { return valid_; }
+
+private:
+    data::BatchSource& source_;
+    std::vector<std::int32_t> labels_;
+    std::int64_t valid_ = 0;
+};
+
+struct Images {
+    std::unique_ptr<data::Stream> stream;
+    std::vector<std::string> names;  // empty for a data set: numbered then
+};
+
+/// A data set's folder holds its files; any other folder is one of JPEG files.
+bool holds_dataset(const config::Settings& settings) {
+    if (settings.data.source != config::DataSource::real) return true;
+    const data::DatasetId id = data::dataset_info(config::name(settings.data.dataset)).id;
+    try {
+        const std::string folder = data::find_data_folder(id, settings.data.data_dir);
+        return !data::split_files(id, folder, data::Split::validation).empty();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data || !std::filesystem::is_directory(settings.data.data_dir)) throw;
+        return false;
+    }
+}
+
+Images open_images(const config::Settings& settings, DType half, std::uint64_t seed) {
+    data::LoaderSettings loader = loader_settings(settings, 0);
+    if (holds_dataset(settings)) {
+        const data::InputData data(data_settings(settings, half, seed), data::Split::validation);
+        return {data.stream(loader), {}};
+    }
+    if (settings.data.dataset != config::Dataset::imagenet) {
+        throw Error(ErrorKind::usage, settings.data.data_dir + ": no " +
+                                          std::string(config::name(settings.data.dataset)) +
+                                          " files there; a folder of JPEG files needs --dataset imagenet");
+    }
+    data::DataSettings format;
+    format.dataset = data::DatasetId::imagenet;
+    format.compute_dtype = numerics(settings.device, half).compute;
+    format.eight_bit_io = settings.data.eight_bit_io;
+    format.hostside_norm = settings.data.hostside_norm;
+    format.normalise_input = settings.data.normalise_input;
+    auto folder = std::make_shared<data::ImageFolder>(settings.data.data_dir, settings.data.image_size,
+                                                      data::host_format(format));
+    std::vector<std::string> names = folder->names();
+    loader.feed = data::Feed::passes;
+    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
+}
+
+/// Exactly one checkpoint, or random weights.
+std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,
+                         const FileSystem& files, std::uint64_t seed) {
+    if (!settings.main.restore_path) {
+        log::warning("no --restore-path: the weights are random, and so are the classes");
+        initialise(executable, graph, seed);
+        return "random";
+    }
+    const auto found = checkpoint::find_checkpoints(files, *settings.main.restore_path);
+    if (found.size() != 1) {
+        throw Error(ErrorKind::usage, "--restore-path " + *settings.main.restore_path + ": " +
+                                          std::to_string(found.size()) +
+                                          " checkpoints are there; name one of them, for example " + found.back().path);
+    }
+    load_model(executable, graph, checkpoint::load(files, found.front().path), found.front().path);
+    return found.front().name;
+}
+
+class Report {
+public:
+    Report(const RunFolder& folder, FileSystem& files, metrics::RunLog& log)
+        : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"), files_(files), log_(log) {}
+
+    void add(const std::string& image, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
+        const auto is_label = [&](const ClassProbability& item) { return item.label == label; };
+        top1_ += label == classes.front().label ? 1 : 0;
+        top5_ += std::any_of(classes.begin(), classes.end(), is_label) ? 1 : 0;
+        labelled_ += label >= 0 ? 1 : 0;
+        ++images_;
+        if (csv_.empty()) csv_ = prediction_header(static_cast<std::int64_t>(classes.size())) + "\r\n";
+        csv_ += prediction_row(image, label, classes) + "\r\n";
+        if (shown) log_.line(line_of(image, classes));
+    }
+
+    void finish(const std::string& name, double seconds) {
+        if (!path_.empty()) files_.write_text(path_, csv_);
+        const double count = static_cast<double>(images_);
+        log_.line("Inference [" + name + "]: " + std::to_string(images_) +
+                  " images, throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
+        if (labelled_ > 0)
+            log_.line("top-1 accuracy: " + percent(top1_) + " %, top-5 accuracy: " + percent(top5_) + " %");
+        if (!path_.empty()) log_.line("Saved predictions to " + path_);
+    }
+
+private:
+    static std::string line_of(const std::string& image, const std::vector<ClassProbability>& classes) {
+        std::string line = image + ":";
+        for (const ClassProbability& item : classes) {
+            line += " " + std::to_string(item.label) + " (" +
+                    config::to_string(config::Value{rounded(item.probability)}) + ")";
+        }
+        return line;
+    }
+    static double rounded(double value) {
+        constexpr double kSteps = 10000;
+        return static_cast<double>(static_cast<std::int64_t>(value * kSteps + 0.5)) / kSteps;
+    }
+    std::string percent(std::int64_t hits) const {
+        constexpr double kPercent = 100;
+        return config::to_string(
+            config::Value{rounded(kPercent * static_cast<double>(hits) / static_cast<double>(labelled_))});
+    }
+
+    std::string path_;
+    FileSystem& files_;
+    metrics::RunLog& log_;
+    std::string csv_;
+    std::int64_t images_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
+};
+
+}  // namespace
+
+int run_inference(const config::ParseResult& arguments, const Host& host) {
+    const config::Settings& settings = arguments.settings;
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    const auto backend = make_backend(settings.run.backend);
+    const Images images = open_images(settings, backend->half_type(), seed);
+    const graph::Graph graph =
+        evaluation_graph(settings, backend->half_type(), images.stream->image_desc(), /*with_logits=*/true);
+    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
+    runtime.stochastic_rounding = false;
+    const auto executable = backend->compile({&graph, 1, runtime});
+    const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
+
+    const RunFolder folder = new_run_folder(settings, *host.files);
+    if (!folder.logs.empty()) host.files->make_directories(folder.logs);
+    metrics::RunLog log(*host.files, *host.console, {folder.logs, host.terminal_width > 0, host.terminal_width});
+    const RunFacts facts = gather_facts(folder, false);
+    write_arguments(folder, config::arguments_json(arguments, derived_arguments(arguments, facts, true)), *host.files);
+    log.line("Command line: " + host.command_line);
+
+    Report report(folder, *host.files, log);
+    LabelTap tap(*images.stream);
+    const Stopwatch watch;
+    std::size_t image = 0;
+    for (std::int64_t batch = 0; batch < images.stream->batches_per_pass(); ++batch) {
+        executable->evaluate(tap, 1);
+        const HostTensor logits = executable->output(kLogits);
+        for (std::int64_t row = 0; row < tap.valid(); ++row, ++image) {
+            const bool named = !images.names.empty();
+            report.add(named ? images.names.at(image) : std::to_string(image),
+                       tap.labels().at(static_cast<std::size_t>(row)), likeliest(logits, row, kClasses), named);
+        }
+        if (host.stop_requested && host.stop_requested()) return kInterruptedExitCode;
+    }
+    report.finish(name, watch.seconds());
+    return 0;
+}
+
+}  // namespace cnntrain::train

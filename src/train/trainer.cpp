@@ -1,0 +1,295 @@
+#include "train/trainer.h"
+
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/metrics/rows.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/train/assemble.h"
+#include "train/describe.h"
+#include "train/evaluator.h"
+#include "train/weights.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+// Keys of a checkpoint's metadata.
+constexpr const char* kSeed = "seed";
+constexpr const char* kSamples = "samples";
+constexpr const char* kFingerprint = "arguments_fingerprint";
+constexpr const char* kMeters = "meters";
+
+std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key) {
+    const auto found = checkpoint.metadata.find(key);
+    return found == checkpoint.metadata.end() ? "" : found->second;
+}
+
+}  // namespace
+
+ResumePoint find_resume_point(const FileSystem& files, const std::string& folder) {
+    if (!files.is_directory(folder)) {
+        throw Error(ErrorKind::not_found, "--restore-path " + folder + ": no such folder; give the folder of the run");
+    }
+    const auto latest = checkpoint::latest(files, folder);
+    if (!latest) {
+        throw Error(ErrorKind::not_found,
+                    "--restore-path " + folder + ": no ckpt-<iteration>.safetensors in it to resume from");
+    }
+    return {*latest, checkpoint::load(files, latest->path)};
+}
+
+std::optional<std::int64_t> recorded_seed(const checkpoint::Checkpoint& checkpoint) {
+    const std::string text = metadata(checkpoint, kSeed);
+    std::int64_t seed = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return seed;
+}
+
+Trainer::Trainer(const config::ParseResult& arguments, const Host& host, RunFolder folder,
+                 std::optional<ResumePoint> resume)
+    : arguments_(arguments),
+      settings_(arguments_.settings),
+      host_(host),
+      files_(*host.files),
+      folder_(std::move(folder)),
+      resume_(std::move(resume)),
+      log_(files_, *host.console, {folder_.logs, host.terminal_width > 0, host.terminal_width}),
+      backend_(make_backend(settings_.run.backend)) {}
+
+int Trainer::run() {
+    open_data();
+    introduce();
+    if (arguments_.at("dataset_benchmark").value == config::Value{true}) return benchmark_input();
+    compile();
+    load_weights();
+    log_.line(metrics::compilation_line(since_start_.seconds()));
+    if (settings_.device.compile_only) {
+        log_.line("Compilation successful; stopping because of --compile-only.");
+        return 0;
+    }
+    if (loop() == LoopEnd::stopped) return kInterruptedExitCode;
+    const int exit_code = validate();
+    if (exit_code == 0) log_.line(metrics::time_to_train_line(loop_watch_.seconds()));
+    return exit_code;
+}
+
+void Trainer::open_data() {
+    const data::DataSettings data = data_settings(settings_, backend_->half_type(), seed());
+    train_data_.emplace(data, data::Split::train);
+    plan_ = schedule::make_run_plan(schedule::run_shape(settings_, train_data_->samples(), 1));
+    const double base = config::base_learning_rate(settings_.learning_rate, global_batch_size(settings_.training));
+    learning_rate_.emplace(settings_.learning_rate, base, plan_.iterations, plan_.epochs);
+    // Opened now, so that missing files are reported before the training and not after it.
+    if (plan_.validate) validation_data_.emplace(data, data::Split::validation);
+}
+
+void Trainer::introduce() {
+    files_.make_directories(folder_.checkpoints);
+    const RunFacts facts = gather_facts(folder_, resume_.has_value());
+    const bool seed_given = arguments_.at("seed").source != config::Source::adjusted;
+    auto derived = derived_arguments(arguments_, facts, seed_given);
+    if (validation_data_) {
+        derived["validation_iterations"] = std::int64_t{1};
+        derived["validation_device_iterations"] =
+            schedule::make_validation_plan(validation_data_->samples(), settings_.training.micro_batch_size).batches;
+    }
+    const std::string summary = summary_block(arguments_, facts, &plan_);
+    derived["summary_str"] = summary;
+    const std::string json = config::arguments_json(arguments_, derived);
+    if (!resume_) write_arguments(folder_, json, files_);
+    log_.line("Command line: " + host_.command_line);
+    log_.line(summary);
+    log_.line(option_dictionary(json));
+}
+
+int Trainer::benchmark_input() {
+    const std::int64_t batches = plan_.iterations_per_host_step * settings_.training.gradient_accumulation_count;
+    stream_ = train_data_->stream(loader_settings(settings_, 0));
+    const Stopwatch watch;
+    for (std::int64_t i = 0; i < batches && !stop_requested(); ++i) {
+        stream_->next();
+    }
+    const double images = static_cast<double>(stream_->stats().images);
+    log_.line("mean throughput: " + config::to_string(config::Value{images / watch.seconds()}) + " imgs/sec");
+    return 0;
+}
+
+void Trainer::compile() {
+    const TensorDesc images = train_data_->image_desc(settings_.training.micro_batch_size);
+    graph_.emplace(training_graph(settings_, backend_->half_type(), images));
+    executable_ = backend_->compile(
+        {&*graph_, settings_.training.gradient_accumulation_count, runtime_settings(settings_, seed())});
+    log_.line(variable_list(*graph_));
+    meters_.emplace(plan_.global_batch, plan_.averaging_window(), settings_.training.gradient_accumulation_count);
+}
+
+void Trainer::load_weights() {
+    if (resume_) {
+        resume();
+    } else {
+        initialise(*executable_, *graph_, seed());
+        if (settings_.training.init_path) load_initial_weights(*settings_.training.init_path);
+    }
+    stream_ = train_data_->stream(loader_settings(settings_, iteration_ * plan_.global_batch));
+}
+
+void Trainer::load_initial_weights(const std::string& init_path) {
+    const auto found = checkpoint::find_checkpoints(files_, init_path);
+    if (found.size() != 1) {
+        throw Error(ErrorKind::usage, "--init-path " + init_path + ": " + std::to_string(found.size()) +
+                                          " checkpoints are there; name one of them, for example " + found.back().path);
+    }
+    load_model(*executable_, *graph_, checkpoint::load(files_, found.front().path), found.front().path);
+}
+
+void Trainer::resume() {
+    const checkpoint::Checkpoint& checkpoint = resume_->checkpoint;
+    log_.line(metrics::restoring_line(checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint.iteration)));
+    load_all(*executable_, *graph_, checkpoint, resume_->found.path);
+    const std::string meters = metadata(checkpoint, kMeters);
+    if (!meters.empty()) meters_->restore(meters);
+    const std::string fingerprint = metadata(checkpoint, kFingerprint);
+    if (!fingerprint.empty() && fingerprint != config::numerics_fingerprint(arguments_)) {
+        log::warning(resume_->found.path +
+                     " was written with other options: the run does not continue exactly as it "
+                     "would have; `restore` takes the options of the run itself");
+    }
+    drop_rows_after(folder_, checkpoint.iteration, files_);
+    first_iteration_ = checkpoint.iteration;
+    iteration_ = checkpoint.iteration;
+    last_saved_ = checkpoint.iteration;
+    resume_->checkpoint.tensors.clear();
+}
+
+Trainer::LoopEnd Trainer::loop() {
+    const bool wants_checkpoints = settings_.checkpoint.ckpts_per_epoch > 0 || settings_.checkpoint.epochs_per_ckpt > 0;
+    if (!resume_ && wants_checkpoints) save();
+    loop_watch_ = Stopwatch();
+    while (iteration_ < plan_.iterations) {
+        const schedule::HostStep step = plan_.host_step(iteration_);
+        const double learning_rate = learning_rate_->at(step.lr_iteration);
+        run_host_step(step, learning_rate);
+        if (iteration_ == step.end()) {
+            meters_->finish_host_step();
+            const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
+            if (step.log) log_.training(meters_->log_row(facts));
+            if (step.checkpoint) save();
+        }
+        if (stop_requested()) {
+            if (last_saved_ != iteration_) save();
+            announce_stop();
+            return LoopEnd::stopped;
+        }
+    }
+    log_.line(metrics::loop_completed_line(loop_watch_.seconds()));
+    return LoopEnd::finished;
+}
+
+void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate) {
+    while (iteration_ < step.end()) {
+        const Stopwatch watch;
+        const backend::StepResult result = executable_->train_step(*stream_, {learning_rate, iteration_});
+        ++iteration_;
+        meters_->add({result.sums.at(std::string(nn::kLoss)), result.sums.at(std::string(nn::kCorrect)), result.samples,
+                      watch.seconds()});
+        check_loss(result, step, learning_rate);
+        log_.progress({iteration_, first_iteration_, plan_.iterations, meters_->recent_images_per_second(),
+                       loop_watch_.seconds()});
+        if (stop_requested()) return;
+    }
+}
+
+void Trainer::check_loss(const backend::StepResult& result, const schedule::HostStep& step, double learning_rate) {
+    const double loss = result.sums.at(std::string(nn::kLoss));
+    if (std::isfinite(loss)) return;
+    const std::string where = executable_->first_non_finite().value_or("none among parameters and gradients");
+    std::string message = "training diverged: the loss of iteration " + std::to_string(iteration_) +
+                          " (host step of iterations " + std::to_string(step.first_iteration + 1) + " to " +
+                          std::to_string(step.end()) + ") is " + config::to_string(config::Value{loss}) +
+                          ", learning rate " + config::to_string(config::Value{learning_rate}) +
+                          "; first tensor that is not finite: " + where;
+    if (!settings_.run.stop_on_nan) {
+        if (!warned_of_nan_) log::warning(message + "; continuing because of --no-stop-on-nan");
+        warned_of_nan_ = true;
+        return;
+    }
+    message += last_saved_
+                   ? "; last good checkpoint: " + checkpoint::checkpoint_prefix(folder_.checkpoints, *last_saved_)
+                   : "; no checkpoint has been written";
+    throw Error(ErrorKind::diverged, message + "; lower the learning rate, lengthen the warm-up or use more precision");
+}
+
+void Trainer::save() {
+    const Stopwatch watch;
+    checkpoint::Checkpoint checkpoint;
+    checkpoint.iteration = iteration_;
+    checkpoint.epoch = plan_.epoch_at(iteration_);
+    checkpoint.metadata[kSeed] = std::to_string(*settings_.device.seed);
+    checkpoint.metadata[kSamples] = std::to_string(iteration_ * plan_.global_batch);
+    checkpoint.metadata[kFingerprint] = config::numerics_fingerprint(arguments_);
+    checkpoint.metadata[kMeters] = meters_->state();
+    checkpoint.tensors = stored_variables(*executable_);
+    checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, iteration_), checkpoint);
+    last_saved_ = iteration_;
+    checkpoint::retain(files_, folder_.checkpoints, settings_.checkpoint.keep);
+
+    const std::string prefix = checkpoint::checkpoint_prefix(folder_.checkpoints, iteration_);
+    if (iteration_ == 0) {
+        log_.console_line(metrics::initial_checkpoint_line(prefix));
+    } else {
+        log_.line(metrics::checkpoint_line(prefix, watch.seconds()));
+    }
+}
+
+void Trainer::announce_stop() {
+    std::string how = "--restore-path " + folder_.checkpoints;
+    if (!folder_.logs.empty()) how = "cnntrain restore " + how;
+    log_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
+              std::to_string(plan_.iterations) + "; continue with " + how);
+}
+
+int Trainer::validate() {
+    if (!plan_.validate) return 0;
+    // Those that the plan asks for and that have been kept: checkpoints of a stop on the way are not among them.
+    std::vector<std::int64_t> points;
+    for (std::int64_t start = 0; start < plan_.iterations;) {
+        const schedule::HostStep step = plan_.host_step(start);
+        start = step.end();
+        const bool there = step.validate && files_.exists(checkpoint::checkpoint_path(folder_.checkpoints, start));
+        if (there) points.push_back(start);
+    }
+    if (points.empty()) return 0;
+
+    stream_.reset();
+    executable_.reset();  // its memory goes to the evaluation
+    Evaluator evaluator(settings_, *backend_, *validation_data_, seed());
+    for (const std::int64_t point : points) {
+        const std::string name = checkpoint::checkpoint_prefix("", point).substr(1);
+        if (log_.has_validation(name)) {
+            log_.line(metrics::skipped_validation_line(name));
+            continue;
+        }
+        const std::string path = checkpoint::checkpoint_path(folder_.checkpoints, point);
+        evaluator.load(checkpoint::load(files_, path), path);
+        metrics::ValidationRow row;
+        row.name = name;
+        row.iteration = point;
+        row.epoch = plan_.epoch_at(point);
+        const auto result = evaluator.run(row, log_, host_.stop_requested);
+        if (!result) {
+            log_.line("Validation stopped by a signal; continue with cnntrain restore --restore-path " +
+                      folder_.checkpoints);
+            return kInterruptedExitCode;
+        }
+        log_.validation(*result);
+    }
+    return 0;
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,90 @@
+// `cnntrain validation`: the accuracy of checkpoints that are already there.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/metrics/run_log.h"
+#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/runs.h"
+#include "train/describe.h"
+#include "train/evaluator.h"
+#include "train/run_folder.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+/// Epoch of a checkpoint: as it says itself, unless the user gives the global batch.
+double epoch_of(const checkpoint::Checkpoint& checkpoint, const config::Settings& settings) {
+    if (!settings.main.total_batch_size) return checkpoint.epoch;
+    const std::int64_t images = data::dataset_info(config::name(settings.data.dataset)).train_images;
+    return static_cast<double>(*settings.main.total_batch_size * checkpoint.iteration) / static_cast<double>(images);
+}
+
+void introduce(const config::ParseResult& arguments, const RunFolder& folder, const Host& host, metrics::RunLog& log) {
+    const RunFacts facts = gather_facts(folder, false);
+    auto derived = derived_arguments(arguments, facts, arguments.settings.device.seed.has_value());
+    const std::string summary = summary_block(arguments, facts, nullptr);
+    derived["summary_str"] = summary;
+    const std::string json = config::arguments_json(arguments, derived);
+    write_arguments(folder, json, *host.files);
+    log.line("Command line: " + host.command_line);
+    log.line(summary);
+    log.line(option_dictionary(json));
+}
+
+/// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
+bool run_repeatedly(Evaluator& evaluator, const metrics::ValidationRow& point, const config::Settings& settings,
+                    const Host& host, metrics::RunLog& log) {
+    for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
+        const auto row = evaluator.run(point, log, host.stop_requested);
+        if (!row) return false;
+        log.validation(*row);
+    }
+    return true;
+}
+
+}  // namespace
+
+int run_validation(const config::ParseResult& arguments, const Host& host) {
+    const config::Settings& settings = arguments.settings;
+    FileSystem& files = *host.files;
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    std::vector<checkpoint::Found> points;
+    if (settings.main.restore_path) points = checkpoint::find_checkpoints(files, *settings.main.restore_path);
+
+    const auto backend = make_backend(settings.run.backend);
+    const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
+    const RunFolder folder = new_run_folder(settings, files);
+    if (!folder.logs.empty()) files.make_directories(folder.logs);
+    metrics::RunLog log(files, *host.console, {folder.logs, host.terminal_width > 0, host.terminal_width});
+    introduce(arguments, folder, host, log);
+
+    Evaluator evaluator(settings, *backend, data, seed);
+    if (points.empty()) {
+        log::warning("no --restore-path: the weights are random, and so is the accuracy");
+        evaluator.load_random(seed);
+        metrics::ValidationRow row;
+        row.name = "random";
+        return run_repeatedly(evaluator, row, settings, host, log) ? 0 : kInterruptedExitCode;
+    }
+    for (const checkpoint::Found& point : points) {
+        checkpoint::Checkpoint checkpoint = checkpoint::load(files, point.path);
+        metrics::ValidationRow row;
+        row.name = point.name;
+        row.iteration = checkpoint.iteration;
+        row.epoch = epoch_of(checkpoint, settings);
+        evaluator.load(std::move(checkpoint), point.path);
+        if (!run_repeatedly(evaluator, row, settings, host, log)) return kInterruptedExitCode;
+    }
+    return 0;
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,66 @@
+#include "train/weights.h"
+
+#include <set>
+#include <utility>
+
+#include "cnntrain/nn/initialise.h"
+#include "cnntrain/train/assemble.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+/// A slot is named after a variable, with one more part: "all/fc/weight/Momentum".
+template <typename T> bool is_slot(const std::string& name, const std::map<std::string, T>& all) {
+    const std::size_t slash = name.rfind('/');
+    return slash != std::string::npos && all.contains(name.substr(0, slash));
+}
+
+void load_tensors(backend::Executable& executable, const std::map<std::string, TensorDesc>& wanted,
+                  const checkpoint::Checkpoint& checkpoint) {
+    for (const auto& [name, desc] : wanted) {
+        const HostTensor& tensor = checkpoint.tensors.at(name);
+        executable.load(name, tensor.dtype() == desc.dtype ? tensor : tensor.cast(desc.dtype));
+    }
+}
+
+}  // namespace
+
+void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed) {
+    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
+        for (const graph::ValueId id : graph.values_with_role(role)) {
+            const graph::Value& variable = graph.value(id);
+            executable.load(variable.name, nn::initial_value(variable, seed));
+        }
+    }
+}
+
+std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
+    std::map<std::string, HostTensor> tensors;
+    for (const std::string& name : executable.variable_names()) {
+        tensors.emplace(name, executable.store(name));
+    }
+    return tensors;
+}
+
+void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
+              const std::string& path) {
+    const std::map<std::string, TensorDesc> wanted = variables(graph);
+    checkpoint::match(wanted, checkpoint, path);
+    load_tensors(executable, wanted, checkpoint);
+}
+
+void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+                const std::string& path) {
+    std::map<std::string, TensorDesc> wanted = variables(graph);
+    std::erase_if(wanted, [all = wanted](const auto& variable) { return is_slot(variable.first, all); });
+    std::set<std::string> slots;
+    for (const auto& [name, tensor] : checkpoint.tensors) {
+        if (is_slot(name, checkpoint.tensors)) slots.insert(name);
+    }
+    std::erase_if(checkpoint.tensors, [&](const auto& tensor) { return slots.contains(tensor.first); });
+    checkpoint::match(wanted, checkpoint, path);
+    load_tensors(executable, wanted, checkpoint);
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,27 @@
+// Between executables and checkpoints.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::train {
+
+/// Draws every parameter and state of the graph anew.
+void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
+
+/// Every variable of the executable, in its stored type.
+std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable);
+
+/// Everything that the graph holds, from a checkpoint that must hold exactly that. Error(data) lists all differences.
+void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
+              const std::string& path);
+
+/// The model's own variables: optimiser slots, `<variable>/<slot>`, are neither needed nor looked at.
+void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+                const std::string& path);
+
+}  // namespace cnntrain::train
