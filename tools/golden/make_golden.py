@@ -2,7 +2,14 @@
 """Golden numbers for tests/golden: ten training steps of three ResNets in PyTorch, float64.
 
 An implementation that shares nothing with cnntrain but the description of the networks and the formulas for weights,
-images and labels below (tests/golden/formula.h has the same in C++). Committed numbers were made with Python 3.11.7,
+images and labels below (tests/golden/formula.h has the same in C++).
+
+A gradient in float32 can only be compared with one in float64 where no ReLU and no max-pool decides differently, and
+among the 40 million activations of ResNet-50 some always lie within rounding of zero. So the shift before each ReLU is
+chosen, out of 64 per channel, such that no activation of step 1 lies near zero ("beta_choices" in the files), and the
+first convolution has short fixed-point numbers, so that it is exact and its ties are ties everywhere.
+
+Committed numbers were made with Python 3.11.7,
 torch 2.2.2+cu121 (on the CPU) and numpy 1.26.4:
 
     python3 -m venv venv && venv/bin/pip install torch==2.2.2 'numpy<2'
@@ -53,7 +60,7 @@ CASES = [
     Case("resnet20_gn", "20", False, 16, 10, 32, 16, 2, (3, 3, 3), False, 269722,
          learning_rate=0.002, weight_decay=1e-3, label_smoothing=0.1),
     Case("resnet50_bn", "50", True, 0, 1000, 224, 4, 1, (3, 4, 6, 3), True, 25557032,
-         learning_rate=0.002, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
+         learning_rate=0.0005, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
 ]
 
 
@@ -84,26 +91,45 @@ def noise(text, count):
     return mix(text, count).astype(np.float64) / 2147483648.0 - 1.0
 
 
-def initial_value(name, shape):
+def fixed_point(values, steps_per_unit):
+    return np.floor(values * steps_per_unit + 0.5) / steps_per_unit
+
+
+def initial_value(name, shape, choices=None):
     values = noise(name, math.prod(shape))
     if name.endswith("/gamma"):
-        values = 1.0 + 0.25 * values
+        values = (0.25 if "/bn3/" in name else 1.0) * (1.0 + 0.25 * values)
     elif name.endswith("/beta") or name.endswith("/bias"):
         values = 0.25 * values
+        if choices:
+            values = values + np.array([CHOICES[LETTERS.index(letter)] for letter in choices])
     else:  # variance 1 / fan in
         values = math.sqrt(3.0 / math.prod(shape[:-1])) * values
+        if name == "all/stage0/conv0/weight":
+            values = fixed_point(values, 128.0)
     return values.astype(np.float32).reshape(shape)
 
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+CHOICES = (np.arange(64) - 31.5) / 128.0  # what is added to a channel's beta
+
+
+def cells(text, size):
+    """[size,size,3] of 8 x 8 squares of one colour each."""
+    colours = noise(text, 8 * 8 * 3).reshape(8, 8, 3)
+    at = np.arange(size) * 8 // size
+    return colours[at][:, at]
+
+
 def batch(case, index):
-    """Images [N,H,W,3] made of noise and a pattern of the class, labels [N]; index counts micro-batches."""
+    """Images [N,H,W,3] of noise and squares of their class and their own, labels [N]; index counts micro-batches."""
     labels = (mix(f"labels/{index}", case.micro_batch) % np.uint32(10)).astype(np.int64)
-    pixels = case.image_size * case.image_size * 3
-    images = noise(f"images/{index}", case.micro_batch * pixels).reshape(case.micro_batch, pixels)
-    for n, label in enumerate(labels):
-        images[n] += noise(f"pattern/{label}", pixels)
     shape = (case.micro_batch, case.image_size, case.image_size, 3)
-    return images.astype(np.float32).reshape(shape), labels
+    images = 0.5 * noise(f"images/{index}", math.prod(shape)).reshape(shape)
+    for n, label in enumerate(labels):
+        images[n] += cells(f"class/{label}", case.image_size)
+        images[n] += cells(f"sample/{index}/{n}", case.image_size)
+    return fixed_point(images, 16.0).astype(np.float32), labels
 
 
 def pattern(name, k, count):
@@ -117,16 +143,20 @@ def pattern(name, k, count):
 class Network:
     """Variables by name (kernels HWIO, dense IO) and the forward pass; activations are NCHW here."""
 
-    def __init__(self, case, dtype):
+    def __init__(self, case, dtype, choices=None):
+        """Without `choices` the first forward pass makes them."""
         self.case = case
         self.dtype = dtype
+        self.choosing = choices is None
+        self.choices = {} if choices is None else choices
+        self.margin = math.inf  # smallest |activation| before a ReLU while choosing
         self.variables = {}  # in order of first use
         self.moving = {}
-        self.batch_statistics = {}
+        self.batch_statistics = {}  # of the latest forward pass, variance with Bessel's correction
 
     def variable(self, name, shape):
         if name not in self.variables:
-            value = torch.from_numpy(initial_value(name, shape)).to(self.dtype)
+            value = torch.from_numpy(initial_value(name, shape, self.choices.get(name))).to(self.dtype)
             self.variables[name] = value.requires_grad_()
         return self.variables[name]
 
@@ -142,12 +172,14 @@ class Network:
         weight = self.variable(scope + "/weight", (kernel, kernel, x.shape[1], filters))
         return F.conv2d(self.pad_same(x, kernel, stride, 0.0), weight.permute(3, 2, 0, 1), stride=stride)
 
+    def norm_leaf(self, scope, suffix):
+        if self.case.group_norm_groups:
+            return f"{scope}/gn{suffix}/GroupNorm"
+        return f"{scope}/bn{suffix}/batch_norm"
+
     def norm(self, x, scope, suffix):
         channels = x.shape[1]
-        if self.case.group_norm_groups:
-            leaf = f"{scope}/gn{suffix}/GroupNorm"
-        else:
-            leaf = f"{scope}/bn{suffix}/batch_norm"
+        leaf = self.norm_leaf(scope, suffix)
         beta = self.variable(leaf + "/beta", (channels,))
         gamma = self.variable(leaf + "/gamma", (channels,))
         if self.case.group_norm_groups:
@@ -160,10 +192,30 @@ class Network:
         self.batch_statistics[leaf + "/moving_variance"] = detached.var((0, 2, 3), unbiased=True)
         return F.batch_norm(x, None, None, gamma, beta, training=True, eps=EPSILON)
 
+    def relu(self, x, scope, suffix):
+        """The ReLU of what the norm of this scope and suffix has shifted."""
+        if not self.choosing:
+            return F.relu(x)
+        name = self.norm_leaf(scope, suffix) + "/beta"
+        values = x.detach().transpose(0, 1).reshape(x.shape[1], -1).numpy()
+        best = []
+        for channel in values:
+            ordered = np.sort(channel)
+            right = np.searchsorted(ordered, -CHOICES).clip(1, ordered.size - 1)
+            margins = np.minimum(np.abs(ordered[right - 1] + CHOICES), np.abs(ordered[right] + CHOICES))
+            best.append(int(margins.argmax()))
+            self.margin = min(self.margin, margins.max())
+        self.choices[name] = "".join(LETTERS[k] for k in best)
+        with torch.no_grad():
+            old = self.variables[name].clone()
+            self.variables[name].copy_(torch.from_numpy(initial_value(name, old.shape, self.choices[name])))
+            return F.relu(x + (self.variables[name] - old)[None, :, None, None])
+
     def stem(self, x):
         if not self.case.imagenet:
-            return F.relu(self.norm(self.conv(x, "all/stage0/conv0", 16, 3), "all/stage0", "0"))
-        x = F.relu(self.norm(self.conv(x, "all/stage0/conv0", 64, 7, 2), "all/stage0", "0"))
+            return self.relu(self.norm(self.conv(x, "all/stage0/conv0", 16, 3), "all/stage0", "0"), "all/stage0", "0")
+        x = self.conv(x, "all/stage0/conv0", 64, 7, 2)
+        x = self.relu(self.norm(x, "all/stage0", "0"), "all/stage0", "0")
         return F.max_pool2d(self.pad_same(x, 3, 2, -math.inf), 3, 2)
 
     def shortcut(self, x, scope, filters, stride):
@@ -174,14 +226,16 @@ class Network:
         return F.pad(x[:, :, ::stride, ::stride], (0, 0, 0, 0, 0, filters - x.shape[1]))
 
     def unit(self, x, scope, width, stride):
+        y = x
         if self.case.bottleneck:
-            y = F.relu(self.norm(self.conv(x, scope + "/conv1", width, 1), scope, "1"))
-            y = F.relu(self.norm(self.conv(y, scope + "/conv2", width, 3, stride), scope, "2"))
-            y = self.norm(self.conv(y, scope + "/conv3", 4 * width, 1), scope, "3")
+            layers = [(width, 1, 1), (width, 3, stride), (4 * width, 1, 1)]
         else:
-            y = F.relu(self.norm(self.conv(x, scope + "/conv1", width, 3, stride), scope, "1"))
-            y = self.norm(self.conv(y, scope + "/conv2", width, 3), scope, "2")
-        return F.relu(y + self.shortcut(x, scope, y.shape[1], stride))
+            layers = [(width, 3, stride), (width, 3, 1)]
+        for i, (filters, kernel, s) in enumerate(layers, start=1):
+            y = self.norm(self.conv(y, f"{scope}/conv{i}", filters, kernel, s), scope, str(i))
+            if i < len(layers):
+                y = self.relu(y, scope, str(i))
+        return self.relu(y + self.shortcut(x, scope, y.shape[1], stride), scope, str(len(layers)))
 
     def logits(self, images):
         x = self.stem(torch.from_numpy(images).to(self.dtype).permute(0, 3, 1, 2))
@@ -232,10 +286,17 @@ def train_step(case, net, step, velocity):
     return total, gradients
 
 
-def run(case, dtype, steps=None):
-    torch.manual_seed(0)
-    net, velocity, losses, first = Network(case, dtype), {}, [], None
-    for step in range(steps or case.steps):
+def choose(case):
+    """The choices of beta, made on all images of step 1 at once, and the margin that they leave."""
+    joined = Network(case, torch.float64)
+    with torch.no_grad():
+        joined.logits(np.concatenate([batch(case, j)[0] for j in range(case.micro_batches)]))
+    return joined.choices, joined.margin
+
+
+def run(case, dtype, choices):
+    net, velocity, losses, first = Network(case, dtype, choices), {}, [], None
+    for step in range(case.steps):
         loss, gradients = train_step(case, net, step, velocity)
         losses.append(loss)
         first = first or gradients
@@ -259,12 +320,14 @@ def summary(name, tensor):
 
 
 def write(case, folder):
-    net, losses, gradients = run(case, torch.float64)
+    choices, _ = choose(case)
+    net, losses, gradients = run(case, torch.float64, choices)
     settings = {key: getattr(case, key) for key in (
         "size", "imagenet", "group_norm_groups", "classes", "image_size", "micro_batch", "micro_batches",
         "learning_rate", "momentum", "weight_decay", "undecayed", "label_smoothing", "bn_decay")}
     document = {
         "settings": settings,
+        "beta_choices": choices,
         "losses": losses,
         "gradients_of_step_1": {name: summary(name, value) for name, value in gradients.items()},
         "moving_after_last_step": {name: summary(name, value) for name, value in net.moving.items()},
@@ -286,32 +349,34 @@ def write(case, folder):
 
 
 def check(case):
-    net, losses, first = run(case, torch.float64)
+    choices, margin = choose(case)
+    net, losses, first = run(case, torch.float64, choices)
     count = sum(v.numel() for v in net.variables.values())
     assert count == case.parameter_count, f"{case.name}: {count} parameters, expected {case.parameter_count}"
-    print(f"{case.name}: {count} parameters; losses {losses[0]:.6f} .. {losses[-1]:.6f}")
+    print(f"{case.name}: {count} parameters; no activation nearer to 0 than {margin:.1e}")
 
-    _, single, first_single = run(case, torch.float32)
+    _, single, first_single = run(case, torch.float32, choices)
     worst = max(abs(a - b) / abs(b) for a, b in zip(single, losses))
     ratios = {n: ((first_single[n].double() - g).norm() / g.norm()).item() for n, g in first.items()}
     name = max(ratios, key=ratios.get)
     print(f"  float32 against float64: losses within {worst:.2e}, gradients within {ratios[name]:.2e} ({name})")
 
     frozen = Case(**{**case.__dict__, "learning_rate": 0.0})
-    _, still, _ = run(frozen, torch.float64)
-    print(f"  losses if nothing moved: {still[-2]:.6f} {still[-1]:.6f}; trained: {losses[-2]:.6f} {losses[-1]:.6f}")
-    check_differences(case, first)
+    _, still, _ = run(frozen, torch.float64, choices)
+    print("  losses           " + " ".join(f"{loss:.4f}" for loss in losses))
+    print("  if nothing moved " + " ".join(f"{loss:.4f}" for loss in still))
+    check_differences(case, choices, first)
 
 
-def check_differences(case, gradients):
-    """Central differences along a random direction in a few variables, first micro-batch of step 1 (or all of them)."""
+def check_differences(case, choices, gradients):
+    """Central differences along a +-1 direction in a few variables, step 1."""
     names = list(gradients)
     for name in sorted({names[0], names[1], names[len(names) // 2], names[-4], names[-2], names[-1]}):
         values = []
         h = 1e-8
         direction = None
         for sign in (1.0, -1.0):
-            net = Network(case, torch.float64)
+            net = Network(case, torch.float64, choices)
             with torch.no_grad():
                 net.loss(*batch(case, 0))  # creates the variables
                 direction = torch.from_numpy(pattern(name, 0, gradients[name].numel())).reshape(gradients[name].shape)

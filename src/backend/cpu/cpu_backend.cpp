@@ -32,13 +32,16 @@ public:
         try {
             return std::make_unique<cpu::CpuExecutable>(request);
         } catch (const dnnl::error& error) {
-            throw Error(ErrorKind::internal, "cpu backend: oneDNN refused while compiling: " + std::string(error.what()));
+            throw Error(ErrorKind::internal,
+                        "cpu backend: oneDNN refused while compiling: " + std::string(error.what()));
         }
     }
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+std::unique_ptr<Backend> make_cpu_backend() {
+    return std::make_unique<CpuBackend>();
+}
 
 }  // namespace cnntrain::backend

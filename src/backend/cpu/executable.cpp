@@ -20,7 +20,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// Index in memory of the first NaN or infinity, or -1; other types are always finite.
 std::int64_t first_bad_index(const Placed& tensor) {
@@ -71,7 +73,8 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     }
     program_.finish();
 
-    for (std::size_t i = 0; i < seconds_.size(); ++i) seconds_[i].resize(program_.steps(static_cast<Section>(i)).size());
+    for (std::size_t i = 0; i < seconds_.size(); ++i)
+        seconds_[i].resize(program_.steps(static_cast<Section>(i)).size());
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
             report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
@@ -100,7 +103,8 @@ const CpuExecutable::Variable& CpuExecutable::variable(const std::string& name) 
 
 std::vector<std::string> CpuExecutable::variable_names() const {
     std::vector<std::string> names;
-    for (const Variable& v : variables_) names.push_back(v.name);
+    for (const Variable& v : variables_)
+        names.push_back(v.name);
     return names;
 }
 
@@ -119,8 +123,8 @@ void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to
 void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
     const Variable& target = variable(name);
     if (tensor.shape() != target.desc.shape) {
-        throw Error(ErrorKind::data, name + ": expected shape " + to_string(target.desc.shape) + ", got " +
-                                         to_string(tensor.shape()));
+        throw Error(ErrorKind::data,
+                    name + ": expected shape " + to_string(target.desc.shape) + ", got " + to_string(tensor.shape()));
     }
     const HostTensor converted = tensor.cast(target.desc.dtype);
     copy(target.row_major, converted.bytes().data(), target.kept.desc, target.kept.buffer->data);
@@ -159,7 +163,8 @@ HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {
 void CpuExecutable::run_section(Section section, const StepContext& context) {
     const std::vector<Step>& steps = program_.steps(section);
     if (!profiling_) {
-        for (const Step& step : steps) step.run(context);
+        for (const Step& step : steps)
+            step.run(context);
         return;
     }
     const auto index = static_cast<std::size_t>(section);
@@ -248,13 +253,15 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared();
     backend::StepResult result;
-    for (std::int64_t i = 0; i < batches; ++i) run_micro_batch(source, {}, result);
+    for (std::int64_t i = 0; i < batches; ++i)
+        run_micro_batch(source, {}, result);
     return result;
 }
 
 void CpuExecutable::set_profiling(bool enabled) {
     profiling_ = enabled;
-    for (auto& section : seconds_) std::fill(section.begin(), section.end(), 0.0);
+    for (auto& section : seconds_)
+        std::fill(section.begin(), section.end(), 0.0);
     executions_.fill(0);
 }
 
@@ -282,7 +289,8 @@ std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
             step.run({});
             least = std::min(least, seconds_since(start));
         }
-        rows.push_back({step.name, step.op, step.implementation, 1e3 * least, step.flops / 1e9, step.bytes_moved() / 1e6});
+        rows.push_back(
+            {step.name, step.op, step.implementation, 1e3 * least, step.flops / 1e9, step.bytes_moved() / 1e6});
     }
     return rows;
 }

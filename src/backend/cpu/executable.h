@@ -71,8 +71,8 @@ private:
     TensorDesc images_desc_;
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
-    std::array<std::vector<double>, 3> seconds_;     // profile: total per step
-    std::array<std::int64_t, 3> executions_{};       // profile: of each section
+    std::array<std::vector<double>, 3> seconds_;  // profile: total per step
+    std::array<std::int64_t, 3> executions_{};    // profile: of each section
 };
 
 }  // namespace cnntrain::cpu

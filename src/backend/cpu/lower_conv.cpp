@@ -17,12 +17,13 @@ Desc open_kernel(const TensorDesc& kernel, DType type, std::int64_t groups) {
     return any_layout(plain_kernel_desc(TensorDesc{type, kernel.shape}, groups));
 }
 
-Desc open_activation(const TensorDesc& activation) { return any_layout(plain_desc(activation)); }
+Desc open_activation(const TensorDesc& activation) {
+    return any_layout(plain_desc(activation));
+}
 
 /// Asks for the convolution with the operands as they lie; when only a naive implementation accepts them, with open
 /// layouts instead, to which the operands are then reordered.
-template <typename Make>
-Primitive fastest(const ConvProblem& as_it_lies, const ConvProblem& open, Make make) {
+template <typename Make> Primitive fastest(const ConvProblem& as_it_lies, const ConvProblem& open, Make make) {
     std::optional<Primitive> first;
     try {
         first = make(as_it_lies);
@@ -98,15 +99,14 @@ void lower_conv2d_input_grad(Lowering& lower) {
     const ConvProblem as_it_lies{open_activation(dx_desc), kernel, dy.desc, attrs.stride, attrs.padding};
     ConvProblem open = as_it_lies;
     open.dst = any_layout(dy.desc);
-    const Primitive conv = fastest(as_it_lies, open, [&](const ConvProblem& problem) {
-        return lower.onednn().conv_input_grad(problem);
-    });
+    const Primitive conv =
+        fastest(as_it_lies, open, [&](const ConvProblem& problem) { return lower.onednn().conv_input_grad(problem); });
     const Placed result_source = lower.operand_as(inputs[0], conv.dst, kConvReason);
     const Placed weights = lower.prepared(inputs[1], conv.weights, attrs.groups);
     const Placed result = lower.define(dx, conv.src);
-    lower.add_primitive(
-        conv, {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
-        {DNNL_ARG_DIFF_SRC});
+    lower.add_primitive(conv,
+                        {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
+                        {DNNL_ARG_DIFF_SRC});
 }
 
 void lower_conv2d_weight_grad(Lowering& lower) {
@@ -120,14 +120,12 @@ void lower_conv2d_weight_grad(Lowering& lower) {
                                  attrs.padding};
     ConvProblem open = as_it_lies;
     open.src = any_layout(x.desc);
-    const Primitive conv = fastest(as_it_lies, open, [&](const ConvProblem& problem) {
-        return lower.onednn().conv_weight_grad(problem);
-    });
+    const Primitive conv =
+        fastest(as_it_lies, open, [&](const ConvProblem& problem) { return lower.onednn().conv_weight_grad(problem); });
     const Placed source = lower.operand_as(inputs[0], conv.src, kConvReason);
     const Placed gradient = lower.operand_as(inputs[1], conv.dst, kConvReason);
     const Placed result = lower.define(dw, conv.weights);
-    lower.add_primitive(conv,
-                        {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_WEIGHTS, result}},
+    lower.add_primitive(conv, {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_WEIGHTS, result}},
                         {DNNL_ARG_DIFF_WEIGHTS});
 }
 
@@ -166,11 +164,9 @@ void lower_max_pool_grad(Lowering& lower) {
     }
     const Primitive pool = lower.onednn().max_pool_grad(source.desc, dy.desc, attrs);
     const Placed result = lower.define(dx, source.desc);
-    lower.add_primitive(pool,
-                        {{DNNL_ARG_DIFF_DST, dy},
-                         {DNNL_ARG_WORKSPACE, lower.pool_workspaces()[x]},
-                         {DNNL_ARG_DIFF_SRC, result}},
-                        {DNNL_ARG_DIFF_SRC});
+    lower.add_primitive(
+        pool, {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WORKSPACE, lower.pool_workspaces()[x]}, {DNNL_ARG_DIFF_SRC, result}},
+        {DNNL_ARG_DIFF_SRC});
 }
 
 }  // namespace cnntrain::cpu

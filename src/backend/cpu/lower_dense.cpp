@@ -38,7 +38,8 @@ void lower_dense(Lowering& lower) {
     const Placed w = lower.prepared(inputs[1], product.weights);
     const Placed bias = viewed(lower.float_vector(inputs[2]), product.bias);
     const Placed result = lower.define(y, product.dst);
-    lower.add_primitive(product, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_BIAS, bias}, {DNNL_ARG_DST, result}},
+    lower.add_primitive(product,
+                        {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_BIAS, bias}, {DNNL_ARG_DST, result}},
                         {DNNL_ARG_DST});
 }
 
@@ -81,9 +82,8 @@ void lower_bias_grad(Lowering& lower) {
     const Blocks shape = blocks_of(dy);
     const auto scratch = lower.scratch_floats(norm_scratch_floats(shape));
     with_float_type(dy.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {dy}, {result}, [=](const StepContext&) {
-            bias_grad(shape, dy.as<T>(), result.as<float>(), scratch());
-        });
+        lower.add_step("kernel", {dy}, {result},
+                       [=](const StepContext&) { bias_grad(shape, dy.as<T>(), result.as<float>(), scratch()); });
     });
 }
 

@@ -17,13 +17,14 @@ void lower_softmax_cross_entropy(Lowering& lower) {
     const Placed correct = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
     const auto scratch = lower.scratch_floats(softmax_scratch_floats(shape[0]));
     with_float_type(logits.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {logits, labels}, {loss, correct},
-                       [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
-                           const LossSums sums = softmax_cross_entropy(samples, classes, logits.as<T>(),
-                                                                       labels.as<std::int32_t>(), smoothing, scratch());
-                           *loss.as<float>() = sums.loss;
-                           *correct.as<float>() = sums.correct;
-                       });
+        lower.add_step(
+            "kernel", {logits, labels}, {loss, correct},
+            [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
+                const LossSums sums = softmax_cross_entropy(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
+                                                            smoothing, scratch());
+                *loss.as<float>() = sums.loss;
+                *correct.as<float>() = sums.correct;
+            });
     });
 }
 
@@ -36,11 +37,12 @@ void lower_softmax_cross_entropy_grad(Lowering& lower) {
     const Placed dloss = lower.operand(inputs[2]);
     const Placed result = lower.define_or_reuse(lower.node().outputs[0], logits.desc, inputs[0]);
     with_float_type(logits.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {logits, labels, dloss}, {result},
-                       [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
-                           softmax_cross_entropy_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
-                                                      smoothing, *dloss.as<float>(), result.as<T>());
-                       });
+        lower.add_step(
+            "kernel", {logits, labels, dloss}, {result},
+            [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
+                softmax_cross_entropy_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(), smoothing,
+                                           *dloss.as<float>(), result.as<T>());
+            });
     });
 }
 

@@ -27,8 +27,7 @@ std::vector<Placed> present(std::initializer_list<Placed> tensors) {
     return result;
 }
 
-template <typename T>
-NormForward<T> forward_arguments(const ForwardOperands& at, const NormAttrs& attrs) {
+template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at, const NormAttrs& attrs) {
     NormForward<T> args;
     args.x = at.x.as<T>();
     args.gamma = at.gamma.as<float>();
@@ -85,9 +84,13 @@ void lower_training_norm(Lowering& lower, std::int64_t groups) {
 
 }  // namespace
 
-void lower_batch_norm(Lowering& lower) { lower_training_norm(lower, 0); }
+void lower_batch_norm(Lowering& lower) {
+    lower_training_norm(lower, 0);
+}
 
-void lower_group_norm(Lowering& lower) { lower_training_norm(lower, lower.node().as<NormAttrs>().groups); }
+void lower_group_norm(Lowering& lower) {
+    lower_training_norm(lower, lower.node().as<NormAttrs>().groups);
+}
 
 void lower_batch_norm_inference(Lowering& lower) {
     const auto& attrs = lower.node().as<NormAttrs>();
@@ -110,8 +113,7 @@ struct GradientOperands {
     Placed x, gamma, beta, mean, variance, dy, dy2, y, dx, dgamma, dbeta, dresidual;
 };
 
-template <typename T>
-NormGradient<T> gradient_arguments(const GradientOperands& at, const NormAttrs& attrs) {
+template <typename T> NormGradient<T> gradient_arguments(const GradientOperands& at, const NormAttrs& attrs) {
     NormGradient<T> args;
     args.x = at.x.as<T>();
     args.dy = at.dy.as<T>();
@@ -209,8 +211,8 @@ void lower_fold_norm_weight(Lowering& lower) {
                            [weight, gamma, variance, result, rows, output_channels, attrs](const StepContext&) {
                                for (std::int64_t i = 0; i < rows * output_channels; ++i) {
                                    const std::int64_t c = i % output_channels;
-                                   const double factor = gamma.as<float>()[c] /
-                                                         std::sqrt(variance.as<float>()[c] + attrs.epsilon);
+                                   const double factor =
+                                       gamma.as<float>()[c] / std::sqrt(variance.as<float>()[c] + attrs.epsilon);
                                    float w = 0;
                                    if constexpr (std::is_same_v<In, float>) {
                                        w = weight.as<float>()[i];

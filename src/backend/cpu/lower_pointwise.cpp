@@ -29,13 +29,14 @@ void lower_constant(Lowering& lower) {
     const Placed result = lower.define(y, plain_desc(attrs.desc));
     with_float_type(result.dtype, [&]<typename T>() {
         const std::int64_t count = stored_elements(result);
-        lower.add_step("kernel", {}, {result}, [result, count, value = static_cast<float>(attrs.value)](const StepContext&) {
-            if constexpr (std::is_same_v<T, float>) {
-                std::fill_n(result.as<float>(), count, value);
-            } else {
-                std::fill_n(result.as<BFloat16>(), count, to_bfloat16(value));
-            }
-        });
+        lower.add_step("kernel", {}, {result},
+                       [result, count, value = static_cast<float>(attrs.value)](const StepContext&) {
+                           if constexpr (std::is_same_v<T, float>) {
+                               std::fill_n(result.as<float>(), count, value);
+                           } else {
+                               std::fill_n(result.as<BFloat16>(), count, to_bfloat16(value));
+                           }
+                       });
     });
 }
 
@@ -77,9 +78,8 @@ void lower_add(Lowering& lower) {
                               : lower.define_or_reuse(y, a.desc, inputs[0]);
     const std::int64_t count = stored_elements(a);
     with_float_type(a.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {a, b}, {result}, [a, b, result, count](const StepContext&) {
-            add(count, a.as<T>(), b.as<T>(), result.as<T>());
-        });
+        lower.add_step("kernel", {a, b}, {result},
+                       [a, b, result, count](const StepContext&) { add(count, a.as<T>(), b.as<T>(), result.as<T>()); });
     });
 }
 
@@ -89,9 +89,8 @@ void lower_relu(Lowering& lower) {
     const Placed result = lower.define_or_reuse(lower.node().outputs[0], source.desc, x);
     const std::int64_t count = stored_elements(source);
     with_float_type(source.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {source}, {result}, [source, result, count](const StepContext&) {
-            relu(count, source.as<T>(), result.as<T>());
-        });
+        lower.add_step("kernel", {source}, {result},
+                       [source, result, count](const StepContext&) { relu(count, source.as<T>(), result.as<T>()); });
     });
 }
 

@@ -55,8 +55,8 @@ void lower_sgd_update(Lowering& lower) {
                        [at, attrs, base](const StepContext& context) {
                            Rounding rounding = base;
                            rounding.iteration = context.iteration;
-                           sgd_update(at.count, at.parameter.as<T>(), at.gradient.as<float>(), factors_of(attrs, context),
-                                      rounding);
+                           sgd_update(at.count, at.parameter.as<T>(), at.gradient.as<float>(),
+                                      factors_of(attrs, context), rounding);
                        });
     });
 }

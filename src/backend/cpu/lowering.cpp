@@ -177,7 +177,8 @@ Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t groups
 }
 
 Placed Lowering::float_vector(ValueId value) {
-    if (graph_.value(value).role == Role::intermediate && graph_.node(graph_.value(value).producer).kind != OpKind::cast) {
+    if (graph_.value(value).role == Role::intermediate &&
+        graph_.node(graph_.value(value).producer).kind != OpKind::cast) {
         return operand(value);  // a folded bias
     }
     const ValueId root = strip_casts(value);
@@ -189,10 +190,11 @@ Placed Lowering::float_vector(ValueId value) {
     desc.dtype = DType::f32;
     const Placed copy = place(kept.buffer->name + ":f32", plain_desc(desc), DType::f32, Storage::persistent);
     const std::int64_t count = desc.elements();
-    program_.add_step(Section::prepare, Step{kept.buffer->name, "cast", "kernel", 0, {kept}, {copy},
-                                             [kept, copy, count](const StepContext&) {
-                                                 cast(count, kept.as<BFloat16>(), copy.as<float>());
-                                             }});
+    program_.add_step(
+        Section::prepare,
+        Step{kept.buffer->name, "cast", "kernel", 0, {kept}, {copy}, [kept, copy, count](const StepContext&) {
+                 cast(count, kept.as<BFloat16>(), copy.as<float>());
+             }});
     return float_vectors_[root] = copy;
 }
 
@@ -235,14 +237,15 @@ Placed Lowering::temporary(const std::string& name, const Desc& desc, DType dtyp
 
 void Lowering::add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
                         std::function<void(const StepContext&)> run) {
-    program_.add_step(section(), Step{node().name, std::string(graph_.def(node()).name), std::move(implementation),
-                                      graph_.node_flops(current_), std::move(reads), std::move(writes), std::move(run)});
+    program_.add_step(section(),
+                      Step{node().name, std::string(graph_.def(node()).name), std::move(implementation),
+                           graph_.node_flops(current_), std::move(reads), std::move(writes), std::move(run)});
 }
 
 void Lowering::add_primitive(const Primitive& primitive, std::vector<std::pair<int, Placed>> arguments,
                              std::vector<int> written) {
-    program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive, std::move(arguments),
-                           std::move(written), graph_.node_flops(current_));
+    program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive,
+                           std::move(arguments), std::move(written), graph_.node_flops(current_));
 }
 
 std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
@@ -260,7 +263,12 @@ void Lowering::accumulate_crossing_results() {
         CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
         const Placed sum = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
         const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
-        program_.add_step(Section::micro, Step{node().name + ":sum", "accumulate", "kernel", 0, {value, sum}, {sum},
+        program_.add_step(Section::micro, Step{node().name + ":sum",
+                                               "accumulate",
+                                               "kernel",
+                                               0,
+                                               {value, sum},
+                                               {sum},
                                                [value, sum, count](const StepContext& context) {
                                                    if (context.micro_batch == 0) {
                                                        std::fill_n(sum.as<float>(), count, 0.0F);

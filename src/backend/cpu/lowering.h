@@ -150,8 +150,7 @@ Blocks blocks_of(const Placed& tensor);
 Desc like_activation(const Desc& like, const TensorDesc& tensor);
 
 /// Calls f.template operator()<float>() or <BFloat16>.
-template <typename F>
-void with_float_type(DType type, F&& f) {
+template <typename F> void with_float_type(DType type, F&& f) {
     if (type == DType::f32) {
         f.template operator()<float>();
     } else {

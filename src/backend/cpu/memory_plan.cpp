@@ -7,9 +7,13 @@ namespace cnntrain::cpu {
 
 namespace {
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+std::size_t aligned(std::size_t bytes) {
+    return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
 
-bool overlap(const LiveRange& a, const LiveRange& b) { return a.first <= b.last && b.first <= a.last; }
+bool overlap(const LiveRange& a, const LiveRange& b) {
+    return a.first <= b.last && b.first <= a.last;
+}
 
 }  // namespace
 
@@ -32,9 +36,9 @@ MemoryPlan plan_memory(std::span<const LiveRange> ranges) {
         }
         plan.offsets[index] = offset;
         plan.total_bytes = std::max(plan.total_bytes, offset + bytes);
-        const auto at = std::upper_bound(placed.begin(), placed.end(), offset, [&](std::size_t value, std::size_t other) {
-            return value < plan.offsets[other];
-        });
+        const auto at =
+            std::upper_bound(placed.begin(), placed.end(), offset,
+                             [&](std::size_t value, std::size_t other) { return value < plan.offsets[other]; });
         placed.insert(at, index);
     }
     return plan;

@@ -53,15 +53,22 @@ constexpr std::array kGroupedKernelTags = {
 };
 
 #if DNNL_VERSION_MAJOR >= 3
-Dims dims_of(const Desc& desc) { return desc.get_dims(); }
-dnnl::memory::data_type type_of(const Desc& desc) { return desc.get_data_type(); }
+Dims dims_of(const Desc& desc) {
+    return desc.get_dims();
+}
+dnnl::memory::data_type type_of(const Desc& desc) {
+    return desc.get_data_type();
+}
 #else
-Dims dims_of(const Desc& desc) { return desc.dims(); }
-dnnl::memory::data_type type_of(const Desc& desc) { return desc.data_type(); }
+Dims dims_of(const Desc& desc) {
+    return desc.dims();
+}
+dnnl::memory::data_type type_of(const Desc& desc) {
+    return desc.data_type();
+}
 #endif
 
-template <typename Tags>
-const NamedTag* find_tag(const Desc& desc, const Tags& tags) {
+template <typename Tags> const NamedTag* find_tag(const Desc& desc, const Tags& tags) {
     for (const NamedTag& candidate : tags) {
         if (desc == Desc(dims_of(desc), type_of(desc), candidate.tag)) return &candidate;
     }
@@ -81,9 +88,15 @@ const NamedTag* name_of(const Desc& desc) {
     }
 }
 
-Dims pair_of(std::int64_t value) { return {value, value}; }
-Dims before(const graph::Padding& padding) { return {padding.top, padding.left}; }
-Dims after(const graph::Padding& padding) { return {padding.bottom, padding.right}; }
+Dims pair_of(std::int64_t value) {
+    return {value, value};
+}
+Dims before(const graph::Padding& padding) {
+    return {padding.top, padding.left};
+}
+Dims after(const graph::Padding& padding) {
+    return {padding.bottom, padding.right};
+}
 
 /// Scratch memory is booked by the caller, in its arena.
 dnnl::primitive_attr user_scratchpad() {
@@ -92,8 +105,7 @@ dnnl::primitive_attr user_scratchpad() {
     return attributes;
 }
 
-template <typename PrimitiveType, typename PrimitiveDesc>
-Primitive finish(const PrimitiveDesc& desc) {
+template <typename PrimitiveType, typename PrimitiveDesc> Primitive finish(const PrimitiveDesc& desc) {
     Primitive result;
     result.primitive = PrimitiveType(desc);
     result.implementation = desc.impl_info_str();
@@ -109,8 +121,8 @@ dnnl::convolution_forward::primitive_desc forward_desc(const dnnl::engine& engin
     const Desc bias_desc({dims_of(p.dst)[1]}, dnnl::memory::data_type::f32, Tag::x);
 #if DNNL_VERSION_MAJOR >= 3
     if (bias) {
-        return {engine, kind, algorithm, p.src, p.weights, bias_desc, p.dst, stride, before(p.padding), after(p.padding),
-                attributes};
+        return {engine,           kind,      algorithm, p.src, p.weights, bias_desc, p.dst, stride, before(p.padding),
+                after(p.padding), attributes};
     }
     return {engine, kind, algorithm, p.src, p.weights, p.dst, stride, before(p.padding), after(p.padding), attributes};
 #else
@@ -130,7 +142,16 @@ dnnl::pooling_forward::primitive_desc pool_desc(const dnnl::engine& engine, cons
     const Dims stride = pair_of(attrs.stride);
     const Dims kernel = pair_of(attrs.kernel);
 #if DNNL_VERSION_MAJOR >= 3
-    return {engine, kind, algorithm, src, dst, stride, kernel, Dims{0, 0}, before(attrs.padding), after(attrs.padding),
+    return {engine,
+            kind,
+            algorithm,
+            src,
+            dst,
+            stride,
+            kernel,
+            Dims{0, 0},
+            before(attrs.padding),
+            after(attrs.padding),
             user_scratchpad()};
 #else
     return {dnnl::pooling_forward::desc(kind, algorithm, src, dst, stride, kernel, before(attrs.padding),
@@ -143,12 +164,18 @@ dnnl::pooling_forward::primitive_desc pool_desc(const dnnl::engine& engine, cons
 
 dnnl::memory::data_type to_dnnl(DType type) {
     switch (type) {
-        case DType::f32: return dnnl::memory::data_type::f32;
-        case DType::bf16: return dnnl::memory::data_type::bf16;
-        case DType::f16: return dnnl::memory::data_type::f16;
-        case DType::u8: return dnnl::memory::data_type::u8;
-        case DType::i32: return dnnl::memory::data_type::s32;
-        default: break;
+        case DType::f32:
+            return dnnl::memory::data_type::f32;
+        case DType::bf16:
+            return dnnl::memory::data_type::bf16;
+        case DType::f16:
+            return dnnl::memory::data_type::f16;
+        case DType::u8:
+            return dnnl::memory::data_type::u8;
+        case DType::i32:
+            return dnnl::memory::data_type::s32;
+        default:
+            break;
     }
     throw Error(ErrorKind::unsupported, "cpu backend: no oneDNN type for " + std::string(name(type)));
 }
@@ -158,7 +185,8 @@ Desc plain_desc(const TensorDesc& desc) {
     if (s.size() == 4) return Desc({s[0], s[3], s[1], s[2]}, to_dnnl(desc.dtype), Tag::nhwc);
     if (s.empty()) return Desc({1}, to_dnnl(desc.dtype), Tag::x);
     Dims strides(s.size(), 1);
-    for (std::size_t i = s.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * s[i];
+    for (std::size_t i = s.size() - 1; i > 0; --i)
+        strides[i - 1] = strides[i] * s[i];
     return Desc(Dims(s.begin(), s.end()), to_dnnl(desc.dtype), strides);
 }
 
@@ -169,7 +197,9 @@ Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups) {
     return Desc({groups, s[3] / groups, s[2], s[0], s[1]}, to_dnnl(desc.dtype), Tag::hwigo);
 }
 
-Desc any_layout(const Desc& desc) { return Desc(dims_of(desc), type_of(desc), Tag::any); }
+Desc any_layout(const Desc& desc) {
+    return Desc(dims_of(desc), type_of(desc), Tag::any);
+}
 
 std::optional<Desc> with_type(const Desc& desc, DType type) {
     if (type_of(desc) == to_dnnl(type)) return desc;
@@ -181,7 +211,8 @@ std::optional<Desc> with_type(const Desc& desc, DType type) {
     }
     // Lower ranks are always plain here.
     Dims strides(dims.size(), 1);
-    for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+    for (std::size_t i = dims.size() - 1; i > 0; --i)
+        strides[i - 1] = strides[i] * dims[i];
     return Desc(dims, to_dnnl(type), strides);
 }
 
@@ -200,10 +231,14 @@ std::optional<std::int64_t> channel_lanes(const Desc& desc) {
     const NamedTag* found = find_tag(desc, kActivationTags);
     if (found == nullptr) return std::nullopt;
     switch (found->tag) {
-        case Tag::nhwc: return channels;
-        case Tag::nChw16c: return channels % 16 == 0 ? std::optional<std::int64_t>(16) : std::nullopt;
-        case Tag::nChw8c: return channels % 8 == 0 ? std::optional<std::int64_t>(8) : std::nullopt;
-        default: return 1;
+        case Tag::nhwc:
+            return channels;
+        case Tag::nChw16c:
+            return channels % 16 == 0 ? std::optional<std::int64_t>(16) : std::nullopt;
+        case Tag::nChw8c:
+            return channels % 8 == 0 ? std::optional<std::int64_t>(8) : std::nullopt;
+        default:
+            return 1;
     }
 }
 
@@ -212,7 +247,9 @@ std::string layout_name(const Desc& desc) {
     return found == nullptr ? "blocked" : found->name;
 }
 
-bool Primitive::is_naive() const { return implementation.starts_with("ref"); }
+bool Primitive::is_naive() const {
+    return implementation.starts_with("ref");
+}
 
 OneDnn::OneDnn() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}
 
@@ -307,8 +344,8 @@ Primitive OneDnn::max_pool_grad(const Desc& diff_src, const Desc& diff_dst, cons
     const Dims stride = pair_of(attrs.stride);
     const Dims kernel = pair_of(attrs.kernel);
 #if DNNL_VERSION_MAJOR >= 3
-    const dnnl::pooling_backward::primitive_desc desc(engine_, algorithm, diff_src, diff_dst, stride, kernel, Dims{0, 0},
-                                                      before(attrs.padding), after(attrs.padding), hint,
+    const dnnl::pooling_backward::primitive_desc desc(engine_, algorithm, diff_src, diff_dst, stride, kernel,
+                                                      Dims{0, 0}, before(attrs.padding), after(attrs.padding), hint,
                                                       user_scratchpad());
 #else
     const dnnl::pooling_backward::primitive_desc desc(

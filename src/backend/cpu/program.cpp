@@ -16,14 +16,18 @@ namespace {
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kCacheLineBytes = 64;
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
 double Step::bytes_moved() const {
     double bytes = 0;
-    for (const Placed& tensor : reads) bytes += static_cast<double>(tensor.buffer->bytes);
-    for (const Placed& tensor : writes) bytes += static_cast<double>(tensor.buffer->bytes);
+    for (const Placed& tensor : reads)
+        bytes += static_cast<double>(tensor.buffer->bytes);
+    for (const Placed& tensor : writes)
+        bytes += static_cast<double>(tensor.buffer->bytes);
     return bytes;
 }
 
@@ -32,21 +36,26 @@ PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
     const std::size_t mapped = round_up(bytes, kHugePageBytes);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-        throw Error(ErrorKind::unsupported, "cpu backend: this run needs " + std::to_string(bytes >> 20) +
-                                                " MB more memory than the machine gives; use a smaller --micro-batch-size");
+        throw Error(ErrorKind::unsupported,
+                    "cpu backend: this run needs " + std::to_string(bytes >> 20) +
+                        " MB more memory than the machine gives; use a smaller --micro-batch-size");
     }
     madvise(memory, mapped, MADV_HUGEPAGE);
     memory_ = {static_cast<std::byte*>(memory), Unmap{mapped}};
 }
 
-void Unmap::operator()(std::byte* memory) const { munmap(memory, bytes); }
+void Unmap::operator()(std::byte* memory) const {
+    munmap(memory, bytes);
+}
 
 Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage) {
     buffers_.push_back(Buffer{std::move(name), bytes, storage, nullptr, -1, -1, nullptr});
     return &buffers_.back();
 }
 
-void Program::add_step(Section section, Step step) { steps(section).push_back(std::move(step)); }
+void Program::add_step(Section section, Step step) {
+    steps(section).push_back(std::move(step));
+}
 
 void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
                             std::vector<std::pair<int, Placed>> arguments, std::vector<int> written, double flops) {
@@ -67,9 +76,8 @@ void Program::add_primitive(Section section, std::string name, std::string op, c
     }
     step.run = [handle = primitive.primitive, stream = onednn_.stream(),
                 call_arguments = std::move(exec_arguments)](const StepContext&) {
-        const dnnl_status_t status = dnnl_primitive_execute(handle.get(), stream.get(),
-                                                            static_cast<int>(call_arguments.size()),
-                                                            call_arguments.data());
+        const dnnl_status_t status = dnnl_primitive_execute(
+            handle.get(), stream.get(), static_cast<int>(call_arguments.size()), call_arguments.data());
         if (status != dnnl_success) {
             throw Error(ErrorKind::internal, "cpu backend: a oneDNN primitive failed with status " +
                                                  std::to_string(static_cast<int>(status)));
@@ -78,7 +86,9 @@ void Program::add_primitive(Section section, std::string name, std::string op, c
     add_step(section, std::move(step));
 }
 
-void Program::reserve_scratch(std::size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
+void Program::reserve_scratch(std::size_t bytes) {
+    scratch_bytes_ = std::max(scratch_bytes_, bytes);
+}
 
 void Program::finish() {
     set_live_ranges();
@@ -104,7 +114,8 @@ void Program::set_live_ranges() {
             ++position;
         }
     }
-    for (Buffer* buffer : kept_) buffer->last_step = position;
+    for (Buffer* buffer : kept_)
+        buffer->last_step = position;
 }
 
 void Program::place_arena() {
@@ -117,13 +128,15 @@ void Program::place_arena() {
     }
     const MemoryPlan plan = plan_memory(ranges);
     arena_ = PageMemory(plan.total_bytes);
-    for (std::size_t i = 0; i < in_arena.size(); ++i) in_arena[i]->data = arena_.data() + plan.offsets[i];
+    for (std::size_t i = 0; i < in_arena.size(); ++i)
+        in_arena[i]->data = arena_.data() + plan.offsets[i];
 }
 
 void Program::place_persistent() {
     std::size_t total = 0;
     for (const Buffer& buffer : buffers_) {
-        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr) total += round_up(buffer.bytes, kCacheLineBytes);
+        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr)
+            total += round_up(buffer.bytes, kCacheLineBytes);
     }
     persistent_ = PageMemory(total);
     std::size_t offset = 0;
