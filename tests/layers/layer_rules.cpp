@@ -1,0 +1,171 @@
+#include "layers/layer_rules.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <sstream>
+
+namespace cnntrain::layers {
+namespace {
+
+constexpr std::size_t kMostLines = 600;
+
+/// A module may include itself and these.
+struct Module {
+    std::string_view name;
+    std::vector<std::string_view> may_include;
+};
+
+const std::vector<Module>& modules() {
+    static const std::vector<Module> table = {
+        {"base", {}},
+        {"config", {"base"}},
+        {"graph", {"base"}},
+        {"comm", {"base"}},
+        {"data", {"base", "config"}},
+        {"checkpoint", {"base"}},
+        {"schedule", {"base", "config"}},
+        {"ops", {"base", "graph"}},
+        {"nn", {"base", "config", "graph"}},
+        {"optim", {"base", "config", "graph"}},
+        {"metrics", {"base", "config", "comm"}},
+        {"backend", {"base", "config", "graph", "comm", "data", "schedule"}},
+        {"backend/ref", {"base", "config", "graph", "comm", "data", "schedule", "backend", "ops"}},
+        {"backend/cpu", {"base", "config", "graph", "comm", "data", "schedule", "backend"}},
+        {"backend/ipu", {"base", "config", "graph", "comm", "data", "schedule", "backend"}},
+        {"train",
+         {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
+          "backend"}},
+        {"cli",
+         {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
+          "backend", "train"}},
+    };
+    return table;
+}
+
+/// Headers of other projects, by how their names begin, and the folders or files that may include them.
+struct ThirdParty {
+    std::string_view begins;
+    std::vector<std::string_view> allowed_in;
+    bool sources_only = false;
+};
+
+const std::vector<ThirdParty>& third_party() {
+    static const std::vector<ThirdParty> table = {
+        {"CLI/", {"src/config/"}},
+        {"yaml-cpp/", {"src/config/"}},
+        {"dnnl", {"src/backend/cpu/"}},
+        {"oneapi/dnnl", {"src/backend/cpu/"}},
+        {"hwy/", {"src/backend/cpu/"}},
+        {"omp.h", {"src/backend/cpu/"}},
+        {"tbb/", {"src/data/", "src/backend/cpu/"}},
+        {"oneapi/tbb", {"src/data/", "src/backend/cpu/"}},
+        {"jpeglib.h", {"src/data/"}},
+        {"jerror.h", {"src/data/"}},
+        {"google/protobuf/", {"src/data/"}},
+        {"mpi.h", {"src/comm/"}},
+        {"poplar/", {"src/backend/ipu/"}},
+        {"popops/", {"src/backend/ipu/"}},
+        {"poplin/", {"src/backend/ipu/"}},
+        {"popnn/", {"src/backend/ipu/"}},
+        {"poputil/", {"src/backend/ipu/"}},
+        {"poprand/", {"src/backend/ipu/"}},
+        {"gcl/", {"src/backend/ipu/"}},
+        {"spdlog/", {"src/base/log.cpp"}},
+        {"nlohmann/", {"src/"}, true},
+    };
+    return table;
+}
+
+/// Headers of the operating system and the compiler that have a ".h" or a folder in their names.
+constexpr std::string_view kSystem[] = {"sys/",     "linux/",    "unistd.h",  "fcntl.h",     "sched.h",     "signal.h",
+                                        "dirent.h", "pthread.h", "termios.h", "immintrin.h", "nmmintrin.h", "cpuid.h"};
+
+bool begins_with_any(std::string_view text, const auto& prefixes) {
+    return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+/// The module that a path without "src/" or "include/cnntrain/" lies in: the longest name that fits.
+const Module* module_of(std::string_view path) {
+    const Module* best = nullptr;
+    for (const Module& module : modules()) {
+        const bool fits = path.starts_with(module.name) && path.substr(module.name.size()).starts_with('/');
+        if (fits && (best == nullptr || module.name.size() > best->name.size())) best = &module;
+    }
+    return best;
+}
+
+struct Include {
+    std::string name;
+    bool angle = false;
+};
+
+std::optional<Include> include_of(const std::string& line) {
+    const std::size_t hash = line.find_first_not_of(" \t");
+    if (hash == std::string::npos || line[hash] != '#') return std::nullopt;
+    const std::size_t word = line.find_first_not_of(" \t", hash + 1);
+    if (word == std::string::npos || line.compare(word, 7, "include") != 0) return std::nullopt;
+    const std::size_t open = line.find_first_not_of(" \t", word + 7);
+    if (open == std::string::npos || (line[open] != '<' && line[open] != '"')) return std::nullopt;
+    const bool angle = line[open] == '<';
+    const std::size_t close = line.find(angle ? '>' : '"', open + 1);
+    if (close == std::string::npos) return std::nullopt;
+    return Include{line.substr(open + 1, close - open - 1), angle};
+}
+
+/// "" when all is well.
+std::string why_not_angle(const std::string& path, const std::string& header) {
+    for (const ThirdParty& row : third_party()) {
+        if (!header.starts_with(row.begins)) continue;
+        if (!begins_with_any(path, row.allowed_in)) return "<" + header + "> is not for this module";
+        if (row.sources_only && !path.ends_with(".cpp")) return "<" + header + "> is for .cpp files only";
+        return "";
+    }
+    const bool standard = header.find_first_of("./") == std::string::npos;
+    if (standard || begins_with_any(header, kSystem)) return "";
+    return "<" + header + "> is unknown; a new third-party header gets a row in tests/layers/layer_rules.cpp";
+}
+
+std::string why_not_quoted(const std::string& path, const Module& from, const std::string& header) {
+    constexpr std::string_view kPublic = "cnntrain/";
+    const bool is_public = header.starts_with(kPublic);
+    if (!is_public && path.starts_with("include/")) return "a public header includes the private \"" + header + "\"";
+    if (header.ends_with(".pb.h")) {
+        return from.name == "data" ? "" : "\"" + header + "\" is generated for the module data only";
+    }
+    const Module* to = module_of(is_public ? std::string_view(header).substr(kPublic.size()) : header);
+    if (to == nullptr) return "\"" + header + "\" is in no module; write \"cnntrain/<module>/...\" or \"<module>/...\"";
+    if (to == &from) return "";
+    if (!is_public) return "\"" + header + "\" is private to the module " + std::string(to->name);
+    if (std::ranges::count(from.may_include, to->name) > 0) return "";
+    return "the module " + std::string(from.name) + " must not include " + std::string(to->name) + " (\"" + header +
+           "\")";
+}
+
+}  // namespace
+
+std::vector<std::string> findings(const std::string& path, std::string_view text) {
+    std::vector<std::string> result;
+    const std::string_view prefix = path.starts_with("src/") ? "src/" : "include/cnntrain/";
+    const bool known_place = path.starts_with(prefix);
+    const Module* from = known_place ? module_of(std::string_view(path).substr(prefix.size())) : nullptr;
+    if (from == nullptr) return {path + ": is in no module of tests/layers/layer_rules.cpp"};
+
+    std::istringstream lines{std::string(text)};
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        const auto include = include_of(line);
+        if (!include) continue;
+        const std::string reason =
+            include->angle ? why_not_angle(path, include->name) : why_not_quoted(path, *from, include->name);
+        if (!reason.empty()) result.push_back(path + ":" + std::to_string(number) + ": " + reason);
+    }
+    if (number > kMostLines) {
+        result.push_back(path + ": " + std::to_string(number) + " lines; split files of more than " +
+                         std::to_string(kMostLines));
+    }
+    return result;
+}
+
+}  // namespace cnntrain::layers

@@ -1,0 +1,14 @@
+// Who may include whom.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cnntrain::layers {
+
+/// What is wrong with one file, one text per finding ("<path>:<line>: ..."). `path` is relative to the repository:
+/// "src/data/loader.cpp", "include/cnntrain/data/loader.h".
+std::vector<std::string> findings(const std::string& path, std::string_view text);
+
+}  // namespace cnntrain::layers
