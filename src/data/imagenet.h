@@ -14,7 +14,7 @@ namespace cnntrain::data {
 
 struct ImagenetSettings {
     std::int64_t image_size = 224;
-    PixelFormat format;
+    PixelFormat format = {};
     bool augment = false;  // training crop and flip; otherwise the evaluation preprocessing
     double percentage_to_use = 100;
     std::uint64_t seed = 0;  // of the augmentation

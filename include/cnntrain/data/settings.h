@@ -52,7 +52,7 @@ struct PixelFormat {
 struct DataSettings {
     DatasetId dataset = DatasetId::cifar10;
     DataKind kind = DataKind::real;
-    std::string folder;             // as returned by find_data_folder(); unused unless real
+    std::string folder = {};        // as returned by find_data_folder(); unused unless real
     std::int64_t image_size = 224;  // S; ImageNet only
     DType compute_dtype = DType::f32;
     bool eight_bit_io = false;

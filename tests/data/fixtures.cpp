@@ -1,0 +1,151 @@
+#include "fixtures.h"
+
+#include <stdlib.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+// After <cstdio>: libjpeg's header uses FILE and size_t without including them.
+#include <jpeglib.h>
+
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/tfrecord.h"
+#include "data/example.h"
+
+namespace cnntrain::data {
+
+TemporaryFolder::TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "cnntrain_data_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+TestImage make_photo(std::int64_t height, std::int64_t width, std::uint64_t seed, std::int64_t channels) {
+    Rng rng(seed, RngStream::test);
+    TestImage image{height, width, channels, {}};
+    const double a = rng.uniform(0.05, 0.4);
+    const double b = rng.uniform(0.05, 0.4);
+    for (std::int64_t y = 0; y < height; ++y) {
+        for (std::int64_t x = 0; x < width; ++x) {
+            for (std::int64_t c = 0; c < channels; ++c) {
+                const auto phase = static_cast<double>(c);
+                const double value = 128 + 60 * std::sin(a * static_cast<double>(x) + phase) +
+                                     50 * std::cos(b * static_cast<double>(y) - phase) + rng.uniform(-12, 12);
+                image.pixels.push_back(static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0)));
+            }
+        }
+    }
+    return image;
+}
+
+TestImage make_plain(std::int64_t height, std::int64_t width, std::vector<std::uint8_t> colour) {
+    TestImage image{height, width, static_cast<std::int64_t>(colour.size()), {}};
+    for (std::int64_t i = 0; i < height * width; ++i) {
+        image.pixels.insert(image.pixels.end(), colour.begin(), colour.end());
+    }
+    return image;
+}
+
+std::string encode_jpeg(const TestImage& image, const JpegOptions& options) {
+    jpeg_compress_struct info{};
+    jpeg_error_mgr errors{};
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&info);
+    unsigned char* bytes = nullptr;
+    unsigned long size = 0;
+    jpeg_mem_dest(&info, &bytes, &size);
+    info.image_width = static_cast<JDIMENSION>(image.width);
+    info.image_height = static_cast<JDIMENSION>(image.height);
+    info.input_components = static_cast<int>(image.channels);
+    info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
+    jpeg_set_defaults(&info);
+    if (image.channels == 4) jpeg_set_colorspace(&info, options.cmyk ? JCS_CMYK : JCS_YCCK);
+    jpeg_set_quality(&info, options.quality, TRUE);
+    if (image.channels == 3) {
+        info.comp_info[0].h_samp_factor = options.horizontal_sampling;
+        info.comp_info[0].v_samp_factor = options.vertical_sampling;
+    }
+    if (options.progressive) jpeg_simple_progression(&info);
+    jpeg_start_compress(&info, TRUE);
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(image.width * image.channels));
+    while (info.next_scanline < info.image_height) {
+        const auto start = image.pixels.begin() + static_cast<std::ptrdiff_t>(info.next_scanline * row.size());
+        std::copy_n(start, row.size(), row.begin());
+        JSAMPROW pointer = row.data();
+        jpeg_write_scanlines(&info, &pointer, 1);
+    }
+    jpeg_finish_compress(&info);
+    std::string result(reinterpret_cast<const char*>(bytes), size);
+    jpeg_destroy_compress(&info);
+    free(bytes);
+    return result;
+}
+
+TestImage decode_whole(const std::string& jpeg, DctMethod method) {
+    jpeg_decompress_struct info{};
+    jpeg_error_mgr errors{};
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&info);
+    jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
+    jpeg_read_header(&info, TRUE);
+    info.out_color_space = JCS_RGB;
+    info.dct_method = method == DctMethod::fast ? JDCT_IFAST : JDCT_ISLOW;
+    jpeg_start_decompress(&info);
+    TestImage image{info.output_height, info.output_width, 3, {}};
+    image.pixels.resize(static_cast<std::size_t>(image.height * image.width * 3));
+    while (info.output_scanline < info.output_height) {
+        JSAMPROW row = image.pixels.data() + static_cast<std::size_t>(info.output_scanline) * info.output_width * 3;
+        jpeg_read_scanlines(&info, &row, 1);
+    }
+    jpeg_finish_decompress(&info);
+    jpeg_destroy_decompress(&info);
+    return image;
+}
+
+std::string make_example(const std::string& jpeg, std::int64_t label) {
+    return serialise_image_example({jpeg, label, "n01440764", "x.JPEG", 0, 0});
+}
+
+void write_records(const std::string& path, const std::vector<std::string>& payloads) {
+    RecordWriter writer(posix_files(), path);
+    for (const std::string& payload : payloads) {
+        writer.write(std::as_bytes(std::span(payload)));
+    }
+    writer.commit();
+}
+
+std::string read_file(const std::string& path) {
+    return posix_files().read_text(path);
+}
+void write_file(const std::string& path, const std::string& bytes) {
+    posix_files().write_text(path, bytes);
+}
+
+std::string cifar10_records(int first, int count) {
+    std::string bytes;
+    for (int i = first; i < first + count; ++i) {
+        bytes.push_back(static_cast<char>(i % 10));
+        for (int k = 0; k < 3072; ++k) {
+            bytes.push_back(static_cast<char>((k * 7 + i * 31 + (k * k) % 53) % 256));
+        }
+    }
+    return bytes;
+}
+
+std::string message_of(ErrorKind kind, const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), kind) << error.what();
+        return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return {};
+}
+
+}  // namespace cnntrain::data

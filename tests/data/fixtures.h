@@ -1,0 +1,70 @@
+// Small files for the tests of data: folders that vanish, JPEGs, records.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "data/jpeg.h"
+
+namespace cnntrain::data {
+
+class TemporaryFolder {
+public:
+    TemporaryFolder();
+    ~TemporaryFolder();
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+    const std::string& path() const { return path_; }
+    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+private:
+    std::string path_;
+};
+
+struct TestImage {
+    std::int64_t height = 0;
+    std::int64_t width = 0;
+    std::int64_t channels = 3;
+    std::vector<std::uint8_t> pixels;  // HWC
+
+    std::uint8_t at(std::int64_t y, std::int64_t x, std::int64_t c) const {
+        return pixels[static_cast<std::size_t>((y * width + x) * channels + c)];
+    }
+};
+
+/// Smooth shapes with some noise, as photographs are.
+TestImage make_photo(std::int64_t height, std::int64_t width, std::uint64_t seed = 1, std::int64_t channels = 3);
+TestImage make_plain(std::int64_t height, std::int64_t width, std::vector<std::uint8_t> colour);
+
+struct JpegOptions {
+    int quality = 90;
+    int horizontal_sampling = 2;  // 2 x 2 is the usual 4:2:0
+    int vertical_sampling = 2;
+    bool progressive = false;
+    bool cmyk = false;  // for 4 channels: CMYK instead of YCCK; both with an Adobe marker
+};
+
+std::string encode_jpeg(const TestImage& image, const JpegOptions& options = {});
+/// The whole image, straight from libjpeg.
+TestImage decode_whole(const std::string& jpeg, DctMethod method);
+
+std::string make_example(const std::string& jpeg, std::int64_t label);
+void write_records(const std::string& path, const std::vector<std::string>& payloads);
+
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, const std::string& bytes);
+/// `count` records of a CIFAR-10 file: label i % 10, pixels from a simple formula of i.
+std::string cifar10_records(int first, int count);
+
+/// Runs `action`, which must throw an Error of that kind, and returns its message.
+std::string message_of(ErrorKind kind, const std::function<void()>& action);
+
+}  // namespace cnntrain::data

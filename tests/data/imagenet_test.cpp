@@ -1,0 +1,159 @@
+#include "data/imagenet.h"
+
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_folder.h"
+#include "data/crop.h"
+#include "data/image_ops.h"
+#include "fixtures.h"
+
+namespace cnntrain::data {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::int64_t kSide = 24;
+
+class ImagenetRecords : public testing::Test {
+protected:
+    std::string shard(const std::vector<std::string>& payloads) {
+        const std::string path = folder_ / "train-00000-of-00001";
+        write_records(path, payloads);
+        return path;
+    }
+    static std::vector<float> read(const Dataset& data, std::int64_t index, SamplePosition position = {},
+                                   std::int32_t* label = nullptr) {
+        std::vector<float> image(static_cast<std::size_t>(data.image_desc().elements()));
+        Workspace workspace;
+        const std::int32_t got = data.read(index, position, std::as_writable_bytes(std::span(image)), workspace);
+        if (label != nullptr) *label = got;
+        return image;
+    }
+    std::string error_of(const std::string& payload) {
+        const Imagenet data({shard({make_example(encode_jpeg(make_photo(30, 30)), 5), payload})},
+                            {.image_size = kSide});
+        return message_of(ErrorKind::data, [&] { read(data, 1); });
+    }
+    TemporaryFolder folder_;
+};
+
+/// Bilinear, straight from the definition, of a part of an image that is resized to `full`.
+std::vector<float> reference_resize(const TestImage& image, ImageSize full, const Rectangle& window) {
+    std::vector<float> out;
+    for (std::int64_t y = window.top; y < window.top + window.height; ++y) {
+        for (std::int64_t x = window.left; x < window.left + window.width; ++x) {
+            const float sy =
+                static_cast<float>(y) * (static_cast<float>(image.height) / static_cast<float>(full.height));
+            const float sx = static_cast<float>(x) * (static_cast<float>(image.width) / static_cast<float>(full.width));
+            const auto y0 = static_cast<std::int64_t>(sy);
+            const auto x0 = static_cast<std::int64_t>(sx);
+            const std::int64_t y1 = std::min(y0 + 1, image.height - 1);
+            const std::int64_t x1 = std::min(x0 + 1, image.width - 1);
+            const float fy = sy - static_cast<float>(y0);
+            const float fx = sx - static_cast<float>(x0);
+            for (std::int64_t c = 0; c < 3; ++c) {
+                const auto at = [&](std::int64_t row, std::int64_t column) {
+                    return static_cast<float>(image.at(row, column, c));
+                };
+                const float top = at(y0, x0) + (at(y0, x1) - at(y0, x0)) * fx;
+                const float bottom = at(y1, x0) + (at(y1, x1) - at(y1, x0)) * fx;
+                out.push_back(top + (bottom - top) * fy);
+            }
+        }
+    }
+    return out;
+}
+
+TEST_F(ImagenetRecords, EvaluationIsAspectResizeAndCentreCrop) {
+    const std::string jpeg = encode_jpeg(make_photo(60, 97));
+    const Imagenet data({shard({make_example(jpeg, 1000)})}, {.image_size = kSide});
+    std::int32_t label = 0;
+    const std::vector<float> got = read(data, 0, {}, &label);
+    EXPECT_EQ(label, 999);
+    // M = floor(24 * 256 / 224) = 27; ratio 0.45 in float32: 60 -> 27 (or 26), 97 -> 43.
+    const ImageSize full = aspect_preserving_size({60, 97}, 27, kSide);
+    EXPECT_EQ(full.width, 43);
+    const Rectangle centre{(full.height - 24) / 2, (43 - 24) / 2, 24, 24};
+    EXPECT_EQ(got, reference_resize(decode_whole(jpeg, DctMethod::accurate), full, centre));
+}
+
+TEST_F(ImagenetRecords, TrainingIsCropFlipResizeOfTheFastDecode) {
+    const std::string jpeg = encode_jpeg(make_photo(80, 61));
+    const Imagenet data({shard({make_example(jpeg, 3)})}, {.image_size = kSide, .augment = true, .seed = 4});
+    const TestImage whole = decode_whole(jpeg, DctMethod::fast);
+    int flips = 0;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        Rng rng(4, RngStream::crop, 6, i);
+        const Rectangle crop = sample_crop({80, 61}, {}, rng);
+        TestImage part{crop.height, crop.width, 3, {}};
+        TestImage mirrored = part;
+        for (std::int64_t y = 0; y < crop.height; ++y) {
+            for (std::int64_t x = 0; x < crop.width; ++x) {
+                for (std::int64_t c = 0; c < 3; ++c) {
+                    part.pixels.push_back(whole.at(crop.top + y, crop.left + x, c));
+                    mirrored.pixels.push_back(whole.at(crop.top + y, crop.left + crop.width - 1 - x, c));
+                }
+            }
+        }
+        const std::vector<float> got = read(data, 0, {6, i});
+        const bool flip = got == reference_resize(mirrored, {24, 24}, {0, 0, 24, 24});
+        EXPECT_TRUE(flip || got == reference_resize(part, {24, 24}, {0, 0, 24, 24})) << i;
+        flips += flip ? 1 : 0;
+    }
+    EXPECT_NEAR(flips, 20, 12);
+}
+
+TEST_F(ImagenetRecords, NormalisedOnTheHostOrRaw) {
+    const std::string path = shard({make_example(encode_jpeg(make_plain(30, 30, {100, 100, 100})), 1)});
+    const Imagenet raw({path}, {.image_size = kSide});
+    EXPECT_THAT(read(raw, 0), testing::Each(testing::FloatNear(100, 1)));
+    const Imagenet normalised({path}, {.image_size = kSide, .format = {DType::f32, imagenet_normalisation(false)}});
+    EXPECT_NEAR(read(normalised, 0)[0], 100 - 123.68f, 1);
+    EXPECT_NEAR(read(normalised, 0)[2], 100 - 103.94f, 1);
+}
+
+TEST_F(ImagenetRecords, BadRecordsNameFileRecordAndReason) {
+    const std::string jpeg = encode_jpeg(make_photo(30, 30));
+    const std::string where = folder_ / "train-00000-of-00001, record 1 (at byte ";
+    EXPECT_THAT(error_of(make_example(jpeg, 0)), AllOf(HasSubstr(where), HasSubstr("label is 0, not in 1..1000")));
+    EXPECT_THAT(error_of(make_example(jpeg, 1001)), AllOf(HasSubstr(where), HasSubstr("1001")));
+    EXPECT_THAT(error_of(make_example("", 7)), AllOf(HasSubstr(where), HasSubstr("no image")));
+    EXPECT_THAT(error_of(make_example("no jpeg at all", 7)), AllOf(HasSubstr(where), HasSubstr("not a JPEG")));
+    EXPECT_THAT(error_of(make_example(jpeg.substr(0, 400), 7)), AllOf(HasSubstr(where), HasSubstr("damaged")));
+    EXPECT_THAT(error_of("\xff\xff\xff not an example"), AllOf(HasSubstr(where), HasSubstr("not a tf.Example")));
+    EXPECT_THAT(error_of(""), AllOf(HasSubstr(where), HasSubstr("label is -1")));
+}
+
+TEST_F(ImagenetRecords, PercentageTakesTheFirstRecords) {
+    std::vector<std::string> payloads;
+    for (int i = 0; i < 15; ++i) {
+        payloads.push_back(make_example("x", i + 1));
+    }
+    const std::string path = shard(payloads);
+    EXPECT_EQ(Imagenet({path}, {.percentage_to_use = 50}).size(), 7);
+    EXPECT_EQ(Imagenet({path}, {.percentage_to_use = 100}).size(), 15);
+    EXPECT_THROW(Imagenet({path}, {.percentage_to_use = 1}), Error);
+    EXPECT_EQ(message_of(ErrorKind::usage, [&] { Imagenet({path}, {.percentage_to_use = 0}); }).empty(), false);
+}
+
+TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
+    const std::string jpeg = encode_jpeg(make_photo(50, 40));
+    write_file(folder_ / "b.JPEG", jpeg);
+    posix_files().make_directories(folder_ / "more");
+    write_file(folder_ / "more/a.jpg", encode_jpeg(make_photo(33, 70, 2)));
+    write_file(folder_ / "notes.txt", "not an image");
+    const ImageFolder images(folder_.path(), kSide, {});
+    EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
+    std::int32_t label = 0;
+    const std::vector<float> got = read(images, 0, {}, &label);
+    EXPECT_EQ(label, -1);
+    EXPECT_EQ(got, read(Imagenet({shard({make_example(jpeg, 1)})}, {.image_size = kSide}), 0));
+
+    write_file(folder_ / "more/a.jpg", "oops");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(images, 1); }),
+                AllOf(HasSubstr("a.jpg"), HasSubstr("not a JPEG")));
+    EXPECT_THROW(ImageFolder(folder_ / "nowhere", kSide, {}), Error);
+}
+
+}  // namespace
+}  // namespace cnntrain::data

@@ -1,0 +1,223 @@
+#include "cnntrain/data/input.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include "cnntrain/data/resolve.h"
+#include "fixtures.h"
+
+namespace cnntrain::data {
+namespace {
+
+using testing::Each;
+
+std::vector<float> floats_of(const Batch& batch) {
+    std::vector<float> values(batch.images.size() / sizeof(float));
+    std::memcpy(values.data(), batch.images.data(), batch.images.size());
+    return values;
+}
+
+DataSettings generated(DatasetId dataset) {
+    DataSettings settings;
+    settings.dataset = dataset;
+    settings.kind = DataKind::generated;
+    settings.image_size = 16;
+    settings.seed = 8;
+    return settings;
+}
+
+TEST(GeneratedData, OneImageOneLabelRepeated) {
+    const InputData data(generated(DatasetId::imagenet), Split::train);
+    EXPECT_EQ(data.samples(), 1281167);
+    EXPECT_EQ(data.image_desc(3), (TensorDesc{DType::f32, {3, 16, 16, 3}}));
+    const auto stream = data.stream({.micro_batch = 3});
+    EXPECT_EQ(stream->image_desc(), data.image_desc(3));
+    const Batch batch = stream->next();
+    EXPECT_EQ(batch.valid_count, 3);
+    EXPECT_THAT(batch.labels, Each(batch.labels[0]));
+    EXPECT_GE(batch.labels[0], 0);
+    EXPECT_LE(batch.labels[0], 998);
+    const std::vector<float> values = floats_of(batch);
+    for (std::size_t i = 0; i < 768; ++i) {
+        ASSERT_EQ(values[i], values[i + 768]);
+        ASSERT_EQ(values[i], values[i + 1536]);
+        ASSERT_GE(values[i], 7);
+        ASSERT_LE(values[i], 247);
+    }
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    double variance = 0;
+    for (const float value : values) {
+        variance += (value - mean) * (value - mean) / static_cast<double>(values.size());
+    }
+    EXPECT_NEAR(mean, 127, 8);
+    EXPECT_NEAR(std::sqrt(variance), 60 * 0.8796, 5);  // deviation of a normal cut at 2 sigma
+    EXPECT_EQ(stream->position(), 3);
+}
+
+TEST(GeneratedData, EightBitAndHostNormalisation) {
+    DataSettings settings = generated(DatasetId::cifar10);
+    settings.eight_bit_io = true;
+    EXPECT_EQ(InputData(settings, Split::train).image_desc(2), (TensorDesc{DType::u8, {2, 32, 32, 3}}));
+
+    settings = generated(DatasetId::imagenet);
+    const std::vector<float> raw = floats_of(InputData(settings, Split::train).stream({})->next());
+    settings.hostside_norm = true;
+    const std::vector<float> normalised = floats_of(InputData(settings, Split::train).stream({})->next());
+    EXPECT_FLOAT_EQ(normalised[0], raw[0] - 123.68f);
+}
+
+TEST(GeneratedData, AValidationPassCountsThePublishedImages) {
+    const InputData data(generated(DatasetId::cifar10), Split::validation);
+    const auto stream = data.stream({.micro_batch = 2999});
+    ASSERT_EQ(stream->batches_per_pass(), 4);
+    for (int pass = 0; pass < 2; ++pass) {
+        std::int64_t valid = 0;
+        std::int64_t labelled = 0;
+        for (int i = 0; i < 4; ++i) {
+            const Batch batch = stream->next();
+            valid += batch.valid_count;
+            labelled += std::count_if(batch.labels.begin(), batch.labels.end(), [](int label) { return label >= 0; });
+        }
+        EXPECT_EQ(valid, 10000);
+        EXPECT_EQ(labelled, 10000);
+    }
+}
+
+TEST(SyntheticData, OneBatchMadeOnce) {
+    DataSettings settings = generated(DatasetId::cifar100);
+    settings.kind = DataKind::synthetic;
+    const auto stream = InputData(settings, Split::train).stream({.micro_batch = 50});
+    const Batch first = stream->next();
+    const Batch second = stream->next();
+    EXPECT_EQ(first.images.data(), second.images.data());
+    EXPECT_GT(std::set<std::int32_t>(first.labels.begin(), first.labels.end()).size(), 10u);
+    for (const std::int32_t label : first.labels) {
+        ASSERT_TRUE(label >= 0 && label < 100);
+    }
+}
+
+TEST(Formats, WhoNormalises) {
+    DataSettings settings;
+    settings.dataset = DatasetId::imagenet;
+    settings.compute_dtype = DType::bf16;
+    EXPECT_EQ(host_format(settings).dtype, DType::bf16);
+    EXPECT_EQ(host_format(settings).normalise, std::nullopt);
+    EXPECT_EQ(device_normalisation(settings), imagenet_normalisation(false));
+
+    settings.normalise_input = true;
+    EXPECT_EQ(device_normalisation(settings), imagenet_normalisation(true));
+    settings.hostside_norm = true;
+    EXPECT_EQ(host_format(settings).normalise, imagenet_normalisation(true));
+    EXPECT_EQ(device_normalisation(settings), std::nullopt);
+    settings.eight_bit_io = true;  // forces the device
+    EXPECT_EQ(host_format(settings).dtype, DType::u8);
+    EXPECT_EQ(host_format(settings).normalise, std::nullopt);
+    EXPECT_EQ(device_normalisation(settings), imagenet_normalisation(true));
+
+    settings.dataset = DatasetId::cifar10;
+    EXPECT_EQ(host_format(settings).dtype, DType::bf16);  // real CIFAR: standardised on the host
+    EXPECT_EQ(device_normalisation(settings), std::nullopt);
+}
+
+class RealCifar : public testing::Test {
+protected:
+    RealCifar() {
+        for (int i = 0; i < 5; ++i) {
+            write_file(folder_ / ("data_batch_" + std::to_string(i + 1) + ".bin"), cifar10_records(7 * i, 7));
+        }
+        write_file(folder_ / "test_batch.bin", cifar10_records(100, 9));
+        settings_.folder = find_data_folder(DatasetId::cifar10, folder_.path());
+        settings_.seed = 2;
+    }
+    TemporaryFolder folder_;
+    DataSettings settings_;
+};
+
+TEST_F(RealCifar, CountsWhatIsThere) {
+    EXPECT_EQ(InputData(settings_, Split::train).samples(), 35);
+    EXPECT_EQ(InputData(settings_, Split::validation).samples(), 9);
+}
+
+TEST_F(RealCifar, TrainingIsAugmentedUnlessToldOtherwise) {
+    const auto batch_of = [&](int threads) {
+        const auto stream = InputData(settings_, Split::train).stream({.micro_batch = 35, .threads = threads});
+        return floats_of(stream->next());
+    };
+    const std::vector<float> augmented = batch_of(1);
+    EXPECT_EQ(augmented, batch_of(4));
+    settings_.train_with_valid_preprocessing = true;
+    const std::vector<float> plain = batch_of(1);
+    EXPECT_NE(augmented, plain);
+    for (std::size_t image = 0; image < 35; ++image) {  // standardised, none shifted
+        double sum = 0;
+        for (std::size_t i = 0; i < 3072; ++i) {
+            sum += plain[image * 3072 + i];
+        }
+        EXPECT_NEAR(sum / 3072, 0, 1e-5);
+    }
+}
+
+TEST_F(RealCifar, EightBitInputStaysRight) {
+    const std::vector<float> wanted =
+        floats_of(InputData(settings_, Split::validation).stream({.micro_batch = 9})->next());
+    settings_.eight_bit_io = true;
+    const InputData data(settings_, Split::validation);
+    EXPECT_EQ(data.image_desc(9).dtype, DType::f32);
+    EXPECT_EQ(floats_of(data.stream({.micro_batch = 9})->next()), wanted);
+}
+
+TEST_F(RealCifar, MissingFile) {
+    posix_files().remove(folder_ / "data_batch_3.bin");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { InputData(settings_, Split::train); }),
+                testing::HasSubstr("data_batch_3.bin"));
+}
+
+TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
+    const TemporaryFolder folder;
+    int image = 0;
+    for (const char* name : {"train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00001"}) {
+        std::vector<std::string> payloads;
+        for (int i = 0; i < 7; ++i, ++image) {
+            payloads.push_back(make_example(
+                encode_jpeg(make_photo(40 + image, 70 - image, static_cast<std::uint64_t>(image))), image + 1));
+        }
+        write_records(folder / name, payloads);
+    }
+    DataSettings settings;
+    settings.dataset = DatasetId::imagenet;
+    settings.folder = folder.path();
+    settings.image_size = 20;
+    settings.eight_bit_io = true;
+    settings.threads = 2;
+    const InputData train(settings, Split::train);
+    EXPECT_EQ(train.samples(), 14);
+    const auto take = [&](int threads) {
+        const auto stream = train.stream({.micro_batch = 5, .threads = threads});
+        std::vector<std::byte> bytes;
+        std::multiset<std::int32_t> labels;
+        for (int i = 0; i < 14; ++i) {
+            const Batch batch = stream->next();
+            bytes.insert(bytes.end(), batch.images.begin(), batch.images.end());
+            labels.insert(batch.labels.begin(), batch.labels.end());
+        }
+        for (std::int32_t label = 0; label < 14; ++label) {
+            EXPECT_EQ(labels.count(label), 5u);
+        }
+        return bytes;
+    };
+    EXPECT_EQ(take(1), take(4));
+
+    const InputData validation(settings, Split::validation);
+    const auto stream = validation.stream({.micro_batch = 5, .threads = 3});
+    std::vector<std::int32_t> labels;
+    for (int i = 0; i < 2; ++i) {
+        const Batch batch = stream->next();
+        labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+    }
+    EXPECT_EQ(labels, (std::vector<std::int32_t>{14, 15, 16, 17, 18, 19, 20, -1, -1, -1}));
+}
+
+}  // namespace
+}  // namespace cnntrain::data

@@ -1,0 +1,229 @@
+#include "cnntrain/data/loader.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "cnntrain/base/rng.h"
+#include "fixtures.h"
+
+namespace cnntrain::data {
+namespace {
+
+using testing::HasSubstr;
+
+/// Four bytes per sample: record, epoch, index in the epoch, and a byte that depends on all of them.
+class CountingDataset final : public Dataset {
+public:
+    explicit CountingDataset(std::int64_t size) : size_(size) {}
+
+    std::int64_t size() const override { return size_; }
+    TensorDesc image_desc() const override { return {DType::u8, {2, 2, 1}}; }
+    std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
+                      Workspace&) const override {
+        ++reads;
+        if (slow) std::this_thread::sleep_for(std::chrono::microseconds(50 * (index % 7)));
+        if (bad_records.contains(index)) throw Error(ErrorKind::data, "record " + std::to_string(index) + " is bad");
+        Rng rng(1, RngStream::test, position.epoch, position.index);
+        const std::array<std::int64_t, 4> values = {index, position.epoch, static_cast<std::int64_t>(position.index),
+                                                    rng.integer(0, 256)};
+        for (std::size_t i = 0; i < 4; ++i) {
+            image[i] = static_cast<std::byte>(values[i]);
+        }
+        return static_cast<std::int32_t>(index);
+    }
+
+    mutable std::atomic<int> reads = 0;
+    bool slow = false;
+    std::set<std::int64_t> bad_records;
+
+private:
+    std::int64_t size_;
+};
+
+struct Copied {
+    std::vector<std::byte> images;
+    std::vector<std::int32_t> labels;
+    std::int64_t valid_count;
+    bool operator==(const Copied&) const = default;
+};
+
+Copied copy(const Batch& batch) {
+    return {{batch.images.begin(), batch.images.end()}, {batch.labels.begin(), batch.labels.end()}, batch.valid_count};
+}
+
+std::vector<Copied> take(Stream& stream, int batches) {
+    std::vector<Copied> result;
+    for (int i = 0; i < batches; ++i) {
+        result.push_back(copy(stream.next()));
+    }
+    return result;
+}
+
+std::vector<std::int32_t> labels_of(const std::vector<Copied>& batches) {
+    std::vector<std::int32_t> labels;
+    for (const Copied& batch : batches) {
+        labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+    }
+    return labels;
+}
+
+TEST(Loader, TrainingFollowsTheShuffledOrderAndStraddlesEpochs) {
+    const auto data = std::make_shared<CountingDataset>(10);
+    Loader loader(data, {.micro_batch = 4, .threads = 2, .batches_ahead = 3, .seed = 21});
+    EXPECT_EQ(loader.image_desc(), (TensorDesc{DType::u8, {4, 2, 2, 1}}));
+    EXPECT_EQ(loader.samples(), 10);
+    const std::vector<Copied> batches = take(loader, 10);
+    const std::vector<std::int32_t> labels = labels_of(batches);
+    for (std::uint32_t epoch = 0; epoch < 4; ++epoch) {
+        const std::vector<std::uint32_t> order = shuffled_order(21, epoch, 10);
+        for (std::size_t i = 0; i < 10; ++i) {
+            const std::size_t sample = epoch * 10 + i;
+            ASSERT_EQ(labels[sample], static_cast<std::int32_t>(order[i]));
+            const std::byte* image = batches[sample / 4].images.data() + sample % 4 * 4;
+            EXPECT_EQ(image[1], static_cast<std::byte>(epoch));
+            EXPECT_EQ(image[2], static_cast<std::byte>(i));
+        }
+    }
+    EXPECT_EQ(batches[0].valid_count, 4);
+}
+
+TEST(Loader, SameBytesAtAnyThreadCountAndRingSize) {
+    const auto data = std::make_shared<CountingDataset>(37);
+    data->slow = true;
+    std::vector<std::vector<Copied>> results;
+    for (const auto& [threads, ahead] : {std::pair{1, 1}, {4, 1}, {3, 8}}) {
+        Loader loader(data, {.micro_batch = 8, .threads = threads, .batches_ahead = ahead, .seed = 5});
+        results.push_back(take(loader, 12));
+    }
+    EXPECT_EQ(results[0], results[1]);
+    EXPECT_EQ(results[0], results[2]);
+}
+
+TEST(Loader, SeekingIsSkipping) {
+    const auto data = std::make_shared<CountingDataset>(13);
+    Loader whole(data, {.micro_batch = 4, .threads = 2, .seed = 3});
+    const std::vector<Copied> all = take(whole, 20);
+    EXPECT_EQ(whole.position(), 80);
+    for (const int skipped : {1, 3, 4, 11}) {
+        Loader rest(data, {.micro_batch = 4, .first_sample = skipped * 4, .threads = 2, .seed = 3});
+        EXPECT_EQ(rest.position(), skipped * 4);
+        EXPECT_EQ(take(rest, 20 - skipped), std::vector<Copied>(all.begin() + skipped, all.end()));
+    }
+    Loader odd(data, {.micro_batch = 4, .first_sample = 7, .seed = 3});  // another batch size may have been used before
+    const std::vector<std::int32_t> labels = labels_of(all);
+    EXPECT_EQ(odd.next().labels[0], labels[7]);
+}
+
+TEST(Loader, APassHasEverySampleOnceWhateverTheBatch) {
+    const auto data = std::make_shared<CountingDataset>(11);
+    for (const std::int64_t batch : {1, 2, 3, 4, 10, 11, 12, 50}) {
+        Loader loader(data, {.feed = Feed::passes, .micro_batch = batch, .threads = 2});
+        ASSERT_EQ(loader.batches_per_pass(), (11 + batch - 1) / batch);
+        for (int pass = 0; pass < 3; ++pass) {
+            std::vector<std::int32_t> labels;
+            std::int64_t valid = 0;
+            for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_pass()))) {
+                valid += taken.valid_count;
+                for (std::size_t i = 0; i < taken.labels.size(); ++i) {
+                    if (static_cast<std::int64_t>(i) < taken.valid_count) {
+                        labels.push_back(taken.labels[i]);
+                        continue;
+                    }
+                    EXPECT_EQ(taken.labels[i], -1);
+                    EXPECT_EQ(taken.images[i * 4], std::byte{0});
+                    EXPECT_EQ(taken.images[i * 4 + 3], std::byte{0});
+                }
+            }
+            EXPECT_EQ(valid, 11);
+            EXPECT_EQ(labels, (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10})) << batch;
+        }
+    }
+}
+
+TEST(Loader, ErrorsComeWithTheirBatchAndStay) {
+    for (const int threads : {1, 4}) {
+        const auto data = std::make_shared<CountingDataset>(40);
+        data->bad_records = {21, 22, 30};
+        Loader loader(data, {.feed = Feed::passes, .micro_batch = 8, .threads = threads});
+        EXPECT_EQ(take(loader, 2).size(), 2u);
+        for (int i = 0; i < 2; ++i) {
+            EXPECT_EQ(message_of(ErrorKind::data, [&] { loader.next(); }), "record 21 is bad");
+        }
+    }
+}
+
+TEST(Loader, WorkersStopAheadOfAFullRing) {
+    const auto data = std::make_shared<CountingDataset>(1000);
+    Loader loader(data, {.micro_batch = 10, .threads = 2, .batches_ahead = 3});
+    const auto settled = [&](int expected) {
+        for (int i = 0; i < 2000 && data->reads < expected; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        return data->reads == expected;
+    };
+    EXPECT_TRUE(settled(50));  // 3 ahead, and the two slots that a running consumer occupies
+    Batch held = loader.next();
+    EXPECT_TRUE(settled(50));  // its slot is leased
+    held = {};
+    EXPECT_TRUE(settled(60));
+}
+
+TEST(Loader, RingShrinksToItsBytes) {
+    const auto data = std::make_shared<CountingDataset>(1000);
+    Loader loader(data, {.micro_batch = 10, .threads = 1, .batches_ahead = 50, .ring_bytes = 40 * 4});
+    for (int i = 0; i < 2000 && data->reads < 40; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(data->reads, 40);
+}
+
+TEST(Loader, HoldingEveryBatchIsADefectNotAHang) {
+    const auto data = std::make_shared<CountingDataset>(100);
+    Loader loader(data, {.micro_batch = 10, .batches_ahead = 1});
+    std::vector<Batch> held;
+    for (int i = 0; i < 3; ++i) {
+        held.push_back(loader.next());
+    }
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { loader.next(); }), HasSubstr("held"));
+}
+
+TEST(Loader, BatchesOutliveTheLoader) {
+    Batch batch;
+    {
+        Loader loader(std::make_shared<CountingDataset>(5), {.feed = Feed::passes, .micro_batch = 5});
+        batch = loader.next();
+    }
+    EXPECT_EQ(batch.labels[4], 4);
+    EXPECT_EQ(batch.images[16], std::byte{4});
+}
+
+TEST(Loader, CountsImagesAndTime) {
+    const auto data = std::make_shared<CountingDataset>(7);
+    data->slow = true;
+    Loader loader(data, {.feed = Feed::passes, .micro_batch = 4});
+    take(loader, 2);
+    EXPECT_EQ(loader.stats().images, 7);
+    EXPECT_GT(loader.stats().decode_seconds, 0);
+    EXPECT_GT(loader.stats().wait_seconds, 0);
+}
+
+TEST(Loader, ManyTinyBatchesUnderManyThreads) {
+    const auto data = std::make_shared<CountingDataset>(3);
+    Loader loader(data, {.micro_batch = 1, .threads = 8, .batches_ahead = 2, .seed = 1});
+    std::map<std::int32_t, int> counts;
+    for (int i = 0; i < 3000; ++i) {
+        ++counts[loader.next().labels[0]];
+    }
+    EXPECT_EQ(counts[0], 1000);
+    EXPECT_EQ(counts[1], 1000);
+    EXPECT_EQ(counts[2], 1000);
+}
+
+}  // namespace
+}  // namespace cnntrain::data

@@ -1,0 +1,172 @@
+#include "cnntrain/data/tfrecord.h"
+
+#include "cnntrain/base/crc32c.h"
+#include "fixtures.h"
+
+namespace cnntrain::data {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string text(const RecordFiles& records, std::int64_t index) {
+    std::vector<std::byte> payload;
+    records.read(index, payload);
+    return {reinterpret_cast<const char*>(payload.data()), payload.size()};
+}
+
+TEST(TfRecord, FramesAsPublished) {
+    // length 3, masked crc32c of the eight length bytes, "abc", masked crc32c of "abc" (values made with an
+    // independent bitwise implementation of the polynomial).
+    const TemporaryFolder folder;
+    write_records(folder / "a", {"abc"});
+    const std::string bytes = read_file(folder / "a");
+    ASSERT_EQ(bytes.size(), 19u);
+    EXPECT_EQ(bytes.substr(0, 8), std::string("\x03\0\0\0\0\0\0\0", 8));
+    EXPECT_EQ(bytes.substr(12, 3), "abc");
+    const auto slow_masked = [](const std::string& data) {
+        std::uint32_t crc = ~0u;
+        for (const char c : data) {
+            crc ^= static_cast<std::uint8_t>(c);
+            for (int bit = 0; bit < 8; ++bit) {
+                crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
+            }
+        }
+        crc = ~crc;
+        return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+    };
+    const auto stored = [&](std::size_t at) {
+        std::uint32_t value = 0;
+        for (std::size_t i = 4; i-- > 0;) {
+            value = (value << 8) | static_cast<std::uint8_t>(bytes[at + i]);
+        }
+        return value;
+    };
+    EXPECT_EQ(stored(8), slow_masked(bytes.substr(0, 8)));
+    EXPECT_EQ(stored(15), slow_masked("abc"));
+}
+
+TEST(TfRecord, NumbersRecordsThroughAllFiles) {
+    const TemporaryFolder folder;
+    write_records(folder / "a", {"one", "", "three"});
+    write_records(folder / "b", {});
+    write_records(folder / "c", {std::string(100000, 'x'), "five"});
+    const RecordFiles records({folder / "a", folder / "b", folder / "c"}, 3);
+    ASSERT_EQ(records.size(), 5);
+    EXPECT_EQ(text(records, 0), "one");
+    EXPECT_EQ(text(records, 1), "");
+    EXPECT_EQ(text(records, 2), "three");
+    EXPECT_EQ(text(records, 3), std::string(100000, 'x'));
+    EXPECT_EQ(text(records, 4), "five");
+    EXPECT_EQ(records.describe(2), folder / "a, record 2 (at byte 35)");
+    EXPECT_EQ(records.describe(4), folder / "c, record 1 (at byte 100016)");
+}
+
+TEST(TfRecord, ManyMoreFilesThanMayBeOpen) {
+    const TemporaryFolder folder;
+    std::vector<std::string> paths;
+    for (int i = 0; i < 600; ++i) {
+        paths.push_back(folder / std::to_string(i));
+        write_records(paths.back(), {std::to_string(i)});
+    }
+    const RecordFiles records(paths);
+    EXPECT_EQ(text(records, 0), "0");
+    EXPECT_EQ(text(records, 599), "599");
+}
+
+class DamagedRecord : public testing::Test {
+protected:
+    DamagedRecord() {
+        write_records(path_, {"first", "second record", "third"});
+        bytes_ = read_file(path_);
+    }
+    std::string open_error(const std::string& bytes) {
+        write_file(path_, bytes);
+        return message_of(ErrorKind::data, [&] { RecordFiles({path_}); });
+    }
+
+    TemporaryFolder folder_;
+    std::string path_ = folder_ / "shard";
+    std::string bytes_;
+};
+
+TEST_F(DamagedRecord, FlippedBitInThePayload) {
+    bytes_[21 + 12 + 4] ^= 0x10;
+    write_file(path_, bytes_);
+    const RecordFiles records({path_});
+    EXPECT_EQ(text(records, 0), "first");
+    EXPECT_EQ(text(records, 2), "third");
+    const std::string message = message_of(ErrorKind::data, [&] { text(records, 1); });
+    EXPECT_THAT(message, AllOf(HasSubstr(path_), HasSubstr("record 1 (at byte 21)"), HasSubstr("checksum")));
+}
+
+TEST_F(DamagedRecord, FlippedBitInTheStoredChecksum) {
+    bytes_[21 - 1] ^= 0x01;
+    write_file(path_, bytes_);
+    const RecordFiles records({path_});
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { text(records, 0); }), HasSubstr("record 0 (at byte 0)"));
+}
+
+TEST_F(DamagedRecord, EveryFlippedBitIsFound) {
+    for (std::size_t at = 0; at < bytes_.size(); ++at) {
+        std::string damaged = bytes_;
+        damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+        write_file(path_, damaged);
+        EXPECT_THROW(
+            {
+                const RecordFiles records({path_});
+                for (std::int64_t i = 0; i < records.size(); ++i) {
+                    text(records, i);
+                }
+            },
+            Error)
+            << "byte " << at;
+    }
+}
+
+TEST_F(DamagedRecord, LengthChecksum) {
+    bytes_[21] ^= 0x02;
+    EXPECT_THAT(open_error(bytes_), AllOf(HasSubstr(path_), HasSubstr("record 1 (at byte 21)"), HasSubstr("damaged")));
+}
+
+TEST_F(DamagedRecord, EveryCutTailIsFound) {
+    for (std::size_t size = 1; size < bytes_.size(); ++size) {
+        if (size == 21 || size == 21 + 29) continue;  // a record's end: a shorter but whole file
+        const std::string message = open_error(bytes_.substr(0, size));
+        if (size > 21 + 29) {
+            EXPECT_THAT(message, AllOf(HasSubstr("record 2 (at byte 50)"), HasSubstr("cut short")));
+        }
+    }
+}
+
+TEST_F(DamagedRecord, HugeLengthWithRightChecksumIsACutFile) {
+    // A header that claims 2^64 - 1 bytes, as an attacker would write it.
+    std::string header(8, '\xff');
+    const std::uint32_t crc = mask_crc(crc32c(std::as_bytes(std::span(header))));
+    for (int i = 0; i < 4; ++i) {
+        header.push_back(static_cast<char>(crc >> (8 * i)));
+    }
+    EXPECT_THAT(open_error(header + "some bytes"), HasSubstr("cut short"));
+}
+
+TEST_F(DamagedRecord, NotATfRecord) {
+    EXPECT_THAT(open_error("This is a text file, which nobody should have put here.\n"),
+                AllOf(HasSubstr(path_), HasSubstr("not a TFRecord")));
+    EXPECT_THAT(open_error("short"), HasSubstr("not a TFRecord"));
+}
+
+TEST_F(DamagedRecord, MissingFile) {
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { RecordFiles({folder_ / "nothing"}); }), HasSubstr("nothing"));
+}
+
+TEST(TfRecord, UnfinishedFileDoesNotAppear) {
+    const TemporaryFolder folder;
+    {
+        RecordWriter writer(posix_files(), folder / "a");
+        writer.write(std::as_bytes(std::span("payload")));
+    }
+    EXPECT_TRUE(posix_files().list(folder.path()).empty());
+}
+
+}  // namespace
+}  // namespace cnntrain::data
