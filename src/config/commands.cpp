@@ -65,7 +65,7 @@ Command command_named(std::string_view word) {
     const std::string nearest = nearest_name(file, known);
     std::string message = "unknown command '" + std::string(word) + "'";
     if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
-    message += " Commands:";
+    message += nearest.empty() ? ". Commands:" : " Commands:";
     for (const CommandInfo& entry : commands())
         message += " " + std::string(entry.name);
     throw Error(ErrorKind::usage, message);

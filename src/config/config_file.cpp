@@ -40,48 +40,47 @@ YAML::Node load(const std::string& file) {
     }
 }
 
-/// Merges, in YAML 1.1's sense: own keys first; of two `<<` entries the later one; of a list of mappings the earlier.
-class Merge {
-public:
-    explicit Merge(const std::string& file) : file_(file) {}
+using Entries = std::map<std::string, YAML::Node>;
 
-    std::map<std::string, YAML::Node> entries(const YAML::Node& mapping) const {
-        if (!mapping.IsMap()) {
-            throw Error(ErrorKind::usage, file_ + ", line " + std::to_string(mapping.Mark().line + 1) +
-                                              ": expected a mapping of options");
-        }
-        std::map<std::string, YAML::Node> merged;
-        for (const auto& item : mapping) {
-            if (item.first.Scalar() == "<<") overwrite(merged, merge_value(item.second));
-        }
-        for (const auto& item : mapping) {
-            if (item.first.Scalar() != "<<") merged[item.first.Scalar()].reset(item.second);
-        }
-        return merged;
+void overwrite(Entries& target, const Entries& source) {
+    for (const auto& [key, node] : source)
+        target[key].reset(node);
+}
+
+/// A mapping with its merge keys carried out as YAML 1.1 says: own keys come first; of two `<<` entries the later one
+/// counts, of a list of merged mappings the earlier one.
+Entries merged_entries(const YAML::Node& mapping) {
+    if (!mapping.IsMap()) {
+        throw Error(ErrorKind::usage,
+                    "line " + std::to_string(mapping.Mark().line + 1) + ": expected a mapping of options");
     }
-
-private:
-    std::map<std::string, YAML::Node> merge_value(const YAML::Node& value) const {
-        if (!value.IsSequence()) return entries(value);
-        std::map<std::string, YAML::Node> merged;
-        for (std::size_t i = value.size(); i > 0; --i)
-            overwrite(merged, entries(value[i - 1]));
-        return merged;
+    Entries merged;
+    for (const auto& item : mapping) {
+        if (item.first.Scalar() != "<<") continue;
+        const YAML::Node& value = item.second;
+        const std::size_t count = value.IsSequence() ? value.size() : 1;
+        Entries parts;
+        for (std::size_t i = count; i > 0; --i)
+            overwrite(parts, merged_entries(value.IsSequence() ? value[i - 1] : value));
+        overwrite(merged, parts);
     }
-
-    static void overwrite(std::map<std::string, YAML::Node>& target, const std::map<std::string, YAML::Node>& source) {
-        for (const auto& [key, node] : source)
-            target[key].reset(node);
+    for (const auto& item : mapping) {
+        if (item.first.Scalar() != "<<") merged[item.first.Scalar()].reset(item.second);
     }
-
-    std::string file_;
-};
+    return merged;
+}
 
 std::vector<std::string> words_of(const YAML::Node& node) {
     if (node.IsScalar()) return {node.Scalar()};
+    const auto refuse = [](const YAML::Node& at) {
+        throw Error(ErrorKind::usage, "line " + std::to_string(at.Mark().line + 1) + ": expected a value or a list");
+    };
+    if (!node.IsSequence()) refuse(node);
     std::vector<std::string> words;
-    for (const auto& item : node)
+    for (const auto& item : node) {
+        if (!item.IsScalar()) refuse(item);
         words.push_back(item.Scalar());
+    }
     return words;
 }
 
@@ -96,7 +95,7 @@ const Option& option_for(const std::string& key_text, const Alias** alias) {
                 "unknown key '" + key_text + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
 }
 
-Layer to_layer(const std::map<std::string, YAML::Node>& entries) {
+Layer to_layer(const Entries& entries) {
     Layer layer;
     for (const auto& [key_text, node] : entries) {
         const Alias* alias = nullptr;
@@ -120,7 +119,7 @@ std::optional<Layer> find(const std::string& config, const std::vector<std::stri
             for (const auto& item : root) {
                 if (item.first.Scalar() != config) continue;
                 try {
-                    return to_layer(Merge(file).entries(item.second));
+                    return to_layer(merged_entries(item.second));
                 } catch (const Error& error) {
                     throw error.within(file + ", " + config);
                 }

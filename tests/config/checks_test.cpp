@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+
+#include "config/parsing.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Case {
+    std::string line;
+    std::string message;
+    Command command = Command::train;
+};
+
+class Rules : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Rules, ViolationIsReported) {
+    EXPECT_THAT(usage_error(GetParam().line, GetParam().command), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Rules,
+    ::testing::Values(
+        Case{kCifar + "--batch-size 4 --micro-batch-size 4", "two names of one value"},
+        Case{kCifar + "--batch-norm --group-norm", "--batch-norm and --group-norm are both given"},
+        Case{kCifar + "--batch-norm --group-norm", "--batch-norm and --group-norm", Command::validation},
+        Case{kCifar + "--epochs 3 --iterations 3", "--epochs and --iterations are both given"},
+        Case{kCifar + "--synthetic-data", "--generated-data and --synthetic-data are both given"},
+        Case{kCifar + "--available-memory-proportion 0.1 0.2", "only with --pipeline"},
+        Case{kCifar + "--pipeline --shards 2 --pipeline-splits a --available-memory-proportion 0.1 0.2 0.3",
+             "4 for 2 stages, got 3"},
+        Case{kCifar + "--shards 2", "--shards above 1 needs --pipeline"},
+        Case{kCifar + "--pipeline-splits a b", "several --pipeline-splits need --pipeline"},
+        Case{kCifar + "--pipeline", "needs at least 1 --pipeline-splits, got 0"},
+        Case{kCifar + "--pipeline --shards 4 --pipeline-splits a b", "needs 3 --pipeline-splits, got 2"},
+        Case{kCifar + "--epochs-per-ckpt 2 --ckpts-per-epoch 2", "--epochs-per-ckpt and --ckpts-per-epoch"},
+        Case{kCifar + "--epochs-per-sync 2 --syncs-per-epoch 2", "--epochs-per-sync and --syncs-per-epoch"},
+        Case{kCifar + "--syncs-per-epoch 2", "under poprun"},
+        Case{kCifar + "--image-size 33", "image size 33 with cifar-10: its images have 32 x 32 pixels"},
+        Case{kCifar + "--image-size 33", "image size 33 with cifar-10", Command::validation},
+        Case{"--model efficientnet " + kCifar, "use --model-size cifar"},
+        Case{kCifar + "--optimiser LARS --offload-fp32-weight-copy", "LARS does not work with"},
+        Case{kCifar + "--offload-fp32-weight-copy --gradient-accumulation-count 2", "needs --pipeline"},
+        Case{"--dataset cifar-10", "no data folder"},
+        Case{"--dataset imagenet --data-dir x --mixup-alpha 0.1 --micro-batch-size 1", "need --micro-batch-size above"},
+        Case{"--dataset imagenet --data-dir x --cutmix-lambda 1.5", "--cutmix-lambda must lie between 0 and 1"},
+        Case{kCifar + "--optimiser LARS --momentum -0.5", "must not be negative"},
+        Case{kCifar + "--profile --profile-compilation", "--profile and --profile-compilation"},
+        Case{kCifar + "--select-ipu 1 2 3", "one or two numbers, got 3"},
+        Case{kImageNet + "--optimiser RMSprop --abs-learning-rate 1", "needs --rmsprop-decay"},
+        Case{kCifar + "--lr-schedule exponential", "no default for the exponential schedule"},
+        Case{kCifar, "inference needs --iterations", Command::inference},
+        Case{"", "restore needs --restore-path", Command::restore}));
+
+TEST(RulesTogether, AllViolationsComeInOneMessage) {
+    const std::string message = usage_error("--dataset cifar-10 --batch-norm --group-norm --image-size 33 --shards 2");
+    EXPECT_THAT(message, HasSubstr("--batch-norm and --group-norm"));
+    EXPECT_THAT(message, HasSubstr("image size 33"));
+    EXPECT_THAT(message, HasSubstr("--shards above 1"));
+    EXPECT_THAT(message, HasSubstr("no data folder"));
+}
+
+TEST(RulesTogether, LegalNeighboursPass) {
+    for (const char* line :
+         {"--batch-norm", "--group-norm", "--iterations 3", "--epochs-per-ckpt 2", "--image-size 32",
+          "--pipeline --pipeline-splits a b c", "--available-memory-proportion 0.6", "--pipeline-splits a",
+          "--pipeline --shards 2 --pipeline-splits a --available-memory-proportion 0.1 0.2 0.3 0.4",
+          "--lr-schedule exponential --lr-decay-rate 0.9 --lr-drops 10", "--batch-norm --no-batch-norm --group-norm"}) {
+        EXPECT_EQ(usage_error(kCifar + line), "") << line;
+    }
+}
+
+TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
+    const std::vector<std::pair<std::string, std::string>> lines = {
+        {"--backend ipu", "--backend ipu"},
+        {"--model resnext", "--model resnext"},
+        {"--optimiser RMSprop --rmsprop-decay 0.9", "--rmsprop-decay 0.9 (RMSprop)"},
+        {"--optimiser LARS", "--optimiser LARS"},
+        {"--replicas 2", "--replicas 2 (more than one replica)"},
+        {"--pipeline --pipeline-splits a", "--pipeline (pipelined execution)"},
+        {"--weight-avg-exp 0.97", "--weight-avg-exp 0.97 (weight averaging)"},
+        {"--mlperf-logging", "--mlperf-logging (MLPerf logging)"},
+        {"--wandb", "--wandb"},
+        {"--profile", "--profile (profiling)"},
+        {"--distributed", "--distributed"},
+        {"--offload-fp32-weight-copy", "--offload-fp32-weight-copy"},
+        {"--BN-span 2", "--BN-span 2"},
+        {"--epochs-per-sync 2", "--epochs-per-sync 2"},
+    };
+    for (const auto& [line, expected] : lines) {
+        SCOPED_TRACE(line);
+        const ParseResult result = parse(kCifar + line);
+        EXPECT_THAT(unavailable_options(result), ::testing::Contains(HasSubstr(expected)));
+        try {
+            refuse_unavailable(result);
+            FAIL();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+            EXPECT_THAT(error.what(), HasSubstr("not available yet: "));
+        }
+    }
+    const ParseResult mixing = parse("--dataset cifar-10 --data-dir x --mixup-alpha 0.2 --cutmix-lambda 0.5");
+    EXPECT_THAT(unavailable_options(mixing), ElementsAre(HasSubstr("mixup"), HasSubstr("cutmix")));
+}
+
+TEST(Unavailable, DefaultValuesAndValidationOfAConfigAreNotRefused) {
+    EXPECT_THAT(unavailable_options(parse(kCifar + "--replicas 1 --mixup-alpha 0 --no-wandb --shards 1")), IsEmpty());
+    EXPECT_THAT(unavailable_options(parse("--config resnet50_bn_16ipus", Command::validation)), IsEmpty());
+    EXPECT_THAT(unavailable_options(parse("--config resnext101_16ipus", Command::validation)),
+                ElementsAre("--model resnext"));
+    EXPECT_NO_THROW(refuse_unavailable(parse(kCifar)));
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

@@ -1,0 +1,159 @@
+#include <gmock/gmock.h>
+
+#include "config/parsing.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(CommandLine, TakesValuesAfterSpaceAndEquals) {
+    const auto settings = parse(kCifar + "--micro-batch-size 16 --gradient-accumulation-count=4").settings;
+    EXPECT_EQ(settings.training.micro_batch_size, 16);
+    EXPECT_EQ(settings.training.gradient_accumulation_count, 4);
+}
+
+TEST(CommandLine, LastOfRepeatedFlagsWins) {
+    EXPECT_EQ(parse(kCifar + "--epochs 3 --epochs 7").settings.training.epochs, 7.0);
+}
+
+TEST(CommandLine, ListsReachUpToTheNextFlag) {
+    const auto settings = parse(kCifar + "--variable-filter conv fc1 --epochs 3").settings;
+    EXPECT_THAT(settings.training.variable_filter, ElementsAre("conv", "fc1"));
+    EXPECT_EQ(settings.training.epochs, 3.0);
+    EXPECT_THAT(parse(kCifar + "--learning-rate-schedule 0.5,0.75,0.875").settings.learning_rate.stepped_fractions,
+                ElementsAre(0.5, 0.75, 0.875));
+}
+
+TEST(CommandLine, NegativeNumbersAreValues) {
+    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent -11").settings.learning_rate.base_exponent, -11.0);
+    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent -9.5").settings.learning_rate.base_exponent, -9.5);
+    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent=-1e-3").settings.learning_rate.base_exponent, -1e-3);
+    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent -.5").settings.learning_rate.base_exponent, -0.5);
+}
+
+TEST(CommandLine, UnambiguousPrefixesAreEnough) {
+    EXPECT_TRUE(parse(kImageNet + "--eight-bit").settings.data.eight_bit_io);
+    EXPECT_EQ(parse(kCifar + "--warm 2").settings.learning_rate.warmup_epochs, 2.0);
+    EXPECT_FALSE(parse(kCifar + "--no-val").settings.validation.enabled);
+    EXPECT_EQ(parse(kCifar + "--lr-s cosine").settings.learning_rate.schedule, LrSchedule::cosine);
+    EXPECT_EQ(parse(kCifar + "--sto OFF").settings.device.stochastic_rounding, StochasticRounding::off);
+    EXPECT_THAT(parse(kCifar + "--va conv").settings.training.variable_filter, ElementsAre("conv"));
+}
+
+TEST(CommandLine, AmbiguousPrefixIsNamed) {
+    const std::string message = usage_error(kCifar + "--ba 3");
+    EXPECT_THAT(message, HasSubstr("ambiguous option --ba"));
+    EXPECT_THAT(message, HasSubstr("--batch-norm"));
+    EXPECT_THAT(message, HasSubstr("--base-learning-rate-exponent"));
+}
+
+TEST(CommandLine, ExactNameBeatsLongerOnes) {
+    EXPECT_EQ(parse(kCifar + "--epochs 2").settings.training.epochs, 2.0);
+    EXPECT_EQ(parse("--model resnet --model-size 14 " + kCifar).settings.model.size, "14");
+}
+
+TEST(CommandLine, BooleansHaveNoForms) {
+    EXPECT_FALSE(parse(kImageNet + "--eight-bit-io --no-eight-bit-io").settings.data.eight_bit_io);
+    EXPECT_TRUE(parse(kCifar + "--no-validation --validation").settings.validation.enabled);
+    EXPECT_FALSE(parse(kCifar + "--no-dataset-cache").settings.data.cache);
+    EXPECT_TRUE(parse(kCifar + "--no-dataset-cache --dataset-cache").settings.data.cache);
+    EXPECT_FALSE(parse(kCifar + "--no-stop-on-nan").settings.run.stop_on_nan);
+    EXPECT_TRUE(parse(kCifar).settings.run.stop_on_nan);
+}
+
+TEST(CommandLine, BooleansWithAValueUnderstandFalse) {
+    const auto value = [](const std::string& line) { return parse(kCifar + line).at("ckpt_all_instances").value; };
+    EXPECT_EQ(value("--ckpt-all-instances true"), Value(true));
+    EXPECT_EQ(value("--ckpt-all-instances false"), Value(false));
+    EXPECT_EQ(value("--ckpt-all-instances"), Value(true));
+    EXPECT_THAT(usage_error(kCifar + "--ckpt-all-instances maybe"), HasSubstr("expected true or false, got 'maybe'"));
+}
+
+TEST(CommandLine, OldNamesResolve) {
+    EXPECT_EQ(parse(kCifar + "--batch-size 8").settings.training.micro_batch_size, 8);
+    EXPECT_EQ(parse(kCifar + "--base-learning-rate -4").settings.learning_rate.base_exponent, -4.0);
+    EXPECT_EQ(parse(kCifar + "--epoch 2").settings.training.epochs, 2.0);
+    EXPECT_EQ(parse(kCifar + "--batches-per-step 7").settings.device.device_iterations, 7);
+    EXPECT_EQ(parse(kCifar + "--gradients-to-accumulate 7").settings.training.gradient_accumulation_count, 7);
+    EXPECT_EQ(parse(kCifar + "--pipeline-depth 7").settings.training.gradient_accumulation_count, 7);
+    EXPECT_EQ(parse(kCifar + "--no-stochastic-rounding").settings.device.stochastic_rounding, StochasticRounding::off);
+    EXPECT_FALSE(parse(kCifar + "--no-hostside-norm").settings.data.hostside_norm);
+    EXPECT_EQ(parse(kCifar + "--enable-recompute").at("enable_recomputation").value, Value(true));
+    EXPECT_EQ(parse(kCifar + "--xla-recompute").at("enable_recomputation").value, Value(true));
+    EXPECT_EQ(to_string(parse(kCifar + "--select-ipus 3 4").at("select_ipu").value), "3 4");
+    EXPECT_EQ(to_string(parse(kCifar + "--sharding-exclude-filter 0/p").at("sharding_exclude_filter").value), "0/p");
+    EXPECT_EQ(to_string(parse(kCifar + "--sharding-include-filter a").at("sharding_include_filter").value), "a");
+    EXPECT_EQ(parse(kCifar + "--optimiser RMSProp --rmsprop-decay 0.9").settings.training.optimiser,
+              Optimiser::rmsprop);
+    EXPECT_EQ(parse(kCifar + "--global-batch-size 640", Command::validation).settings.main.total_batch_size, 640);
+}
+
+TEST(CommandLine, OldSplitNamesResolve) {
+    const auto result = parse(kImageNet + "--pipeline --shards 4 --pipeline-split b1/2/relu b2/3/relu b0 --batch-norm");
+    EXPECT_EQ(to_string(result.at("pipeline_splits").value), "stage1/unit3/relu stage2/unit4/relu stage0");
+    EXPECT_EQ(to_string(parse(kImageNet + "--pipeline --pipeline-splits b2/0").at("pipeline_splits").value),
+              "stage2/unit1");
+    EXPECT_EQ(to_string(parse(kImageNet + "--pipeline --pipeline-splits block2a").at("pipeline_splits").value),
+              "block2a");
+}
+
+TEST(CommandLine, UnknownFlagGetsTheNearestName) {
+    EXPECT_THAT(usage_error(kCifar + "--micro-bach-size 3"), HasSubstr("did you mean --micro-batch-size?"));
+    EXPECT_THAT(usage_error(kCifar + "--optimizer SGD"), HasSubstr("did you mean --optimiser?"));
+    EXPECT_THAT(usage_error(kCifar + "--use-bypass"), HasSubstr("SqueezeNet"));
+    EXPECT_THAT(usage_error(kCifar + "--gc-profile"), HasSubstr("use --profile"));
+}
+
+TEST(CommandLine, FlagsOfOtherSchedulesModelsAndCommandsAreRefused) {
+    EXPECT_THAT(usage_error(kCifar + "--lr-schedule cosine --learning-rate-decay 0.1"),
+                HasSubstr("belongs to another --lr-schedule"));
+    EXPECT_THAT(usage_error(kCifar + "--expand-ratio 4"), HasSubstr("belongs to another --model"));
+    EXPECT_THAT(usage_error(kCifar + "--lr-schedule cosine", Command::validation),
+                HasSubstr("no option of validation"));
+    EXPECT_THAT(usage_error(kCifar + "--repeat 3"), HasSubstr("no option of train"));
+    EXPECT_THAT(usage_error("--restore-path a --epochs 3", Command::restore), HasSubstr("no option of restore"));
+}
+
+TEST(CommandLine, WrongValuesSayWhatIsExpected) {
+    EXPECT_THAT(usage_error(kCifar + "--micro-batch-size 3.5"),
+                HasSubstr("--micro-batch-size: expected a whole number, got '3.5'"));
+    EXPECT_THAT(usage_error(kCifar + "--epochs ten"), HasSubstr("--epochs: expected a number, got 'ten'"));
+    EXPECT_THAT(usage_error(kCifar + "--epochs nan"), HasSubstr("expected a number"));
+    EXPECT_THAT(usage_error(kCifar + "--epochs"), HasSubstr("--epochs: expected a value"));
+    EXPECT_THAT(usage_error(kCifar + "--epochs 1 2"), HasSubstr("expected one value, got 2"));
+    EXPECT_THAT(usage_error(kCifar + "--validation yes"), HasSubstr("takes no value"));
+    EXPECT_THAT(usage_error(kCifar + "--dataset-percentage-to-use 101"), HasSubstr("from 1 to 100"));
+    EXPECT_THAT(usage_error(kCifar + "--label-smoothing -0.1"), HasSubstr("from 0 to 1"));
+    EXPECT_THAT(usage_error(kCifar + "--loss-scaling 0"), HasSubstr("above 0"));
+    EXPECT_THAT(usage_error("stray " + kCifar), HasSubstr("unexpected word 'stray'"));
+    EXPECT_THAT(usage_error("--dataset cifar-11"), HasSubstr("nearest: cifar-10"));
+    EXPECT_THAT(usage_error("--model resnett " + kCifar), HasSubstr("nearest: resnet"));
+    EXPECT_THAT(usage_error("--lr-schedule steped " + kCifar), HasSubstr("nearest: stepped"));
+}
+
+TEST(CommandLine, HelpComesBeforeEveryJudgement) {
+    EXPECT_TRUE(parse("--help --no-such-flag").wants_help);
+    EXPECT_TRUE(parse("-h").wants_help);
+    EXPECT_FALSE(parse(kCifar).wants_help);
+    EXPECT_TRUE(parse(kCifar + "--print-config").wants_print_config);
+}
+
+TEST(Commands, AnswerToNamesAndScripts) {
+    EXPECT_EQ(command_named("train"), Command::train);
+    EXPECT_EQ(command_named("train.py"), Command::train);
+    EXPECT_EQ(command_named("/some/where/validation.py"), Command::validation);
+    EXPECT_EQ(command_named("inference_embedded.py"), Command::inference);
+    EXPECT_EQ(name(Command::analyse), "analyse");
+    try {
+        command_named("trai");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_THAT(error.what(), HasSubstr("did you mean 'train'?"));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

@@ -1,0 +1,210 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "config/parsing.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A column of cnn-flags.md section 3.4.
+struct Column {
+    std::string line;
+    std::string size;
+    std::int64_t micro_batch;
+    Norm norm;
+    std::int64_t groups;
+    double weight_decay;
+    double sgd;
+    double momentum;
+    double epochs;
+    std::vector<double> drops;
+    std::int64_t image_size;
+    double label_smoothing;
+};
+
+TEST(Defaults, FollowModelAndDataset) {
+    const std::vector<double> four = {0.3, 0.6, 0.8, 0.9};
+    const std::vector<double> two = {0.5, 0.75};
+    const std::string effnet = "--model efficientnet ";
+    const Column columns[] = {
+        {kImageNet, "18", 4, Norm::group, 32, 1e-4, -8, -11, 100, four, 224, 0},
+        {kCifar, "20", 32, Norm::batch, 1, 1e-6, -6, -6, 160, two, 32, 0},
+        {"--model resnext " + kImageNet, "14", 1, Norm::group, 32, 1e-4, -8, -11, 100, four, 224, 0},
+        {"--model resnext " + kCifar, "11", 8, Norm::batch, 1, 1e-6, -6, -6, 160, two, 32, 0},
+        {effnet + kImageNet, "B0", 4, Norm::group, 4, 1e-5, -7, -10, 350, four, 224, 0.1},
+        {effnet + kCifar + "--model-size cifar ", "CIFAR", 8, Norm::group, 4, 1e-6, -6, -6, 300, two, 32, 0},
+    };
+    for (const Column& column : columns) {
+        SCOPED_TRACE(column.line);
+        const Settings settings = parse(column.line).settings;
+        EXPECT_EQ(settings.model.size, column.size);
+        EXPECT_EQ(settings.training.micro_batch_size, column.micro_batch);
+        EXPECT_EQ(settings.model.norm, column.norm);
+        EXPECT_EQ(settings.model.groups, column.groups);
+        EXPECT_EQ(settings.training.weight_decay, column.weight_decay);
+        EXPECT_EQ(settings.learning_rate.base_exponent, column.sgd);
+        EXPECT_EQ(parse(column.line + "--optimiser momentum").settings.learning_rate.base_exponent, column.momentum);
+        EXPECT_EQ(settings.training.epochs, column.epochs);
+        EXPECT_EQ(settings.learning_rate.stepped_fractions, column.drops);
+        EXPECT_EQ(settings.data.image_size, column.image_size);
+        EXPECT_EQ(settings.training.label_smoothing, column.label_smoothing);
+        EXPECT_EQ(settings.model.batch_norm_decay, 0.97);
+    }
+}
+
+TEST(Defaults, DatasetDecidesShortcutAndDecayExclusions) {
+    const Settings imagenet = parse(kImageNet).settings;
+    EXPECT_EQ(imagenet.model.shortcut, Shortcut::projection);
+    EXPECT_THAT(imagenet.training.weight_decay_exclude, ElementsAre("beta", "gamma"));
+    const Settings cifar = parse(kCifar).settings;
+    EXPECT_EQ(cifar.model.shortcut, Shortcut::zero_pad);
+    EXPECT_THAT(cifar.training.weight_decay_exclude, IsEmpty());
+}
+
+TEST(Defaults, GroupNormOnCifarHasSixteenGroups) {
+    const Settings settings = parse(kCifar + "--group-norm").settings;
+    EXPECT_EQ(settings.model.norm, Norm::group);
+    EXPECT_EQ(settings.model.groups, 16);
+    EXPECT_EQ(parse(kCifar + "--group-norm --groups 8").settings.model.groups, 8);
+}
+
+TEST(Defaults, OptimisersWithoutDefaultLearningRateAskForOne) {
+    EXPECT_THAT(usage_error(kImageNet + "--optimiser LARS"), HasSubstr("no default learning rate for LARS"));
+    EXPECT_EQ(usage_error(kImageNet + "--optimiser LARS --abs-learning-rate 2"), "");
+    EXPECT_EQ(parse(kCifar + "--optimiser LARS").settings.training.weight_decay, 0.0);
+    EXPECT_EQ(parse(kCifar + "--optimiser LARS").at("lars_weight_decay").value, Value(1e-6));
+    EXPECT_EQ(parse("--model efficientnet --optimiser RMSprop " + kImageNet).at("rmsprop_base_decay_exp").value,
+              Value(-14.0));
+}
+
+TEST(Defaults, EfficientNetSizes) {
+    const std::string line = "--model efficientnet --dataset imagenet --generated-data --model-size ";
+    EXPECT_EQ(parse(line + "4").settings.model.size, "B4");
+    EXPECT_EQ(parse(line + "b7").settings.model.size, "B7");
+    EXPECT_EQ(parse(line + "4").settings.data.image_size, 380);
+    EXPECT_EQ(parse(line + "B4 --image-size 300").settings.data.image_size, 300);
+}
+
+TEST(Defaults, IterationsReplaceTheModelsEpochs) {
+    const Settings settings = parse(kCifar + "--iterations 10").settings;
+    EXPECT_EQ(settings.training.iterations, 10);
+    EXPECT_FALSE(parse(kCifar).settings.training.iterations.has_value());
+}
+
+TEST(Defaults, BaseLearningRate) {
+    EXPECT_THAT(base_learning_rate(parse(kCifar).settings.learning_rate, 32), DoubleEq(0.5));
+    EXPECT_THAT(base_learning_rate(parse(kCifar + "--abs-learning-rate 0.3").settings.learning_rate, 32),
+                DoubleEq(0.3));
+}
+
+TEST(Defaults, DatasetIsToldFromTheFolder) {
+    EXPECT_EQ(parse("--data-dir /x/ImageNet-2012").settings.data.dataset, Dataset::imagenet);
+    EXPECT_EQ(parse("--data-dir /x/cifar100").settings.data.dataset, Dataset::cifar100);
+    EXPECT_EQ(parse("--data-dir /x/cifar-100-binary").settings.data.dataset, Dataset::cifar100);
+    EXPECT_EQ(parse("--data-dir /x/cifar").settings.data.dataset, Dataset::cifar10);
+    EXPECT_THAT(usage_error("--data-dir /x/pictures"), HasSubstr("--dataset is not given and cannot be told"));
+    EXPECT_THAT(usage_error("--generated-data"), HasSubstr("need --dataset"));
+    EXPECT_THAT(usage_error(""), HasSubstr("give --data-dir"));
+}
+
+TEST(Defaults, DatasetIsToldFromTheFilesInTheFolder) {
+    const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "config_folder_content";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "data_batch_1.bin") << "x";
+    EXPECT_EQ(parse("--data-dir " + folder.string()).settings.data.dataset, Dataset::cifar10);
+    std::ofstream(folder / "train-00000-of-00004") << "x";
+    EXPECT_THAT(usage_error("--data-dir " + folder.string()), HasSubstr("cannot be told"));
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Precedence, DefaultModelEnvironmentConfigCommandLine) {
+    Environment environment = test_environment();
+    environment.data_dir = "/from/environment";
+    const auto result =
+        parse_command_line(Command::train, words("--config resnet50_gn_16ipus --epochs 3"), environment);
+    EXPECT_EQ(result.at("epochs").source, Source::command_line);
+    EXPECT_EQ(result.settings.training.epochs, 3.0);
+    EXPECT_EQ(result.at("micro_batch_size").source, Source::config);
+    EXPECT_EQ(result.settings.training.micro_batch_size, 8);
+    EXPECT_EQ(result.at("data_dir").source, Source::config);
+    EXPECT_EQ(result.at("groups").source, Source::model);
+    EXPECT_EQ(result.at("warmup_epochs").source, Source::default_value);
+
+    const auto plain = parse_command_line(Command::train, words("--dataset imagenet"), environment);
+    EXPECT_EQ(plain.at("data_dir").source, Source::environment);
+    EXPECT_EQ(plain.settings.data.data_dir, "/from/environment");
+}
+
+TEST(Precedence, CommandLineSettlesAlternativesAgainstTheConfig) {
+    const std::string config = "--config resnet50_mlperf_pod16_bs20 ";
+    EXPECT_EQ(parse(config + "--group-norm").settings.model.norm, Norm::group);
+    EXPECT_EQ(parse(config + "--no-batch-norm").settings.model.norm, Norm::group);
+    EXPECT_EQ(parse(config + "--iterations 10").settings.training.iterations, 10);
+    EXPECT_EQ(parse(config + "--ckpts-per-epoch 0").settings.checkpoint.ckpts_per_epoch, 0);
+    EXPECT_EQ(parse(config + "--ckpts-per-epoch 0").settings.checkpoint.epochs_per_ckpt, 0);
+    EXPECT_EQ(parse(config + "--batch-size 4").settings.training.micro_batch_size, 4);
+    EXPECT_FALSE(parse(config + "--base-learning-rate-exponent -9").settings.learning_rate.absolute.has_value());
+    EXPECT_FALSE(parse(config + "--no-eight-bit-io").settings.data.eight_bit_io);
+}
+
+TEST(Precedence, PrintConfigNamesWhoSetEachValue) {
+    const std::string text = print_config_text(parse("--config resnet50_gn_16ipus --epochs 3"));
+    EXPECT_THAT(text, ::testing::ContainsRegex("epochs +3 +command line"));
+    EXPECT_THAT(text, ::testing::ContainsRegex("micro_batch_size +8 +config resnet50_gn_16ipus"));
+    EXPECT_THAT(text, ::testing::ContainsRegex("groups +32 +model and data set"));
+    EXPECT_THAT(text, ::testing::ContainsRegex("log_dir +./logs/ +default"));
+}
+
+TEST(Adjustments, AreMadeWithANotice) {
+    const auto fused = parse(kCifar + "--fused-preprocessing");
+    EXPECT_FALSE(fused.settings.data.fused_preprocessing);
+    EXPECT_THAT(fused.notices, ElementsAre(HasSubstr("--fused-preprocessing is switched off")));
+
+    const auto host = parse("--dataset imagenet --data-dir x --eight-bit-io --hostside-norm");
+    EXPECT_FALSE(host.settings.data.hostside_norm);
+    EXPECT_TRUE(host.settings.data.eight_bit_io);
+    EXPECT_THAT(host.notices, ElementsAre(HasSubstr("--hostside-norm is switched off")));
+
+    const auto mixed = parse(kImageNet + "--mixup-alpha 0.2 --cutmix-lambda 0.5");
+    EXPECT_EQ(mixed.at("mixup_alpha").value, Value(0.0));
+    EXPECT_EQ(mixed.at("cutmix_lambda").value, Value(1.0));
+    EXPECT_EQ(mixed.notices.size(), 2U);
+    EXPECT_THAT(unavailable_options(mixed), IsEmpty());
+
+    const auto latency = parse("--dataset cifar-10 --synthetic-data --latency", Command::validation);
+    EXPECT_EQ(latency.at("latency").value, Value(false));
+    EXPECT_THAT(latency.notices, ElementsAre(HasSubstr("--latency")));
+
+    const auto partials = parse(kCifar + "--enable-half-partials --precision 32.32");
+    EXPECT_THAT(partials.notices, ::testing::Contains(HasSubstr("no defined use with --precision 32.32")));
+
+    EXPECT_TRUE(parse("--dataset imagenet --data-dir x", Command::validation).settings.data.standard_imagenet);
+    EXPECT_THAT(parse(kCifar).notices, IsEmpty());
+}
+
+TEST(Adjustments, ConfiguredEpochsPutTheLastCheckpointOnTheLastEpoch) {
+    EXPECT_EQ(parse("--config resnet50_mlperf_pod16_bs20").settings.checkpoint.ckpt_epochs_offset, 0);  // 40 of 4
+    EXPECT_EQ(parse("--config resnet50_mlperf_pod16_lars").settings.checkpoint.ckpt_epochs_offset, 2);  // 38 of 4
+    EXPECT_EQ(parse("--config resnet50_mlperf_pod16_lars --epochs 39").settings.checkpoint.ckpt_epochs_offset, 0);
+}
+
+TEST(Notices, IpuOptionsAreNamedOnce) {
+    const auto result = parse(kCifar + "--enable-half-partials --stable-norm --select-ipu 2 --on-demand");
+    ASSERT_EQ(result.notices.size(), 1U);
+    EXPECT_THAT(result.notices[0], HasSubstr("--enable-half-partials"));
+    EXPECT_THAT(result.notices[0], HasSubstr("--stable-norm"));
+    EXPECT_THAT(result.notices[0], HasSubstr("--select-ipu"));
+    EXPECT_THAT(result.notices[0], ::testing::Not(HasSubstr("--on-demand")));
+    EXPECT_EQ(result.at("stable_norm").value, Value(true));
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

@@ -1,0 +1,239 @@
+// The option table against the documented contract, and against itself.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "config/option.h"
+#include "config/parsing.h"
+#include "config/value.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Every flag of cnn-flags.md sections 2 to 7.
+const std::vector<std::string>& documented_flags() {
+    static const std::vector<std::string> flags = {"--model",
+                                                   "--lr-schedule",
+                                                   "--restore-path",
+                                                   "--help",
+                                                   "--config",
+                                                   "--config-path",
+                                                   "--repeat",
+                                                   "--inference",
+                                                   "--total-batch-size",
+                                                   "--num-inference-thread",
+                                                   "--force-recompile",
+                                                   "--tmp-execs",
+                                                   "--model-size",
+                                                   "--batch-norm",
+                                                   "--group-norm",
+                                                   "--groups",
+                                                   "--BN-decay",
+                                                   "--convolution-groups",
+                                                   "--group-dim",
+                                                   "--widenet",
+                                                   "--dropout-rate",
+                                                   "--block-survival-prob",
+                                                   "--no-se",
+                                                   "--depth-divisor",
+                                                   "--top-width",
+                                                   "--use-relu",
+                                                   "--expand-ratio",
+                                                   "--norm-epsilon",
+                                                   "--proxy-norm",
+                                                   "--proxy-epsilon",
+                                                   "--no-proxy-recompute",
+                                                   "--width-coefficient",
+                                                   "--depth-coefficient",
+                                                   "--dataset",
+                                                   "--data-dir",
+                                                   "--pipeline-num-parallel",
+                                                   "--generated-data",
+                                                   "--synthetic-data",
+                                                   "--no-dataset-cache",
+                                                   "--normalise-input",
+                                                   "--image-size",
+                                                   "--train-with-valid-preprocessing",
+                                                   "--hostside-norm",
+                                                   "--standard-imagenet",
+                                                   "--mixup-alpha",
+                                                   "--cutmix-lambda",
+                                                   "--cutmix-version",
+                                                   "--hostside-image-mixing",
+                                                   "--eight-bit-io",
+                                                   "--dataset-percentage-to-use",
+                                                   "--fused-preprocessing",
+                                                   "--micro-batch-size",
+                                                   "--batch-size",
+                                                   "--gradient-accumulation-count",
+                                                   "--base-learning-rate-exponent",
+                                                   "--abs-learning-rate",
+                                                   "--epochs",
+                                                   "--iterations",
+                                                   "--weight-decay",
+                                                   "--loss-scaling",
+                                                   "--label-smoothing",
+                                                   "--gradient-mean-reduce-re",
+                                                   "--ckpts-per-epoch",
+                                                   "--epochs-per-ckpt",
+                                                   "--ckpt-epochs-offset",
+                                                   "--ckpt-all-instances",
+                                                   "--no-validation",
+                                                   "--shards",
+                                                   "--replicas",
+                                                   "--max-cross-replica-buffer-size",
+                                                   "--pipeline",
+                                                   "--pipeline-splits",
+                                                   "--pipeline-schedule",
+                                                   "--optimiser",
+                                                   "--momentum",
+                                                   "--rmsprop-decay",
+                                                   "--rmsprop-base-decay-exp",
+                                                   "--rmsprop-epsilon",
+                                                   "--offload-fp32-weight-copy",
+                                                   "--variable-filter",
+                                                   "--init-path",
+                                                   "--distributed",
+                                                   "--syncs-per-epoch",
+                                                   "--epochs-per-sync",
+                                                   "--rts",
+                                                   "--stable-norm",
+                                                   "--force-unstable-norm",
+                                                   "--weight-avg-N",
+                                                   "--weight-avg-exp",
+                                                   "--lars-epsilon",
+                                                   "--lars-skip-list",
+                                                   "--lars-weight-decay",
+                                                   "--lars-eeta",
+                                                   "--min-remote-tensor-size",
+                                                   "--learning-rate-decay",
+                                                   "--learning-rate-schedule",
+                                                   "--warmup-epochs",
+                                                   "--lr-decay-rate",
+                                                   "--lr-drops",
+                                                   "--poly-lr-decay-power",
+                                                   "--poly-lr-end-ratio",
+                                                   "--abs-end-learning-rate",
+                                                   "--precision",
+                                                   "--force-weight-to-fp16",
+                                                   "--force-weight-to-fp32",
+                                                   "--enable-half-partials",
+                                                   "--gather-conv-output",
+                                                   "--stochastic-rounding",
+                                                   "--device-iterations",
+                                                   "--select-ipu",
+                                                   "--fp-exceptions",
+                                                   "--enable-recomputation",
+                                                   "--seed",
+                                                   "--identical-replica-seeding",
+                                                   "--dataset-benchmark",
+                                                   "--available-memory-proportion",
+                                                   "--disable-variable-offloading",
+                                                   "--enable-conv-dithering",
+                                                   "--internal-exchange-optimisation-target",
+                                                   "--compile-only",
+                                                   "--on-demand",
+                                                   "--prefetch-depth",
+                                                   "--num-io-tiles",
+                                                   "--BN-span",
+                                                   "--max-reduce-many-buffer-size",
+                                                   "--saturate-on-overflow",
+                                                   "--latency",
+                                                   "--scheduling-algorithm",
+                                                   "--only-use-slic-vmac-16",
+                                                   "--analyse-nans",
+                                                   "--log-dir",
+                                                   "--logs-path",
+                                                   "--name-suffix",
+                                                   "--logs-per-epoch",
+                                                   "--log-freq",
+                                                   "--no-logs",
+                                                   "--log-all-instances",
+                                                   "--mlperf-logging",
+                                                   "--wandb",
+                                                   "--wandb-project",
+                                                   "--profile",
+                                                   "--profile-compilation",
+                                                   "--gcl-method",
+                                                   "--gcl-max-broadcast-size",
+                                                   "--executable-cache-path",
+                                                   "--poplar-sync-configuration"};
+    return flags;
+}
+
+const Option* find(const std::string& flag) {
+    for (const Option& option : option_table()) {
+        if (documented_flag(option) == flag) return &option;
+    }
+    return nullptr;
+}
+
+TEST(Table, HasEveryDocumentedFlag) {
+    for (const std::string& flag : documented_flags())
+        EXPECT_NE(find(flag), nullptr) << flag;
+    EXPECT_NE(find("--wandb-id"), nullptr);
+}
+
+TEST(Table, HelpNamesEveryFlagOfTheCommand) {
+    for (const Command command : {Command::train, Command::validation, Command::inference, Command::restore}) {
+        const std::string text = help_text(command);
+        for (const Option& option : option_table()) {
+            const bool taken = (option.commands & bit(command)) != 0;
+            const std::string entry = "\n  " + documented_flag(option);
+            EXPECT_EQ(text.find(entry + " ") != std::string::npos || text.find(entry + "\n") != std::string::npos,
+                      taken)
+                << name(command) << " " << option.flag;
+        }
+    }
+    const std::string text = help_text(Command::train);
+    EXPECT_THAT(text, ::testing::StartsWith("usage: cnntrain train"));
+    for (const char* group : {"Main:", "Model:", "Dataset:", "Training:", "IPU:", "Logging:"}) {
+        EXPECT_THAT(text, HasSubstr("\n" + std::string(group) + "\n"));
+    }
+}
+
+TEST(Table, NamesAreUnique) {
+    std::set<std::string> seen;
+    for (const Option& option : option_table()) {
+        EXPECT_TRUE(seen.insert(std::string(option.flag)).second) << option.flag;
+        for (const Alias& alias : option.aliases) {
+            EXPECT_TRUE(seen.insert(std::string(alias.flag)).second) << alias.flag;
+        }
+        if (is_boolean(option)) {
+            EXPECT_TRUE(seen.insert(negated(option.flag)).second) << option.flag;
+        }
+    }
+}
+
+TEST(Table, DefaultsFitTheirType) {
+    for (const Option& option : option_table()) {
+        SCOPED_TRACE(option.flag);
+        EXPECT_FALSE(option.help.empty());
+        if (is_unset(option.fallback)) continue;
+        if (option.type == Type::texts) {
+            EXPECT_TRUE(std::holds_alternative<std::vector<std::string>>(option.fallback));
+            continue;
+        }
+        EXPECT_EQ(convert(option, {to_string(option.fallback)}), option.fallback);
+    }
+}
+
+/// Nothing is accepted and then forgotten: a row writes a setting, steers IPUs only, is refused, or is one of these.
+TEST(Table, EveryRowHasAnEffectOrIsRefused) {
+    const std::set<std::string> derived = {"batch_norm",     "group_norm",       "groups",     "generated_data",
+                                           "synthetic_data", "no_dataset_cache", "batch_size", "config_path"};
+    const std::set<std::string> every_process_is_one = {"ckpt_all_instances", "log_all_instances"};
+    for (const Option& option : option_table()) {
+        const bool other_model = (option.models & bit(ModelFamily::resnet)) == 0;
+        const bool other_command = (option.commands & (kT | kV | kR)) == 0;
+        const bool handled = option.bind.write != nullptr || option.ipu_only || option.action ||
+                             !option.missing.empty() || other_model || other_command || derived.contains(key(option)) ||
+                             every_process_is_one.contains(key(option));
+        EXPECT_TRUE(handled) << option.flag;
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing
