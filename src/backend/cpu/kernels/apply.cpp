@@ -52,12 +52,13 @@ namespace {
 
 template <bool kRelu, typename T> void apply_rows_activated(const ApplyRows<T>& args) {
     const std::int64_t lanes = args.lanes;
+    const Stream<T> stream(lanes);
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const Floats scale = args.scale == nullptr ? hn::Set(FloatTag(), 1.0F) : extent.load_from(args.scale + lane);
         const Floats shift = extent.load_from(args.shift + lane);
         const auto one = [&](std::int64_t i) HWY_ATTR {
-            Floats y = hn::MulAdd(extent.load_from(args.x + i), scale, shift);
-            if (args.residual != nullptr) y = hn::Add(y, extent.load_from(args.residual + i));
+            Floats y = hn::MulAdd(stream.load(extent, args.x + i), scale, shift);
+            if (args.residual != nullptr) y = hn::Add(y, stream.load(extent, args.residual + i));
             return kRelu ? positive_part(y) : y;
         };
         std::int64_t row = 0;
@@ -65,10 +66,10 @@ template <bool kRelu, typename T> void apply_rows_activated(const ApplyRows<T>& 
         for (; row + 2 <= height; row += 2, i += 2 * lanes) {
             const Floats y0 = one(i);
             const Floats y1 = one(i + lanes);
-            extent.store_to(y0, args.y + i);
-            extent.store_to(y1, args.y + i + lanes);
+            stream.store(extent, y0, args.y + i);
+            stream.store(extent, y1, args.y + i + lanes);
         }
-        if (row < height) extent.store_to(one(i), args.y + i);
+        if (row < height) stream.store(extent, one(i), args.y + i);
     });
 }
 
@@ -82,6 +83,7 @@ template <typename T> void apply_rows(const ApplyRows<T>& args) {
 
 template <Mask kMask, typename T> void gradient_apply_rows_masked(const GradientApplyRows<T>& args) {
     const std::int64_t lanes = args.lanes;
+    const Stream<T> stream(lanes);
     const FloatTag d;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const Floats scale = kMask == Mask::recompute ? extent.load_from(args.scale + lane) : hn::Zero(d);
@@ -90,11 +92,11 @@ template <Mask kMask, typename T> void gradient_apply_rows_masked(const Gradient
         const Floats b = extent.load_from(args.b + lane);
         const Floats c = extent.load_from(args.c + lane);
         const auto one = [&](std::int64_t i) HWY_ATTR {
-            const Floats x = extent.load_from(args.x + i);
-            Floats dy = extent.load_from(args.dy + i);
-            if (args.dy2 != nullptr) dy = hn::Add(dy, extent.load_from(args.dy2 + i));
+            const Floats x = stream.load(extent, args.x + i);
+            Floats dy = stream.load(extent, args.dy + i);
+            if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
             if (kMask == Mask::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
-            if (kMask == Mask::output) dy = where_positive(extent.load_from(args.y + i), dy);
+            if (kMask == Mask::output) dy = where_positive(stream.load(extent, args.y + i), dy);
             return hn::MulAdd(a, dy, hn::MulAdd(b, x, c));
         };
         std::int64_t row = 0;
@@ -102,10 +104,10 @@ template <Mask kMask, typename T> void gradient_apply_rows_masked(const Gradient
         for (; row + 2 <= height; row += 2, i += 2 * lanes) {
             const Floats dx0 = one(i);
             const Floats dx1 = one(i + lanes);
-            extent.store_to(dx0, args.dx + i);
-            extent.store_to(dx1, args.dx + i + lanes);
+            stream.store(extent, dx0, args.dx + i);
+            stream.store(extent, dx1, args.dx + i + lanes);
         }
-        if (row < height) extent.store_to(one(i), args.dx + i);
+        if (row < height) stream.store(extent, one(i), args.dx + i);
     });
 }
 

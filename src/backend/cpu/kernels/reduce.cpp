@@ -52,41 +52,36 @@ namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
 template <typename T> void sum_rows(std::int64_t rows, std::int64_t lanes, const T* x, float* sum) {
+    const Stream<T> stream(lanes);
     for_strips(rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const T* from = x + offset;
         Floats total = extent.load_from(sum + lane);
         std::int64_t row = 0;
-        for (; row + 4 <= height; row += 4, from += 4 * lanes) {
-            const auto upper = hn::Add(extent.load_from(from), extent.load_from(from + lanes));
-            const auto lower = hn::Add(extent.load_from(from + 2 * lanes), extent.load_from(from + 3 * lanes));
-            total = hn::Add(total, hn::Add(upper, lower));
+        for (; row + 2 <= height; row += 2, from += 2 * lanes) {
+            total = hn::Add(total, hn::Add(stream.load(extent, from), stream.load(extent, from + lanes)));
         }
-        for (; row < height; ++row, from += lanes)
-            total = hn::Add(total, extent.load_from(from));
+        if (row < height) total = hn::Add(total, stream.load(extent, from));
         extent.store_to(total, sum + lane);
     });
 }
 
 template <typename T> void statistic_rows(const StatisticRows<T>& args) {
     const std::int64_t lanes = args.lanes;
+    const Stream<T> stream(lanes);
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const T* from = args.x + offset;
         const Floats pivot = extent.load_from(args.pivot + lane);
         Floats sum = extent.load_from(args.sum + lane);
         Floats square = extent.load_from(args.square + lane);
         std::int64_t row = 0;
-        for (; row + 4 <= height; row += 4, from += 4 * lanes) {
-            const auto x0 = hn::Sub(extent.load_from(from), pivot);
-            const auto x1 = hn::Sub(extent.load_from(from + lanes), pivot);
-            const auto x2 = hn::Sub(extent.load_from(from + 2 * lanes), pivot);
-            const auto x3 = hn::Sub(extent.load_from(from + 3 * lanes), pivot);
-            sum = hn::Add(sum, hn::Add(hn::Add(x0, x1), hn::Add(x2, x3)));
-            const auto upper = hn::MulAdd(x1, x1, hn::Mul(x0, x0));
-            const auto lower = hn::MulAdd(x3, x3, hn::Mul(x2, x2));
-            square = hn::Add(square, hn::Add(upper, lower));
+        for (; row + 2 <= height; row += 2, from += 2 * lanes) {
+            const auto x0 = hn::Sub(stream.load(extent, from), pivot);
+            const auto x1 = hn::Sub(stream.load(extent, from + lanes), pivot);
+            sum = hn::Add(sum, hn::Add(x0, x1));
+            square = hn::Add(square, hn::MulAdd(x1, x1, hn::Mul(x0, x0)));
         }
-        for (; row < height; ++row, from += lanes) {
-            const auto x = hn::Sub(extent.load_from(from), pivot);
+        if (row < height) {
+            const auto x = hn::Sub(stream.load(extent, from), pivot);
             sum = hn::Add(sum, x);
             square = hn::MulAdd(x, x, square);
         }
@@ -97,6 +92,7 @@ template <typename T> void statistic_rows(const StatisticRows<T>& args) {
 
 template <Mask kMask, typename T> void gradient_rows_masked(const GradientRows<T>& args) {
     const std::int64_t lanes = args.lanes;
+    const Stream<T> stream(lanes);
     const FloatTag d;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const Floats mean = extent.load_from(args.mean + lane);
@@ -105,26 +101,26 @@ template <Mask kMask, typename T> void gradient_rows_masked(const GradientRows<T
         Floats sum_dy = extent.load_from(args.sum_dy + lane);
         Floats sum_dy_x = extent.load_from(args.sum_dy_x + lane);
         const auto gradient = [&](std::int64_t i, Floats x) HWY_ATTR {
-            Floats dy = extent.load_from(args.dy + i);
-            if (args.dy2 != nullptr) dy = hn::Add(dy, extent.load_from(args.dy2 + i));
+            Floats dy = stream.load(extent, args.dy + i);
+            if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
             if (kMask == Mask::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
-            if (kMask == Mask::output) dy = where_positive(extent.load_from(args.y + i), dy);
-            if (args.dresidual != nullptr) extent.store_to(dy, args.dresidual + i);
+            if (kMask == Mask::output) dy = where_positive(stream.load(extent, args.y + i), dy);
+            if (args.dresidual != nullptr) stream.store(extent, dy, args.dresidual + i);
             return dy;
         };
         std::int64_t row = 0;
         std::int64_t i = offset;
         for (; row + 2 <= height; row += 2, i += 2 * lanes) {
-            const auto x0 = extent.load_from(args.x + i);
-            const auto x1 = extent.load_from(args.x + i + lanes);
+            const auto x0 = stream.load(extent, args.x + i);
+            const auto x1 = stream.load(extent, args.x + i + lanes);
             const auto dy0 = gradient(i, x0);
             const auto dy1 = gradient(i + lanes, x1);
             sum_dy = hn::Add(sum_dy, hn::Add(dy0, dy1));
             const auto product = hn::Mul(dy0, hn::Sub(x0, mean));
             sum_dy_x = hn::Add(sum_dy_x, hn::MulAdd(dy1, hn::Sub(x1, mean), product));
         }
-        for (; row < height; ++row, i += lanes) {
-            const auto x = extent.load_from(args.x + i);
+        if (row < height) {
+            const auto x = stream.load(extent, args.x + i);
             const auto dy = gradient(i, x);
             sum_dy = hn::Add(sum_dy, dy);
             sum_dy_x = hn::MulAdd(dy, hn::Sub(x, mean), sum_dy_x);

@@ -9,6 +9,7 @@
 #define CNNTRAIN_CPU_VECTOR_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -99,16 +100,43 @@ template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const B
     if (i < count) body(Part{count - i}, i);
 }
 
-/// body(extent, lane, offset, rows) over rows x lanes: one vector wide strips of several rows, so that what belongs to a
-/// channel is loaded once per strip. With one vector of lanes a strip is everything; with many lanes it is short, because
-/// memory wants to be read in order.
+inline constexpr std::int64_t kStripRows = 2;
+inline constexpr std::int64_t kNarrowLanes = 32;
+inline constexpr std::int64_t kNarrowStripRows = 64;
+inline constexpr std::int64_t kPrefetchBytes = 2048;
+
+/// body(extent, lane, offset, rows) over rows x lanes: strips of several rows, one vector wide, so that what belongs to a
+/// channel is loaded once per strip. With one vector of lanes a strip is everything; with many lanes it is low, because
+/// memory is fastest when read nearly in order.
 template <typename Body> HWY_INLINE void for_strips(std::int64_t rows, std::int64_t lanes, const Body& body) {
-    const std::int64_t strip = lanes <= kWidth ? rows : lanes <= 32 ? 64 : 4;
+    const std::int64_t strip = lanes <= kWidth ? rows : lanes <= kNarrowLanes ? kNarrowStripRows : kStripRows;
     for (std::int64_t row = 0; row < rows; row += strip) {
         const std::int64_t height = strip < rows - row ? strip : rows - row;
         for_vectors(lanes, [&](auto extent, std::int64_t lane) { body(extent, lane, row * lanes + lane, height); });
     }
 }
+
+/// Loads and stores of activations in strips, which ask for what comes kPrefetchBytes later. The hardware does not foresee
+/// the jumps between rows, and starts late on lines that are only written.
+template <typename T> class Stream {
+public:
+    explicit HWY_INLINE Stream(std::int64_t lanes) {
+        const std::int64_t wanted = kPrefetchBytes / static_cast<std::int64_t>(sizeof(T));
+        const std::int64_t strip = lanes <= kNarrowLanes ? 1 : kStripRows * lanes;
+        ahead_ = (wanted + strip - 1) / strip * strip;
+    }
+    template <typename Extent> HWY_INLINE Floats load(const Extent& extent, const T* from) const {
+        hwy::Prefetch(from + ahead_);
+        return extent.load_from(from);
+    }
+    template <typename Extent> HWY_INLINE void store(const Extent& extent, Floats value, T* to) const {
+        hwy::Prefetch(to + ahead_);
+        extent.store_to(value, to);
+    }
+
+private:
+    std::int64_t ahead_;
+};
 
 /// NaN stays NaN.
 HWY_INLINE Floats positive_part(Floats value) {
