@@ -198,8 +198,8 @@ void adjust(Resolution& run) {
     const std::int64_t period = values.integer("epochs_per_ckpt");
     if (run.command == Command::train && period > 0 && values.integer("ckpt_epochs_offset") == 0 &&
         values.at("epochs").source == Source::config && epochs == std::floor(epochs)) {
-        const std::int64_t offset = std::int64_t(epochs) % period;
-        if (offset != 0) values.set("ckpt_epochs_offset", offset, Source::adjusted);
+        const double offset = std::fmod(epochs, static_cast<double>(period));
+        if (offset != 0.0) values.set("ckpt_epochs_offset", static_cast<std::int64_t>(offset), Source::adjusted);
     }
     const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
     if (family_of(values) == ModelFamily::efficientnet && batch_norm_only) {

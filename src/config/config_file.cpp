@@ -112,21 +112,35 @@ Layer to_layer(const Entries& entries) {
     return layer;
 }
 
-std::optional<Layer> find(const std::string& config, const std::vector<std::string>& places) {
+struct Search {
+    std::optional<Layer> found;
+    std::optional<Error> unreadable;  // the first file that is no configuration file
+};
+
+/// Folders may hold other programs' YAML files: those are passed over, and blamed only when the name is nowhere.
+Search find(const std::string& config, const std::vector<std::string>& places) {
+    Search search;
     for (const std::string& place : places) {
         for (const std::string& file : files_of(place)) {
-            const YAML::Node root = load(file);
+            YAML::Node root;
+            try {
+                root = load(file);
+            } catch (const Error& error) {
+                if (!search.unreadable) search.unreadable = error;
+                continue;
+            }
             for (const auto& item : root) {
                 if (item.first.Scalar() != config) continue;
                 try {
-                    return to_layer(merged_entries(item.second));
+                    search.found = to_layer(merged_entries(item.second));
+                    return search;
                 } catch (const Error& error) {
                     throw error.within(file + ", " + config);
                 }
             }
         }
     }
-    return std::nullopt;
+    return search;
 }
 
 }  // namespace
@@ -144,10 +158,10 @@ std::vector<std::string> names_in(const std::vector<std::string>& places) {
 
 Layer read_config_layer(const std::string& config, const std::vector<std::string>& places) {
     constexpr std::string_view kOldPrefix = "mk2_";
-    if (auto layer = find(config, places)) return *layer;
-    if (config.starts_with(kOldPrefix)) {
-        if (auto layer = find(config.substr(kOldPrefix.size()), places)) return *layer;
-    }
+    Search search = find(config, places);
+    if (!search.found && config.starts_with(kOldPrefix)) search = find(config.substr(kOldPrefix.size()), places);
+    if (search.found) return *search.found;
+    if (search.unreadable) throw *search.unreadable;
     const std::vector<std::string> known = names_in(places);
     std::string message = "unknown configuration '" + config + "'";
     const std::string nearest = nearest_name(config, known);

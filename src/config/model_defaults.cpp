@@ -1,6 +1,8 @@
 // What a model sets when the user did not (cnn-flags.md sections 3.3 and 3.4).
 #include <array>
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "config/resolve.h"
 
@@ -44,18 +46,21 @@ const std::vector<ModelDefaults>& model_defaults() {
 /// EfficientNet's image sizes by size B0, B1, ...
 constexpr std::array<std::int64_t, 8> kEfficientNetPixels = {224, 240, 260, 300, 380, 456, 528, 600};
 
-/// Fills options in for the model unless a value, or (where 0 means "not given") a value other than 0, is there.
+/// Fills options in for the model where no value is. For those that have no use for 0, 0 means "not given" too.
 class Filler {
 public:
-    explicit Filler(OptionValues& values) : values_(values) {}
+    explicit Filler(Resolution& run) : run_(run), values_(run.values) {}
 
-    void number(std::string_view key, double value, bool zero_is_unset = false) {
-        const bool unset = !values_.is_set(key) || (zero_is_unset && values_.number(key) == 0.0);
-        if (values_.has(key) && unset && value == value) values_.set(key, value, Source::model);
+    void number(std::string_view key, double value) {
+        if (values_.has(key) && !values_.is_set(key) && !std::isnan(value)) values_.set(key, value, Source::model);
     }
 
-    void integer(std::string_view key, std::int64_t value) {  // 0 is never a meaningful value of these
-        if (values_.has(key) && values_.integer(key) == 0) values_.set(key, value, Source::model);
+    void number_unless_zero(std::string_view key, double value) {
+        if (values_.has(key) && values_.number(key) == 0.0 && !std::isnan(value)) replace_zero(key, value);
+    }
+
+    void integer(std::string_view key, std::int64_t value) {
+        if (values_.has(key) && values_.integer(key) == 0) replace_zero(key, value);
     }
 
     void text(std::string_view key, std::string_view value) {
@@ -67,16 +72,27 @@ public:
     }
 
 private:
+    void replace_zero(std::string_view key, Value value) {
+        if (values_.given(key)) {
+            run_.notices.push_back(std::string(values_.at(key).option->flag) +
+                                   " 0 counts as not given: " + to_string(value) + " is used");
+        }
+        values_.set(key, std::move(value), Source::model);
+    }
+
+    Resolution& run_;
     OptionValues& values_;
 };
 
-void fill_norm(OptionValues& values, const ModelDefaults& defaults) {
+void fill_norm(Resolution& run, const ModelDefaults& defaults) {
+    OptionValues& values = run.values;
     if (!values.flag("batch_norm") && !values.flag("group_norm")) values.set(defaults.norm, true, Source::model);
-    if (values.flag("group_norm")) Filler(values).integer("groups", defaults.groups);
+    if (values.flag("group_norm")) Filler(run).integer("groups", defaults.groups);
 }
 
-void fill_training(OptionValues& values, const ModelDefaults& defaults) {
-    Filler fill(values);
+void fill_training(Resolution& run, const ModelDefaults& defaults) {
+    OptionValues& values = run.values;
+    Filler fill(run);
     const Optimiser optimiser = *named<Optimiser>(values.text("optimiser"));
     fill.number("weight_decay", optimiser == Optimiser::lars ? 0.0 : defaults.weight_decay);
     if (optimiser == Optimiser::lars) fill.number("lars_weight_decay", defaults.weight_decay);
@@ -84,14 +100,15 @@ void fill_training(OptionValues& values, const ModelDefaults& defaults) {
         fill.number("rmsprop_base_decay_exp", defaults.rmsprop_base_decay_exp);
     }
     if (!values.is_set("abs_learning_rate")) {
-        fill.number("base_learning_rate_exponent", defaults.lr_exponents[static_cast<std::size_t>(optimiser)], true);
+        fill.number_unless_zero("base_learning_rate_exponent",
+                                defaults.lr_exponents[static_cast<std::size_t>(optimiser)]);
     }
-    if (values.integer("iterations") == 0) fill.number("epochs", defaults.epochs, true);
+    if (values.integer("iterations") == 0) fill.number_unless_zero("epochs", defaults.epochs);
     if (values.has("learning_rate_schedule") && !values.is_set("learning_rate_schedule")) {
         values.set("learning_rate_schedule", defaults.drop_fractions, Source::model);
     }
-    fill.number("learning_rate_decay", 0.1, true);
-    fill.number("lr_decay_rate", defaults.lr_decay_rate, true);
+    fill.number_unless_zero("learning_rate_decay", 0.1);
+    fill.number_unless_zero("lr_decay_rate", defaults.lr_decay_rate);
     if (defaults.lr_drops > 0) fill.integer("lr_drops", defaults.lr_drops);
 }
 
@@ -112,10 +129,10 @@ void fill_model_defaults(Resolution& run) {
     const bool imagenet = *dataset == Dataset::imagenet;
     for (const ModelDefaults& defaults : model_defaults()) {
         if (defaults.family != *family || defaults.imagenet != imagenet) continue;
-        Filler fill(run.values);
+        Filler fill(run);
         fill.text("model_size", defaults.size);
         fill.integer("micro_batch_size", defaults.micro_batch_size);
-        fill_norm(run.values, defaults);
+        fill_norm(run, defaults);
         fill.integer("image_size", default_image_size(*family, run.values.text("model_size"), imagenet));
         if (*family == ModelFamily::resnext) {
             fill.integer("convolution_groups", 32);
@@ -123,11 +140,11 @@ void fill_model_defaults(Resolution& run) {
         }
         if (*family == ModelFamily::efficientnet) {
             fill.integer("group_dim", 1);
-            if (imagenet) fill.number("label_smoothing", 0.1, true);
+            if (imagenet) fill.number_unless_zero("label_smoothing", 0.1);
         }
         const bool keeps_choice = *family == ModelFamily::resnet || run.values.flag("force_unstable_norm");
         if (imagenet && !keeps_choice) fill.on("stable_norm");
-        if (run.command == Command::train) fill_training(run.values, defaults);
+        if (run.command == Command::train) fill_training(run, defaults);
     }
 }
 

@@ -77,6 +77,13 @@ ParseResult resolve(Command command, const std::vector<const Option*>& options, 
     return result;
 }
 
+ParseResult help_request(Command command) {
+    ParseResult result;
+    result.command = command;
+    result.wants_help = true;
+    return result;
+}
+
 bool asked(const Layer& line, std::string_view key_text) {
     return line.contains(&row(key_text));
 }
@@ -112,12 +119,7 @@ const ResolvedOption& ParseResult::at(std::string_view wanted) const {
 ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
                                const Environment& environment) {
     const FrontDoor front = scan_front_door(command, arguments);
-    if (front.help) {
-        ParseResult result;
-        result.command = command;
-        result.wants_help = true;
-        return result;
-    }
+    if (front.help) return help_request(command);
     Layers layers;
     layers.environment = environment_layer(environment);
     if (front.config) {
@@ -128,6 +130,7 @@ ParseResult parse_command_line(Command command, const std::vector<std::string>& 
     const auto schedule = choose<LrSchedule>("lr_schedule", front.lr_schedule, layers.config);
     const std::vector<const Option*> options = active_options(command, family, schedule);
     layers.command_line = parse_arguments(command, options, arguments);
+    if (asked(layers.command_line, "help")) return help_request(command);
     ParseResult result = resolve(command, options, layers);
     result.wants_print_config = asked(layers.command_line, "print_config");
     return result;

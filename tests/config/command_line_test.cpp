@@ -136,6 +136,7 @@ TEST(CommandLine, WrongValuesSayWhatIsExpected) {
 TEST(CommandLine, HelpComesBeforeEveryJudgement) {
     EXPECT_TRUE(parse("--help --no-such-flag").wants_help);
     EXPECT_TRUE(parse("-h").wants_help);
+    EXPECT_TRUE(parse("--hel").wants_help);
     EXPECT_FALSE(parse(kCifar).wants_help);
     EXPECT_TRUE(parse(kCifar + "--print-config").wants_print_config);
 }

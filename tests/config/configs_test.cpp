@@ -216,6 +216,21 @@ TEST_F(OwnFile, IsChosenByConfigPath) {
     EXPECT_THAT(usage_error("--config mine --config-path /no/such/file"), HasSubstr("no configuration files"));
 }
 
+TEST(Environment, PassesOverOtherProgramsFiles) {
+    const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "config_test_foreign";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "foreign.yml") << "- not: ours\n";
+    const std::vector<std::string> places = {folder, CNNTRAIN_SOURCE_DIR "/configs"};
+    EXPECT_NO_THROW(read_config("resnet8_test", places));
+    try {
+        read_config("no_such_configuration", places);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("foreign.yml"));
+    }
+    std::filesystem::remove_all(folder);
+}
+
 TEST(Environment, FindsTheConfigurationsFromAnywhere) {
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path("/");

@@ -196,6 +196,14 @@ TEST(Adjustments, ConfiguredEpochsPutTheLastCheckpointOnTheLastEpoch) {
     EXPECT_EQ(parse("--config resnet50_mlperf_pod16_lars --epochs 39").settings.checkpoint.ckpt_epochs_offset, 0);
 }
 
+TEST(Adjustments, ZeroThatMeansNotGivenIsSaid) {
+    const auto result = parse(kCifar + "--micro-batch-size 0 --epochs 0");
+    EXPECT_EQ(result.settings.training.micro_batch_size, 32);
+    EXPECT_THAT(result.notices, ElementsAre(HasSubstr("--micro-batch-size 0 counts as not given: 32 is used"),
+                                            HasSubstr("--epochs 0 counts as not given: 160 is used")));
+    EXPECT_EQ(parse(kCifar + "--weight-decay 0").settings.training.weight_decay, 0.0);
+}
+
 TEST(Notices, IpuOptionsAreNamedOnce) {
     const auto result = parse(kCifar + "--enable-half-partials --stable-norm --select-ipu 2 --on-demand");
     ASSERT_EQ(result.notices.size(), 1U);

@@ -2,7 +2,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED)              # the thread pool that Debian's oneDNN uses; backend/cpu shares it
-find_package(CLI11 REQUIRED)               # libcli11-dev: config
+find_package(CLI11 REQUIRED)               # libcli11-dev: tools
 find_package(yaml-cpp REQUIRED)            # libyaml-cpp-dev: config
 # libdnnl-dev: backend/cpu (2.6 and 3.x). Found by hand: Debian's package configuration asks for OpenCL's headers.
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
