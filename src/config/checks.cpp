@@ -155,11 +155,6 @@ Violation exponential_decay(const OptionValues& values) {
     return values.text("model") + " has no default for the exponential schedule; give --lr-decay-rate and --lr-drops";
 }
 
-Violation inference_length(const OptionValues& values) {
-    if (values.integer("iterations") > 0) return {};
-    return "inference needs --iterations";
-}
-
 Violation restore_folder(const OptionValues& values) {
     if (!values.text("restore_path").empty()) return {};
     return "restore needs --restore-path, the folder of the run to resume";
@@ -193,7 +188,6 @@ constexpr Rule kRules[] = {
     {kT, learning_rate},
     {kT, rmsprop_decay},
     {kT, exponential_decay},
-    {kE, inference_length},
     {kR, restore_folder},
 };
 

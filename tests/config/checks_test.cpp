@@ -52,7 +52,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{kCifar + "--select-ipu 1 2 3", "one or two numbers, got 3"},
         Case{kImageNet + "--optimiser RMSprop --abs-learning-rate 1", "needs --rmsprop-decay"},
         Case{kCifar + "--lr-schedule exponential", "no default for the exponential schedule"},
-        Case{kCifar, "inference needs --iterations", Command::inference},
         Case{"", "restore needs --restore-path", Command::restore}));
 
 TEST(RulesTogether, AllViolationsComeInOneMessage) {

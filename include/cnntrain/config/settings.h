@@ -133,6 +133,7 @@ struct DeviceSettings {
     std::int64_t device_iterations = 1000;  // most iterations of one host step
     std::optional<std::int64_t> seed;
     bool compile_only = false;
+    bool dataset_benchmark = false;  // time the input pipeline of the training and stop
 };
 
 struct LoggingSettings {
