@@ -40,7 +40,7 @@ void print_overview() {
         std::string line = "  " + std::string(info.name);
         line.resize(std::max(line.size() + 1, kColumn), ' ');
         line += info.help;
-        for (const std::string_view script : info.scripts) {
+        for (const std::string_view& script : info.scripts) {
             line += &script == &info.scripts.front() ? " (also " : ", ";
             line += script;
         }

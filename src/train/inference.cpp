@@ -168,6 +168,11 @@ private:
 
 int run_inference(const config::ParseResult& arguments, const Host& host) {
     const config::Settings& settings = arguments.settings;
+    if (settings.training.iterations || settings.main.repeat > 1) {
+        throw Error(ErrorKind::unsupported,
+                    "not available yet: inference with --iterations or --repeat (measuring inference); without them "
+                    "every image is classified once");
+    }
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const Images images = open_images(settings, backend->half_type(), seed);

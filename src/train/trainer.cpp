@@ -65,7 +65,7 @@ Trainer::Trainer(const config::ParseResult& arguments, const Host& host, RunFold
 int Trainer::run() {
     open_data();
     introduce();
-    if (arguments_.at("dataset_benchmark").value == config::Value{true}) return benchmark_input();
+    if (settings_.device.dataset_benchmark) return benchmark_input();
     compile();
     load_weights();
     log_.line(metrics::compilation_line(since_start_.seconds()));
