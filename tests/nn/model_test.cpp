@@ -160,7 +160,7 @@ TEST(Numerics, OverridesChooseByName) {
     BuildRequest request = cifar_request("8");
     request.numerics = numerics(DType::bf16, DType::bf16);
     request.numerics.force_weight_to_fp32 = {"batch_norm/moving_variance", "stage1"};
-    request.numerics.force_weight_to_fp16 = {"stage2"};
+    request.numerics.force_weight_to_fp16 = {"stage2/unit1/conv"};
     const Model model = build_training(request, ops::op_table());
     model.graph.verify();
     const auto type = [&](const std::string& name) { return model.graph.desc(model.graph.find(name).value()).dtype; };

@@ -1,0 +1,167 @@
+#include "golden/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/optim/optimiser.h"
+#include "golden/formula.h"
+
+namespace cnntrain::golden {
+
+using graph::Graph;
+using nlohmann::json;
+
+namespace {
+
+json load_golden(const std::string& name) {
+    const std::string path = std::string(CNNTRAIN_SOURCE_DIR) + "/tests/golden/" + name + ".json";
+    std::ifstream file(path);
+    if (!file) throw Error(ErrorKind::data, path + ": cannot be read; make it with tools/golden/make_golden.py");
+    return json::parse(file);
+}
+
+nn::BuildRequest build_request(const json& settings) {
+    nn::BuildRequest request;
+    nn::ModelSettings& model = request.model;
+    const std::int64_t groups = settings.at("group_norm_groups");
+    model.size = settings.at("size");
+    model.dataset = settings.at("imagenet").get<bool>() ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
+    model.classes = settings.at("classes");
+    model.image_size = settings.at("image_size");
+    model.norm = groups > 0 ? nn::NormKind::group : nn::NormKind::batch;
+    model.groups = groups;
+    request.input.images = {DType::f32, {settings.at("micro_batch"), model.image_size, model.image_size, 3}};
+    request.label_smoothing = settings.at("label_smoothing");
+    return request;
+}
+
+optim::OptimiserSettings optimiser_settings(const json& settings, double loss_scaling) {
+    optim::OptimiserSettings optimiser;
+    optimiser.momentum = settings.at("momentum");
+    optimiser.kind = optimiser.momentum > 0 ? config::Optimiser::momentum : config::Optimiser::sgd;
+    optimiser.weight_decay = settings.at("weight_decay");
+    optimiser.weight_decay_exclude = settings.at("undecayed").get<std::vector<std::string>>();
+    optimiser.loss_scaling = loss_scaling;
+    optimiser.micro_batches = settings.at("micro_batches");
+    optimiser.moving_average_decay = settings.at("bn_decay");
+    return optimiser;
+}
+
+/// Forward, backward and update as training builds them.
+Graph training_graph(const json& settings, double loss_scaling) {
+    nn::Model model = nn::build_training(build_request(settings), ops::op_table());
+    Graph forward = graph::run_passes(std::move(model.graph), graph::training_passes());
+    graph::Objective objective;
+    objective.loss = nn::model_values(forward).loss;
+    objective.seed = loss_scaling / settings.at("micro_batch").get<double>();
+    objective.targets = nn::model_values(forward).parameters;
+    const graph::Gradients gradients = graph::build_backward(forward, objective);
+
+    std::vector<optim::MovingAverage> averages;
+    for (const nn::BatchNormRecord& norm : nn::model_values(forward).batch_norms) {
+        averages.push_back({norm.moving_mean, norm.batch_mean, 1});
+        averages.push_back({norm.moving_variance, norm.batch_variance, norm.count});
+    }
+    optim::append_update(forward, gradients, optimiser_settings(settings, loss_scaling), averages);
+    return graph::run_passes(std::move(forward), graph::backward_passes());
+}
+
+class GoldenSource : public data::BatchSource {
+public:
+    GoldenSource(std::int64_t samples, std::int64_t size) : samples_(samples), size_(size) {}
+
+    TensorDesc image_desc() const override { return {DType::f32, {samples_, size_, size_, 3}}; }
+
+    data::Batch next() override {
+        const auto images = std::make_shared<Images>(make_images(index_++, samples_, size_));
+        return {std::as_bytes(std::span(images->pixels)), images->labels, samples_, images};
+    }
+
+private:
+    std::int64_t samples_;
+    std::int64_t size_;
+    std::int64_t index_ = 0;
+};
+
+void load_variables(const Graph& graph, const json& choices, backend::Executable& executable) {
+    for (const graph::ValueId id : nn::model_values(graph).parameters) {
+        const std::string& name = graph.value(id).name;
+        executable.load(name, initial_value(name, graph.desc(id).shape, choices.value(name, std::string())));
+    }
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::state)) {
+        HostTensor start({DType::f32, graph.desc(id).shape});
+        for (std::int64_t i = 0; i < start.elements(); ++i)
+            start.set(i, graph.value(id).initialiser.value);
+        executable.load(graph.value(id).name, start);
+    }
+}
+
+/// Norm, products with sign patterns and some elements, each within `tolerance` times the norm: a pattern's product
+/// moves by about the norm of the difference.
+void expect_like_summary(const std::string& name, const HostTensor& tensor, double factor, const json& expected,
+                         double tolerance) {
+    ASSERT_EQ(tensor.shape(), expected.at("shape").get<Shape>()) << name;
+    const auto products = expected.at("products").get<std::vector<double>>();
+    const auto elements = expected.at("elements").get<std::vector<double>>();
+    const double norm = expected.at("norm");
+    const std::int64_t count = tensor.elements();
+
+    double squares = 0;
+    for (std::int64_t i = 0; i < count; ++i)
+        squares += std::pow(tensor.at(i) * factor, 2);
+    EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm) << name << ": norm";
+    for (std::size_t k = 0; k < products.size(); ++k) {
+        const Stream pattern(name + "#" + std::to_string(k));
+        double product = 0;
+        for (std::int64_t i = 0; i < count; ++i)
+            product += tensor.at(i) * factor * pattern.sign(i);
+        EXPECT_NEAR(product, products[k], tolerance * norm) << name << ": product with pattern " << k;
+    }
+    const auto last = static_cast<std::int64_t>(elements.size()) - 1;
+    for (std::int64_t k = 0; k <= last; ++k) {
+        const std::int64_t at = k * (count - 1) / last;
+        EXPECT_NEAR(tensor.at(at) * factor, elements[static_cast<std::size_t>(k)], tolerance * norm)
+            << name << ": element " << at;
+    }
+}
+
+}  // namespace
+
+void compare_with_golden(const std::string& name, const backend::Backend& backend, const RunSettings& run) {
+    const json golden = load_golden(name);
+    const json& settings = golden.at("settings");
+    const std::int64_t micro_batches = settings.at("micro_batches");
+    const auto losses = golden.at("losses").get<std::vector<double>>();
+    const Graph graph = training_graph(settings, run.loss_scaling);
+    const auto executable = backend.compile({&graph, micro_batches, {}});
+    load_variables(graph, golden.at("beta_choices"), *executable);
+
+    GoldenSource source(settings.at("micro_batch"), settings.at("image_size"));
+    for (int step = 0; step < run.steps; ++step) {
+        const backend::StepResult result = executable->train_step(source, {settings.at("learning_rate"), step});
+        const double expected = losses.at(static_cast<std::size_t>(step));
+        const double loss = result.sums.at(std::string(nn::kLoss)) / static_cast<double>(result.samples);
+        EXPECT_NEAR(loss, expected, run.tolerances.loss * expected) << name << ": loss of step " << step + 1;
+        if (step > 0) continue;
+        const double mean = 1 / (run.loss_scaling * static_cast<double>(micro_batches));
+        for (const auto& [parameter, summary] : golden.at("gradients_of_step_1").items()) {
+            expect_like_summary(parameter, executable->gradient(parameter), mean, summary, run.tolerances.gradient);
+        }
+    }
+    if (static_cast<std::size_t>(run.steps) < losses.size()) return;
+    for (const char* group : {"moving_after_last_step", "parameters_after_last_step"}) {
+        for (const auto& [variable, summary] : golden.at(group).items()) {
+            expect_like_summary(variable, executable->store(variable), 1, summary, run.tolerances.variable);
+        }
+    }
+}
+
+}  // namespace cnntrain::golden

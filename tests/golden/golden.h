@@ -1,0 +1,25 @@
+// Runs a network on a backend and compares it with the numbers that the generator has written down.
+#pragma once
+
+#include <string>
+
+#include "cnntrain/backend/backend.h"
+
+namespace cnntrain::golden {
+
+struct Tolerances {
+    double loss = 1e-5;      // relative
+    double gradient = 1e-4;  // relative to the gradient's Euclidean norm, also per element
+    double variable = 1e-5;  // parameters and moving averages after the last step, relative to their norm
+};
+
+struct RunSettings {
+    int steps = 10;
+    double loss_scaling = 1;  // a power of two must not change a bit
+    Tolerances tolerances;
+};
+
+/// Compares losses, the gradients of step 1 and, after all ten steps, the variables with tests/golden/<name>.json.
+void compare_with_golden(const std::string& name, const backend::Backend& backend, const RunSettings& settings);
+
+}  // namespace cnntrain::golden
