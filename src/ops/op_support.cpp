@@ -57,10 +57,9 @@ void expect_shape(const TensorDesc& desc, const Shape& shape, std::string_view w
 
 void expect_channel_vector(const TensorDesc& desc, std::int64_t channels, DType activations, std::string_view what) {
     expect_shape(desc, {channels}, what);
-    if (desc.dtype != DType::f32 && desc.dtype != activations) {
-        reject(std::string(what) + " must be f32 or " + std::string(name(activations)) + ", not " +
-               std::string(name(desc.dtype)));
-    }
+    if (desc.dtype == DType::f32 || desc.dtype == activations) return;
+    const std::string other = activations == DType::f32 ? "" : " or " + std::string(name(activations));
+    reject(std::string(what) + " must be f32" + other + ", not " + std::string(name(desc.dtype)));
 }
 
 std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t kernel, std::int64_t stride) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
@@ -75,7 +76,7 @@ public:
 
     void set_profiling(bool enabled) override;
     std::vector<ProfileRow> profile() const override;
-    std::vector<ProfileRow> profile_alone(int) override { return profile(); }
+    std::vector<ProfileRow> profile_alone(int repeats) override;
 
 private:
     RefTensor& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
@@ -87,6 +88,7 @@ private:
     void add_outputs(Phase last_phase, StepResult& result) const;
     void start_sums();
     void add_to_sums();
+    ProfileRow profile_row(NodeId id, double seconds) const;
 
     Graph graph_;
     std::int64_t micro_batches_;
@@ -294,23 +296,42 @@ void RefExecutable::set_profiling(bool enabled) {
     node_runs_.assign(node_runs_.size(), 0);
 }
 
+ProfileRow RefExecutable::profile_row(NodeId id, double seconds) const {
+    const Node& node = graph_.node(id);
+    double bytes = 0;
+    for (const ValueId input : node.inputs)
+        bytes += static_cast<double>(graph_.desc(input).bytes());
+    for (const ValueId result : node.outputs)
+        bytes += static_cast<double>(graph_.desc(result).bytes());
+    return {.name = node.name,
+            .op = std::string(graph_.def(node).name),
+            .implementation = "naive float64",
+            .milliseconds = seconds * 1e3,
+            .gflops = graph_.node_flops(id) * 1e-9,
+            .megabytes = bytes * 1e-6};
+}
+
 std::vector<ProfileRow> RefExecutable::profile() const {
     std::vector<ProfileRow> rows;
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const auto k = static_cast<std::size_t>(i);
         if (node_runs_[k] == 0) continue;
-        const Node& node = graph_.node(NodeId{i});
-        double bytes = 0;
-        for (const ValueId input : node.inputs)
-            bytes += static_cast<double>(graph_.desc(input).bytes());
-        for (const ValueId result : node.outputs)
-            bytes += static_cast<double>(graph_.desc(result).bytes());
-        rows.push_back({.name = node.name,
-                        .op = std::string(graph_.def(node).name),
-                        .implementation = "naive float64",
-                        .milliseconds = node_seconds_[k] * 1e3 / static_cast<double>(node_runs_[k]),
-                        .gflops = graph_.node_flops(NodeId{i}) * 1e-9,
-                        .megabytes = bytes * 1e-6});
+        rows.push_back(profile_row(NodeId{i}, node_seconds_[k] / static_cast<double>(node_runs_[k])));
+    }
+    return rows;
+}
+
+std::vector<ProfileRow> RefExecutable::profile_alone(int repeats) {
+    std::vector<ProfileRow> rows;
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        if (graph_.node(NodeId{i}).phase == Phase::update) continue;
+        double least = std::numeric_limits<double>::infinity();
+        for (int repeat = 0; repeat < std::max(repeats, 1); ++repeat) {
+            const Clock::time_point start = Clock::now();
+            evaluate_node(graph_, NodeId{i}, values_);
+            least = std::min(least, seconds_since(start));
+        }
+        rows.push_back(profile_row(NodeId{i}, least));
     }
     return rows;
 }

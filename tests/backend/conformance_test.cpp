@@ -1,0 +1,69 @@
+// Every backend against ref, case by case.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cnntrain/backend/ref.h"
+#include "support/op_cases.h"
+
+namespace cnntrain::test {
+namespace {
+
+TEST(Conformance, RefAgreesWithItself) {
+    EXPECT_EQ(check_backend(*backend::make_ref_backend()), std::vector<std::string>{});
+}
+
+/// An executable that passes everything to another one but gets every output slightly wrong.
+class OffByALittle : public backend::Backend {
+public:
+    std::string_view name() const override { return "off"; }
+    DType half_type() const override { return inner_->half_type(); }
+    std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
+        return inner_->why_unsupported(graph, node);
+    }
+    std::unique_ptr<backend::Executable> compile(const backend::CompileRequest& request) const override {
+        return std::make_unique<Wrong>(inner_->compile(request));
+    }
+
+private:
+    class Wrong : public backend::Executable {
+    public:
+        explicit Wrong(std::unique_ptr<backend::Executable> inner) : inner_(std::move(inner)) {}
+        const backend::CompileReport& report() const override { return inner_->report(); }
+        void load(const std::string& name, const HostTensor& tensor) override { inner_->load(name, tensor); }
+        HostTensor store(const std::string& name) const override { return spoil(inner_->store(name)); }
+        std::vector<std::string> variable_names() const override { return inner_->variable_names(); }
+        backend::StepResult train_step(data::BatchSource& source, const backend::StepScalars& scalars) override {
+            return inner_->train_step(source, scalars);
+        }
+        backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override {
+            return inner_->evaluate(source, batches);
+        }
+        HostTensor output(const std::string& name) const override { return spoil(inner_->output(name)); }
+        std::optional<std::string> first_non_finite() const override { return inner_->first_non_finite(); }
+        HostTensor gradient(const std::string& name) const override { return inner_->gradient(name); }
+        void set_profiling(bool enabled) override { inner_->set_profiling(enabled); }
+        std::vector<backend::ProfileRow> profile() const override { return inner_->profile(); }
+        std::vector<backend::ProfileRow> profile_alone(int repeats) override { return inner_->profile_alone(repeats); }
+
+    private:
+        static HostTensor spoil(HostTensor tensor) {
+            tensor.set(0, tensor.at(0) + std::max(0.1, std::abs(tensor.at(0)) / 4));
+            return tensor;
+        }
+        std::unique_ptr<backend::Executable> inner_;
+    };
+
+    std::unique_ptr<backend::Backend> inner_ = backend::make_ref_backend();
+};
+
+TEST(Conformance, WrongNumbersAreNoticedInEveryCase) {
+    const OffByALittle wrong;
+    for (const OpCase& op_case : op_cases()) {
+        EXPECT_NE(compare_with_ref(wrong, op_case).find(op_case.name + " on off"), std::string::npos) << op_case.name;
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::test

@@ -1,0 +1,222 @@
+// What an executable promises, on graphs small enough to do by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/error.h"
+#include "support/op_cases.h"
+
+namespace cnntrain::test {
+namespace {
+
+using backend::CompileRequest;
+using backend::Executable;
+using backend::make_ref_backend;
+using graph::Graph;
+using graph::NoAttrs;
+using graph::OpKind;
+using graph::Phase;
+using graph::ValueId;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
+    CompileRequest request;
+    request.graph = &graph;
+    request.micro_batches = micro_batches;
+    return make_ref_backend()->compile(request);
+}
+
+template <typename Call> std::string error_of(ErrorKind kind, Call call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), kind);
+        return error.what();
+    }
+    return "no error";
+}
+
+/// loss = sum over the batch of cross-entropy of (images + 0) * w + b, with SGD on w and b.
+struct Linear {
+    Graph graph{ops::op_table()};
+
+    Linear() {
+        const ValueId images = graph.add_input("images", {DType::f32, {2, 1, 1, 1}});
+        const ValueId labels = graph.add_input("labels", {DType::i32, {2}});
+        const ValueId rate = graph.add_scalar("learning_rate");
+        const ValueId w = graph.add_parameter("w", {DType::f32, {1, 2}}, {});
+        const ValueId b = graph.add_parameter("b", {DType::bf16, {2}}, {});
+        const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {w}, "w16");
+        const ValueId x = graph.add_one(OpKind::global_average_pool, NoAttrs{}, {images}, "pool");
+        const ValueId x16 = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {x}, "x16");
+        const ValueId y = graph.add_one(OpKind::dense, graph::DenseAttrs{}, {x16, half, b}, "fc");
+        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {y, labels}, "loss");
+        graph.mark_output("loss", loss[0]);
+        graph.mark_output("correct", loss[1]);
+        graph.mark_output("logits", y);
+        graph.set_phase(Phase::backward);
+        const ValueId one = graph.add_one(OpKind::constant, graph::ConstantAttrs{1, {DType::f32, {}}}, {}, "one");
+        const ValueId dy =
+            graph.add_one(OpKind::softmax_cross_entropy_grad, graph::SoftmaxAttrs{}, {y, labels, one}, "dy");
+        const ValueId dw = graph.add_one(OpKind::dense_weight_grad, graph::DenseAttrs{}, {x16, dy}, "dw");
+        const ValueId db = graph.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "db");
+        graph.mark_output("db", db);
+        graph.set_phase(Phase::update);
+        graph.add(OpKind::sgd_update, graph::UpdateAttrs{}, {w, dw, rate}, "w/update");
+        graph.add(OpKind::sgd_update, graph::UpdateAttrs{}, {b, db, rate}, "b/update");
+        graph.verify();
+    }
+};
+
+FixedSource batch_of(double first, double second, std::int32_t first_label, std::int32_t second_label) {
+    HostTensor images({DType::f32, {2, 1, 1, 1}});
+    images.set(0, first);
+    images.set(1, second);
+    return {images, HostTensor::of<std::int32_t>({2}, {first_label, second_label})};
+}
+
+TEST(RefBackend, SumsLossesAndGradientsOverMicroBatches) {
+    const Linear linear;
+    const auto executable = compile(linear.graph, 3);
+    FixedSource source = batch_of(2, 4, 0, -1);  // the second sample is padding
+    const auto result = executable->train_step(source, {.learning_rate = 0.1, .iteration = 0});
+    EXPECT_EQ(source.pulls(), 3);
+    EXPECT_EQ(result.samples, 3);
+    EXPECT_NEAR(result.sums.at("loss"), 3 * std::log(2.0), 1e-12);
+    EXPECT_EQ(result.sums.at("correct"), 3);
+    EXPECT_EQ(result.sums.count("logits"), 0U);
+    // Probabilities are 1/2: dlogits = -1/2, 1/2 and x = 2, three times.
+    EXPECT_THAT(executable->gradient("w").as<float>(), ElementsAre(-3, 3));
+    EXPECT_THAT(executable->gradient("b").as<float>(), ElementsAre(-1.5F, 1.5F));
+    EXPECT_THAT(executable->store("w").as<float>(), ElementsAre(0.3F, -0.3F));
+    EXPECT_EQ(executable->output("db").at(1), 0.5);  // the last micro-batch's own value
+}
+
+TEST(RefBackend, VariablesAreRoundedOnlyWhenStored) {
+    const Linear linear;
+    const auto executable = compile(linear.graph);
+    FixedSource source = batch_of(0, 0, 0, -1);
+    const HostTensor start = HostTensor({DType::f32, {2}});
+    HostTensor ones(start.cast(DType::bf16));
+    ones.set(0, 256);
+    ones.set(1, 256);
+    executable->load("b", ones);
+    // dlogits = -1/2, 1/2: six steps of 1/2 are lost one by one in bf16 near 256, where its spacing is 2.
+    for (int i = 0; i < 6; ++i)
+        executable->train_step(source, {.learning_rate = 1, .iteration = i});
+    const double moved = executable->store("b").at(0) - 256;
+    EXPECT_GT(moved, 0);
+    EXPECT_EQ(executable->store("b").dtype(), DType::bf16);
+    EXPECT_EQ(std::fmod(moved, 2), 0);
+}
+
+TEST(RefBackend, EvaluatesForwardOnly) {
+    const Linear linear;
+    const auto executable = compile(linear.graph, 5);
+    executable->load("w", HostTensor::of<float>({1, 2}, {1, 0}));
+    FixedSource source = batch_of(0, 1, 1, 0);
+    const auto result = executable->evaluate(source, 2);
+    EXPECT_EQ(source.pulls(), 2);
+    EXPECT_EQ(result.samples, 4);
+    EXPECT_NEAR(result.sums.at("loss"), 2 * (std::log(2.0) + std::log(1 + std::exp(-1.0))), 1e-12);
+    EXPECT_EQ(result.sums.at("correct"), 2);
+    EXPECT_THAT(executable->store("w").as<float>(), ElementsAre(1, 0));
+    const HostTensor logits = executable->output("logits");
+    EXPECT_EQ(logits.desc(), (TensorDesc{DType::bf16, {2, 2}}));
+    EXPECT_EQ(logits.at(2), 1);
+}
+
+TEST(RefBackend, NamesTheFirstNonFiniteTensor) {
+    const Linear linear;
+    const auto executable = compile(linear.graph);
+    EXPECT_EQ(executable->first_non_finite(), std::nullopt);
+    FixedSource source = batch_of(NAN, 0, 0, 0);
+    executable->train_step(source, {.learning_rate = 0, .iteration = 0});
+    EXPECT_EQ(executable->first_non_finite(), "w[0]");  // 0 * NaN
+    executable->load("w", HostTensor::of<float>({1, 2}, {1, 2}));
+    HostTensor b({DType::bf16, {2}});
+    b.set(1, INFINITY);
+    executable->load("b", b);
+    EXPECT_EQ(executable->first_non_finite(), "b[1]");
+    executable->load("b", HostTensor({DType::bf16, {2}}));
+    EXPECT_EQ(executable->first_non_finite(), "dw[0]");
+}
+
+TEST(RefBackend, RefusesWrongNamesAndShapes) {
+    const Linear linear;
+    const auto executable = compile(linear.graph);
+    EXPECT_THAT(executable->variable_names(), ElementsAre("w", "b"));
+    EXPECT_THAT(error_of(ErrorKind::internal,
+                         [&] {
+                             executable->load("w", HostTensor({DType::f32, {2, 1}}));
+                         }),
+                HasSubstr("w is f32[1, 2], it cannot be loaded from f32[2, 1]"));
+    EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("v")); }),
+                HasSubstr("no parameter or state is named 'v'"));
+    EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(executable->output("logit")); }),
+                HasSubstr("did you mean 'logits'"));
+    EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("learning_rate")); }),
+                HasSubstr("no parameter or state"));
+    FixedSource other(HostTensor({DType::u8, {2, 1, 1, 1}}), HostTensor({DType::i32, {2}}));
+    EXPECT_THAT(error_of(ErrorKind::internal, [&] { executable->evaluate(other, 1); }),
+                HasSubstr("u8[2, 1, 1, 1], the graph's f32[2, 1, 1, 1]"));
+}
+
+TEST(RefBackend, AGraphWithoutInputsNeverTouchesTheSource) {
+    Graph graph(ops::op_table());
+    const ValueId w = graph.add_parameter("w", {DType::f32, {2}}, {});
+    graph.mark_output("y", graph.add_one(OpKind::relu, NoAttrs{}, {w}, "relu"));
+    const auto executable = compile(graph);
+    executable->load("w", HostTensor::of<float>({2}, {-1, 3}));
+    FixedSource source = batch_of(0, 0, 0, 0);
+    EXPECT_EQ(executable->evaluate(source, 1).samples, 0);
+    EXPECT_EQ(source.pulls(), 0);
+    EXPECT_THAT(executable->output("y").as<float>(), ElementsAre(0, 3));
+}
+
+TEST(RefBackend, RefusesEverythingItCannotRunAtOnce) {
+    graph::OpTable crippled = ops::op_table();
+    crippled[static_cast<std::size_t>(OpKind::relu)].evaluate = nullptr;
+    Graph graph(crippled);
+    const ValueId x = graph.add_input("pictures", {DType::f32, {2}});
+    graph.add_scalar("temperature");
+    graph.add_one(OpKind::relu, NoAttrs{}, {x}, "first");
+    graph.add_one(OpKind::relu, NoAttrs{}, {x}, "second");
+    const std::string text = error_of(ErrorKind::unsupported, [&] { compile(graph); });
+    EXPECT_THAT(text, HasSubstr("the ref backend cannot execute this graph"));
+    EXPECT_THAT(text, HasSubstr("pictures"));
+    EXPECT_THAT(text, HasSubstr("temperature"));
+    EXPECT_THAT(text, HasSubstr("first (relu): the op has no naive evaluator"));
+    EXPECT_THAT(text, HasSubstr("second (relu)"));
+}
+
+TEST(RefBackend, ProfilesNodesWithTheirWork) {
+    const Linear linear;
+    const auto executable = compile(linear.graph, 2);
+    FixedSource source = batch_of(1, 2, 0, 1);
+    executable->train_step(source, {});
+    EXPECT_TRUE(executable->profile().empty());
+    executable->set_profiling(true);
+    executable->train_step(source, {});
+    const auto rows = executable->profile();
+    ASSERT_EQ(rows.size(), static_cast<std::size_t>(linear.graph.node_count()));
+    EXPECT_EQ(rows[3].name, "fc");
+    EXPECT_EQ(rows[3].op, "dense");
+    EXPECT_DOUBLE_EQ(rows[3].gflops, 2.0 * 2 * 1 * 2 * 1e-9);
+    EXPECT_DOUBLE_EQ(rows[3].megabytes, (4 + 4 + 4 + 8) * 1e-6);
+    EXPECT_EQ(executable->profile_alone(2).size(), rows.size() - 2);  // without the updates
+    EXPECT_GT(executable->report().flops_per_micro_batch, 0);
+}
+
+TEST(GradientOf, FindsWhatTheUpdateReads) {
+    const Linear linear;
+    EXPECT_EQ(linear.graph.value(backend::gradient_of(linear.graph, "w").value()).name, "dw");
+    EXPECT_EQ(backend::gradient_of(linear.graph, "images"), std::nullopt);
+    EXPECT_EQ(backend::gradient_of(linear.graph, "nothing"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace cnntrain::test

@@ -1,0 +1,341 @@
+// A small residual network from images to updated weights: gradients against differences of the loss, accumulation,
+// recomputation, and the passes, all on ref.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
+#include "support/op_cases.h"
+
+namespace cnntrain::test {
+namespace {
+
+using backend::Executable;
+using graph::Graph;
+using graph::NoAttrs;
+using graph::OpKind;
+using graph::Phase;
+using graph::ValueId;
+
+constexpr std::int64_t kSamples = 3;
+constexpr std::int64_t kSize = 5;
+constexpr std::int64_t kChannels = 4;
+constexpr std::int64_t kClasses = 3;
+
+/// conv-norm-relu twice with a shortcut around the second, pooling, dense, loss. Works for training and evaluation.
+class SmallNet {
+public:
+    SmallNet(bool training, OpKind norm_kind) : training_(training), norm_kind_(norm_kind) {
+        const ValueId images = graph.add_input("images", {DType::f32, {kSamples, kSize, kSize, 3}});
+        const ValueId labels = graph.add_input("labels", {DType::i32, {kSamples}});
+        const ValueId first = relu(norm(conv(images, 3, "conv1"), "norm1"), "relu1");
+        points.push_back(first);
+        graph.set_stage(graph::StageId{1});
+        const ValueId second = norm(conv(first, kChannels, "conv2"), "norm2");
+        const ValueId sum = graph.add_one(OpKind::add, NoAttrs{}, {second, first}, "sum");
+        const ValueId third = norm(conv(relu(sum, "relu2"), kChannels, "conv3"), "norm3");
+        const ValueId pooled = graph.add_one(OpKind::global_average_pool, NoAttrs{}, {relu(third, "relu3")}, "pool");
+        const ValueId w = parameter("fc/weight", {kChannels, kClasses});
+        const ValueId b = parameter("fc/bias", {kClasses});
+        const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{}, {pooled, w, b}, "fc");
+        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{0.1}, {logits, labels}, "loss");
+        loss_ = loss[0];
+        graph.mark_output("loss", loss[0]);
+        graph.mark_output("correct", loss[1]);
+    }
+
+    /// Gradients and momentum updates of all parameters, and moving averages of the norms' statistics.
+    graph::Gradients add_training(const std::vector<ValueId>& recompute_points, double gradient_scale) {
+        const std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
+        graph::Gradients gradients = graph::build_backward(
+            graph, {.loss = loss_, .seed = 1, .targets = parameters, .recompute_points = recompute_points});
+        graph.set_phase(Phase::update);
+        const ValueId rate = graph.add_scalar("learning_rate");
+        const graph::UpdateAttrs attrs{
+            .gradient_scale = gradient_scale, .weight_decay = 0.01, .learning_rate_scale = 1, .momentum = 0.9};
+        for (const ValueId p : parameters) {
+            const std::string name = graph.value(p).name;
+            const ValueId velocity = graph.add_state(name + "/velocity", graph.desc(p), {});
+            graph.add(OpKind::momentum_update, attrs, {p, gradients.of.at(p), velocity, rate}, name + "/update");
+        }
+        for (const auto& [name, mean] : means_) {
+            const ValueId moving = graph.add_state(name + "/moving_mean", graph.desc(mean), {});
+            graph.add(OpKind::moving_average_update, graph::MovingAverageAttrs{0.5, gradient_scale}, {moving, mean},
+                      name + "/moving");
+        }
+        return gradients;
+    }
+
+    Graph graph{ops::op_table()};
+    std::vector<ValueId> points;
+
+private:
+    ValueId parameter(const std::string& name, Shape shape) {
+        return graph.add_parameter(name, {DType::f32, std::move(shape)}, {});
+    }
+
+    ValueId conv(ValueId x, std::int64_t in, const std::string& name) {
+        graph::ConvAttrs attrs;
+        attrs.padding = graph::same_padding(kSize, kSize, 3, 1);
+        const ValueId w = parameter(name + "/weight", {3, 3, in, kChannels});
+        return graph.add_one(OpKind::conv2d, attrs, {x, w}, name);
+    }
+
+    ValueId norm(ValueId x, const std::string& name) {
+        std::vector<ValueId> inputs = {x, parameter(name + "/gamma", {kChannels}),
+                                       parameter(name + "/beta", {kChannels})};
+        graph::NormAttrs attrs;
+        if (norm_kind_ == OpKind::group_norm) attrs.groups = 2;
+        if (!training_ && norm_kind_ == OpKind::batch_norm) {
+            const TensorDesc vector{DType::f32, {kChannels}};
+            inputs.push_back(graph.add_state(name + "/moving_mean", vector, {}));
+            inputs.push_back(graph.add_state(name + "/moving_variance", vector, {}));
+            return graph.add_one(OpKind::batch_norm_inference, attrs, inputs, name);
+        }
+        const auto outputs = graph.add(norm_kind_, attrs, inputs, name);
+        if (norm_kind_ == OpKind::batch_norm) means_[name] = outputs[1];
+        return outputs[0];
+    }
+
+    ValueId relu(ValueId x, const std::string& name) { return graph.add_one(OpKind::relu, NoAttrs{}, {x}, name); }
+
+    bool training_;
+    OpKind norm_kind_;
+    ValueId loss_;
+    std::map<std::string, ValueId> means_;
+};
+
+HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low, double high) {
+    Rng rng(7, RngStream::test, 0, index);
+    HostTensor tensor(desc);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, rng.uniform(low, high));
+    return tensor;
+}
+
+/// Hands out different micro-batches in turn.
+class TwoBatches : public data::BatchSource {
+public:
+    TensorDesc image_desc() const override { return images_[0].desc(); }
+    data::Batch next() override {
+        const std::size_t i = next_++ % 2;
+        return {images_[i].bytes(), labels_[i].as<std::int32_t>(), i == 0 ? 3 : 2, nullptr};
+    }
+    void skip() { ++next_; }
+
+private:
+    TensorDesc desc_{DType::f32, {kSamples, kSize, kSize, 3}};
+    std::array<HostTensor, 2> images_{random_tensor(desc_, 100, -1, 1), random_tensor(desc_, 101, -1, 1)};
+    std::array<HostTensor, 2> labels_{HostTensor::of<std::int32_t>({kSamples}, {0, 2, 1}),
+                                      HostTensor::of<std::int32_t>({kSamples}, {1, 1, -1})};
+    std::size_t next_ = 0;
+};
+
+std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
+    backend::CompileRequest request;
+    request.graph = &graph;
+    request.micro_batches = micro_batches;
+    auto executable = backend::make_ref_backend()->compile(request);
+    std::uint64_t index = 0;
+    for (const std::string& name : executable->variable_names()) {
+        const TensorDesc desc = executable->store(name).desc();
+        const bool positive = name.find("gamma") != std::string::npos || name.find("variance") != std::string::npos;
+        const bool zero = name.find("velocity") != std::string::npos;
+        const double low = positive ? 0.5 : -0.5;
+        if (!zero) executable->load(name, random_tensor(desc, index, low, low + 1));
+        ++index;
+    }
+    return executable;
+}
+
+struct NamedGradients {
+    std::map<std::string, HostTensor> of;
+    double loss = 0;
+};
+
+NamedGradients gradients_of(const Graph& graph, std::int64_t micro_batches = 1, bool second_batch = false) {
+    const auto executable = compile(graph, micro_batches);
+    TwoBatches source;
+    if (second_batch) source.skip();
+    NamedGradients result;
+    result.loss = executable->train_step(source, {.learning_rate = 0.1, .iteration = 0}).sums.at("loss");
+    for (const ValueId p : graph.values_with_role(graph::Role::parameter)) {
+        const std::string& name = graph.value(p).name;
+        result.of[name] = executable->gradient(name);
+    }
+    return result;
+}
+
+void expect_near(const NamedGradients& got, const NamedGradients& want, double tolerance) {
+    EXPECT_NEAR(got.loss, want.loss, tolerance);
+    ASSERT_EQ(got.of.size(), want.of.size());
+    for (const auto& [name, tensor] : want.of) {
+        for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+            EXPECT_NEAR(got.of.at(name).at(i), tensor.at(i), tolerance) << name << "[" << i << "]";
+        }
+    }
+}
+
+class WholeGraph : public testing::TestWithParam<OpKind> {};
+INSTANTIATE_TEST_SUITE_P(Norms, WholeGraph, testing::Values(OpKind::batch_norm, OpKind::group_norm),
+                         [](const auto& parameter) {
+                             return std::string(ops::op_table()[static_cast<std::size_t>(parameter.param)].name);
+                         });
+
+/// The loss as a function of the parameters, in double precision throughout.
+class LossFunction {
+public:
+    explicit LossFunction(const Graph& graph) : graph_(graph) {
+        const auto executable = compile(graph);
+        TwoBatches source;
+        const data::Batch batch = source.next();
+        for (std::int32_t i = 0; i < graph.value_count(); ++i) {
+            const graph::Value& value = graph.value(ValueId{i});
+            values_.push_back({value.desc, std::vector<double>(static_cast<std::size_t>(value.desc.elements()))});
+            if (value.role == graph::Role::parameter) fill(ValueId{i}, executable->store(value.name));
+        }
+        HostTensor images(source.image_desc());
+        std::copy(batch.images.begin(), batch.images.end(), images.bytes().begin());
+        fill(*graph.find("images"), images);
+        std::copy(batch.labels.begin(), batch.labels.end(), at(*graph.find("labels")).begin());
+    }
+
+    std::vector<double>& at(ValueId id) { return values_.at(static_cast<std::size_t>(id.index)).values; }
+
+    double operator()() {
+        for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+            const graph::NodeId id{i};
+            if (graph_.node(id).phase == Phase::forward) backend::evaluate_node(graph_, id, values_);
+        }
+        return at(graph_.outputs().front().value)[0];
+    }
+
+private:
+    void fill(ValueId id, const HostTensor& tensor) {
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            at(id)[static_cast<std::size_t>(i)] = tensor.at(i);
+    }
+
+    const Graph& graph_;
+    std::vector<graph::RefTensor> values_;
+};
+
+TEST_P(WholeGraph, GradientsOfAllParametersAgreeWithDifferences) {
+    SmallNet net(true, GetParam());
+    net.add_training({}, 1);
+    const NamedGradients gradients = gradients_of(net.graph);
+    LossFunction loss(net.graph);
+    EXPECT_NEAR(loss(), gradients.loss, 1e-12);
+    for (const ValueId p : net.graph.values_with_role(graph::Role::parameter)) {
+        const std::string& name = net.graph.value(p).name;
+        for (std::size_t i = 0; i < loss.at(p).size(); i += 5) {
+            const double step = 1e-6;
+            const double original = loss.at(p)[i];
+            loss.at(p)[i] = original + step;
+            const double above = loss();
+            loss.at(p)[i] = original - step;
+            const double below = loss();
+            loss.at(p)[i] = original;
+            const double numeric = (above - below) / (2 * step);
+            EXPECT_NEAR(gradients.of.at(name).at(static_cast<std::int64_t>(i)), numeric,
+                        1e-6 + 1e-5 * std::abs(numeric))
+                << name << "[" << i << "]";
+        }
+    }
+}
+
+TEST_P(WholeGraph, TwoMicroBatchesGiveTheSumOfTheirGradients) {
+    SmallNet net(true, GetParam());
+    net.add_training({}, 0.5);
+    NamedGradients sum = gradients_of(net.graph);
+    const NamedGradients second = gradients_of(net.graph, 1, true);
+    sum.loss += second.loss;
+    for (auto& [name, tensor] : sum.of) {
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            tensor.set(i, tensor.at(i) + second.of.at(name).at(i));
+    }
+    expect_near(gradients_of(net.graph, 2), sum, 1e-5);
+}
+
+TEST_P(WholeGraph, RecomputationChangesNoGradient) {
+    SmallNet kept(true, GetParam());
+    const graph::Gradients all = kept.add_training({}, 1);
+    SmallNet recomputing(true, GetParam());
+    const graph::Gradients few = recomputing.add_training(recomputing.points, 1);
+    recomputing.graph.verify();
+    expect_near(gradients_of(recomputing.graph), gradients_of(kept.graph), 0);
+    EXPECT_LT(few.stashed.size(), all.stashed.size());
+    const ValueId images = *recomputing.graph.find("images");
+    const ValueId labels = *recomputing.graph.find("labels");
+    EXPECT_EQ(few.stashed, (std::set<ValueId>{images, labels, recomputing.points[0]}));
+    EXPECT_NE(recomputing.graph.to_text().find("recomputed"), std::string::npos);
+}
+
+TEST_P(WholeGraph, PassesChangeNoGradient) {
+    SmallNet plain(true, GetParam());
+    plain.add_training({}, 1);
+    SmallNet fused(true, GetParam());
+    fused.graph.set_stage(graph::StageId{0});
+    const std::int32_t nodes = fused.graph.node_count();
+    Graph forward = graph::run_passes(fused.graph, graph::training_passes());
+    EXPECT_EQ(forward.node_count(), nodes - 4);  // three activations and one addition
+
+    const ValueId loss = forward.outputs().front().value;
+    const std::vector<ValueId> parameters = forward.values_with_role(graph::Role::parameter);
+    const graph::Gradients gradients =
+        graph::build_backward(forward, {.loss = loss, .seed = 1, .targets = parameters, .recompute_points = {}});
+    const ValueId rate = forward.add_scalar("learning_rate");
+    forward.set_phase(Phase::update);
+    for (const ValueId p : parameters) {
+        forward.add(OpKind::sgd_update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate}, "update");
+    }
+    const Graph trained = graph::run_passes(forward, graph::backward_passes());
+    EXPECT_NE(trained.to_text().find("summed gradient"), std::string::npos);
+    const NamedGradients got = gradients_of(trained);
+    const NamedGradients want = gradients_of(plain.graph);
+    EXPECT_NEAR(got.loss, want.loss, 1e-12);
+    expect_near(got, want, 1e-7);
+}
+
+TEST(WholeGraphUpdate, MomentumAndMovingAveragesFollowTheirFormulas) {
+    SmallNet net(true, OpKind::batch_norm);
+    net.add_training({}, 0.5);
+    const auto executable = compile(net.graph, 2);
+    const HostTensor before = executable->store("fc/weight");
+    TwoBatches source;
+    executable->train_step(source, {.learning_rate = 0.1, .iteration = 0});
+    const HostTensor gradient = executable->gradient("fc/weight");
+    const HostTensor after = executable->store("fc/weight");
+    for (std::int64_t i = 0; i < before.elements(); ++i) {
+        const double velocity = 0.5 * gradient.at(i) + 0.01 * before.at(i);
+        EXPECT_NEAR(executable->store("fc/weight/velocity").at(i), velocity, 1e-6);
+        EXPECT_NEAR(after.at(i), before.at(i) - 0.1 * velocity, 1e-6);
+    }
+    // With the learning rate at 0 the weights stay, the moving averages do not.
+    const double moving = executable->store("norm1/moving_mean").at(0);
+    executable->train_step(source, {.learning_rate = 0, .iteration = 1});
+    EXPECT_EQ(executable->store("fc/weight").at(0), after.at(0));
+    const double mean = executable->gradient("norm1/moving_mean").at(0) / 2;
+    EXPECT_NEAR(executable->store("norm1/moving_mean").at(0), 0.5 * moving + 0.5 * mean, 1e-6);
+}
+
+TEST(WholeGraphEvaluation, FoldedNormsGiveTheSameLoss) {
+    const SmallNet net(false, OpKind::batch_norm);
+    std::vector<graph::PassReport> report;
+    const Graph folded = graph::run_passes(net.graph, graph::evaluation_passes(), {}, &report);
+    EXPECT_EQ(report.size(), 3U);
+    EXPECT_EQ(folded.to_text().find("batch_norm_inference"), std::string::npos) << folded.to_text();
+    TwoBatches first;
+    TwoBatches second;
+    const auto plain_result = compile(net.graph)->evaluate(first, 2);
+    const auto folded_result = compile(folded)->evaluate(second, 2);
+    EXPECT_NEAR(plain_result.sums.at("loss"), folded_result.sums.at("loss"), 1e-10);
+    EXPECT_EQ(plain_result.samples, 5);
+}
+
+}  // namespace
+}  // namespace cnntrain::test

@@ -1,0 +1,308 @@
+// The naive evaluators against numbers worked out by hand: what they judge, nothing else judges them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cnntrain/ops/op_table.h"
+
+namespace cnntrain::test {
+namespace {
+
+using graph::Activation;
+using graph::Attrs;
+using graph::OpKind;
+using graph::RefTensor;
+using testing::Pointwise;
+
+RefTensor tensor(Shape shape, std::vector<double> values, DType type = DType::f32) {
+    return {{type, std::move(shape)}, std::move(values)};
+}
+
+/// Infers and evaluates; for an op that mutates, the new values of what it mutates.
+std::vector<RefTensor> run(OpKind kind, const Attrs& attrs, const std::vector<RefTensor>& inputs) {
+    const graph::OpDef& def = ops::op_table()[static_cast<std::size_t>(kind)];
+    std::vector<TensorDesc> descs;
+    std::vector<const RefTensor*> pointers;
+    for (const RefTensor& input : inputs) {
+        descs.push_back(input.desc);
+        pointers.push_back(&input);
+    }
+    std::vector<TensorDesc> result_descs = def.infer(attrs, descs);
+    for (const int index : def.mutates)
+        result_descs.push_back(descs.at(static_cast<std::size_t>(index)));
+    std::vector<RefTensor> outputs;
+    for (const TensorDesc& desc : result_descs) {
+        outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
+    }
+    def.evaluate(attrs, pointers, outputs);
+    return outputs;
+}
+
+MATCHER_P(Near, tolerance, "") {
+    return std::abs(std::get<0>(arg) - std::get<1>(arg)) <= tolerance;
+}
+
+void expect_values(const RefTensor& got, const Shape& shape, const std::vector<double>& values) {
+    EXPECT_EQ(got.desc.shape, shape);
+    EXPECT_THAT(got.values, Pointwise(Near(1e-12), values));
+}
+
+TEST(Forward, Pointwise) {
+    expect_values(run(OpKind::constant, graph::ConstantAttrs{2.5, {DType::f32, {2}}}, {})[0], {2}, {2.5, 2.5});
+    const RefTensor cast = run(OpKind::cast, graph::CastAttrs{DType::bf16}, {tensor({2}, {1, -2})})[0];
+    EXPECT_EQ(cast.desc.dtype, DType::bf16);
+    expect_values(cast, {2}, {1, -2});
+    expect_values(run(OpKind::add, graph::NoAttrs{}, {tensor({2}, {1, 2}), tensor({2}, {10, -20})})[0], {2}, {11, -18});
+    expect_values(run(OpKind::relu, graph::NoAttrs{}, {tensor({3}, {-1, 0, 2})})[0], {3}, {0, 0, 2});
+    EXPECT_TRUE(std::isnan(run(OpKind::relu, graph::NoAttrs{}, {tensor({1}, {std::nan("")})})[0].values[0]));
+    expect_values(run(OpKind::relu_grad, graph::NoAttrs{}, {tensor({3}, {0, 0.1, 5}), tensor({3}, {7, 8, -9})})[0], {3},
+                  {0, 8, -9});
+}
+
+TEST(Forward, NormaliseImage) {
+    const graph::NormaliseImageAttrs attrs{{0.5, 2}, {-1, 1}, DType::bf16};
+    const RefTensor y = run(OpKind::normalise_image, attrs, {tensor({1, 1, 2, 2}, {0, 1, 255, 3}, DType::u8)})[0];
+    EXPECT_EQ(y.desc.dtype, DType::bf16);
+    expect_values(y, {1, 1, 2, 2}, {-1, 3, 126.5, 7});
+}
+
+TEST(Forward, ShortcutPad) {
+    const RefTensor x = tensor({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    const RefTensor y = run(OpKind::shortcut_pad, graph::ShortcutPadAttrs{2, 2, {}}, {x})[0];
+    expect_values(y, {1, 2, 2, 2}, {1, 0, 3, 0, 7, 0, 9, 0});
+    const RefTensor dy = tensor({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    const RefTensor dx = run(OpKind::shortcut_pad_grad, graph::ShortcutPadAttrs{2, 1, {1, 3, 3, 1}}, {dy})[0];
+    expect_values(dx, {1, 3, 3, 1}, {1, 0, 3, 0, 0, 0, 5, 0, 7});
+}
+
+TEST(Padding, FollowsTensorFlowsSameRule) {
+    EXPECT_EQ(graph::same_padding(224, 224, 7, 2), (graph::Padding{2, 3, 2, 3}));
+    EXPECT_EQ(graph::same_padding(8, 7, 3, 2), (graph::Padding{0, 1, 1, 1}));
+    EXPECT_EQ(graph::same_padding(5, 5, 3, 1), (graph::Padding{1, 1, 1, 1}));
+    EXPECT_EQ(graph::same_padding(8, 8, 1, 2), (graph::Padding{}));
+}
+
+/// x = 1..9, w = [[1, 2], [3, 4]], padded below and to the right as SAME does.
+TEST(Forward, Conv) {
+    const RefTensor x = tensor({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    const RefTensor w = tensor({2, 2, 1, 1}, {1, 2, 3, 4});
+    graph::ConvAttrs attrs;
+    attrs.padding = graph::same_padding(3, 3, 2, 1);
+    expect_values(run(OpKind::conv2d, attrs, {x, w})[0], {1, 3, 3, 1}, {37, 47, 21, 67, 77, 33, 23, 26, 9});
+    attrs.stride = 2;
+    attrs.padding = graph::same_padding(3, 3, 2, 2);
+    expect_values(run(OpKind::conv2d, attrs, {x, w})[0], {1, 2, 2, 1}, {37, 21, 23, 9});
+
+    attrs.bias = true;
+    attrs.residual = true;
+    attrs.activation = Activation::relu;
+    const RefTensor residual = tensor({1, 2, 2, 1}, {0, -20, -30, 100});
+    expect_values(run(OpKind::conv2d, attrs, {x, w, tensor({1}, {-2}), residual})[0], {1, 2, 2, 1}, {35, 0, 0, 107});
+}
+
+/// Two groups of one channel each, two outputs per group: y = x[group] * w[o].
+TEST(Forward, GroupedConv) {
+    const RefTensor x = tensor({1, 1, 1, 2}, {10, 100});
+    const RefTensor w = tensor({1, 1, 1, 4}, {1, 2, 3, 4});
+    graph::ConvAttrs attrs;
+    attrs.groups = 2;
+    expect_values(run(OpKind::conv2d, attrs, {x, w})[0], {1, 1, 1, 4}, {10, 20, 300, 400});
+}
+
+TEST(Forward, ConvGradients) {
+    const RefTensor x = tensor({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    const RefTensor w = tensor({2, 2, 1, 1}, {1, 2, 3, 4});
+    const RefTensor dy = tensor({1, 2, 2, 1}, {1, 10, 100, 1000});
+    graph::ConvAttrs attrs;
+    attrs.result_shape = x.desc.shape;
+    expect_values(run(OpKind::conv2d_input_grad, attrs, {dy, w})[0], {1, 3, 3, 1},
+                  {1, 12, 20, 103, 1234, 2040, 300, 3400, 4000});
+    attrs.result_shape = w.desc.shape;
+    expect_values(run(OpKind::conv2d_weight_grad, attrs, {x, dy})[0], {2, 2, 1, 1}, {5421, 6532, 8754, 9865});
+}
+
+TEST(Forward, MaxPool) {
+    // The largest is -1: padding must not win. Window (1, 1) holds one pixel.
+    const RefTensor x = tensor({1, 3, 3, 1}, {-5, -5, -3, -4, -1, -1, -9, -7, -2});
+    const graph::PoolAttrs attrs{2, 2, graph::same_padding(3, 3, 2, 2)};
+    expect_values(run(OpKind::max_pool, attrs, {x})[0], {1, 2, 2, 1}, {-1, -1, -7, -2});
+    const graph::PoolAttrs overlapping{2, 1, {}};
+    const RefTensor dy = tensor({1, 2, 2, 1}, {1, 10, 100, 1000});
+    // All windows contain the first -1; the second one ties with it and gets nothing.
+    expect_values(run(OpKind::max_pool_grad, overlapping, {x, dy})[0], {1, 3, 3, 1}, {0, 0, 0, 0, 1111, 0, 0, 0, 0});
+}
+
+TEST(Forward, GlobalAveragePool) {
+    const RefTensor x = tensor({2, 1, 2, 2}, {1, 10, 3, 20, 5, 50, 6, 70});
+    expect_values(run(OpKind::global_average_pool, graph::NoAttrs{}, {x})[0], {2, 2}, {2, 15, 5.5, 60});
+    const graph::ResultAttrs attrs{x.desc};
+    expect_values(run(OpKind::global_average_pool_grad, attrs, {tensor({2, 2}, {1, 2, 3, 4})})[0], {2, 1, 2, 2},
+                  {0.5, 1, 0.5, 1, 1.5, 2, 1.5, 2});
+}
+
+TEST(Forward, Dense) {
+    const RefTensor x = tensor({2, 2}, {1, 2, 3, 4});
+    const RefTensor w = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
+    const RefTensor dy = tensor({2, 3}, {1, 0, 2, 0, 1, 1});
+    expect_values(run(OpKind::dense, graph::DenseAttrs{}, {x, w, tensor({3}, {0.5, 0, -1})})[0], {2, 3},
+                  {9.5, 12, 14, 19.5, 26, 32});
+    expect_values(run(OpKind::dense_input_grad, graph::NoAttrs{}, {dy, w})[0], {2, 2}, {7, 16, 5, 11});
+    expect_values(run(OpKind::dense_weight_grad, graph::DenseAttrs{}, {x, dy})[0], {2, 3}, {1, 3, 5, 2, 4, 8});
+    expect_values(run(OpKind::bias_grad, graph::NoAttrs{}, {dy})[0], {3}, {1, 1, 3});
+}
+
+/// Channel 0: 1, 3 (mean 2, variance 1); channel 1: 0, 8 (mean 4, variance 16). Epsilon makes the roots 2 and 4.
+TEST(Forward, BatchNorm) {
+    const RefTensor x = tensor({2, 1, 1, 2}, {1, 0, 3, 8});
+    const RefTensor gamma = tensor({2}, {2, 4});
+    const RefTensor beta = tensor({2}, {10, 0});
+    graph::NormAttrs attrs;
+    attrs.epsilon = 3;
+    const auto plain = run(OpKind::batch_norm, attrs, {x, gamma, beta});
+    const double second = 16 / std::sqrt(19.0);
+    expect_values(plain[0], {2, 1, 1, 2}, {9, -second, 11, second});
+    expect_values(plain[1], {2}, {2, 4});
+    expect_values(plain[2], {2}, {1, 16});
+
+    attrs.residual = true;
+    attrs.activation = Activation::relu;
+    const RefTensor residual = tensor({2, 1, 1, 2}, {-20, 1, 1, 1});
+    expect_values(run(OpKind::batch_norm, attrs, {x, gamma, beta, residual})[0], {2, 1, 1, 2}, {0, 0, 12, second + 1});
+
+    const RefTensor mean = tensor({2}, {1, 0});
+    const RefTensor variance = tensor({2}, {1, 13});
+    expect_values(run(OpKind::batch_norm_inference, attrs, {x, gamma, beta, mean, variance, residual})[0], {2, 1, 1, 2},
+                  {0, 1, 13, 9});
+}
+
+/// One sample, four channels in two contiguous groups: (1, 3) and (0, 8).
+TEST(Forward, GroupNormHasContiguousGroups) {
+    graph::NormAttrs attrs;
+    attrs.epsilon = 0;
+    attrs.groups = 2;
+    const RefTensor ones = tensor({4}, {1, 1, 1, 2});
+    const RefTensor zeros = tensor({4}, {0, 0, 0, 0});
+    const auto results = run(OpKind::group_norm, attrs, {tensor({1, 1, 1, 4}, {1, 3, 0, 8}), ones, zeros});
+    expect_values(results[0], {1, 1, 1, 4}, {-1, 1, -1, 2});
+    expect_values(results[1], {1, 2}, {2, 4});
+    expect_values(results[2], {1, 2}, {1, 16});
+}
+
+/// x-hat = -1, 1 and gamma / root = 1: dx = dy - mean(dy) - x-hat * mean(dy * x-hat), which is 0 for two elements.
+TEST(Forward, BatchNormGradient) {
+    graph::NormAttrs attrs;
+    attrs.epsilon = 0;
+    const RefTensor x = tensor({2, 1, 1, 1}, {1, 3});
+    const RefTensor one = tensor({1}, {1});
+    const RefTensor beta = tensor({1}, {0.5});
+    const std::vector<RefTensor> head = {x, one, beta, tensor({1}, {2}), one};
+    std::vector<RefTensor> inputs = head;
+    inputs.push_back(tensor({2, 1, 1, 1}, {5, 7}));
+    auto results = run(OpKind::batch_norm_grad, attrs, inputs);
+    expect_values(results[0], {2, 1, 1, 1}, {0, 0});
+    expect_values(results[1], {1}, {2});
+    expect_values(results[2], {1}, {12});
+
+    // The activation's input is -0.5, 1.5: the first gradient is masked. dy = 4 + 3.
+    attrs.activation = Activation::relu;
+    attrs.summed_gradient = true;
+    inputs = head;
+    inputs.push_back(tensor({2, 1, 1, 1}, {5, 4}));
+    inputs.push_back(tensor({2, 1, 1, 1}, {5, 3}));
+    results = run(OpKind::batch_norm_grad, attrs, inputs);
+    expect_values(results[1], {1}, {7});
+    expect_values(results[2], {1}, {7});
+
+    // With a residual y decides, and the masked sum is the residual's gradient.
+    attrs.residual = true;
+    inputs.push_back(tensor({2, 1, 1, 1}, {0.1, 0}));
+    results = run(OpKind::batch_norm_grad, attrs, inputs);
+    expect_values(results[1], {1}, {-10});
+    expect_values(results[3], {2, 1, 1, 1}, {10, 0});
+}
+
+TEST(Forward, FoldNorm) {
+    const graph::FoldNormAttrs attrs{3, DType::bf16};
+    const RefTensor gamma = tensor({2}, {2, 3});
+    const RefTensor variance = tensor({2}, {1, 6});
+    const RefTensor w = run(OpKind::fold_norm_weight, attrs, {tensor({1, 1, 1, 2}, {5, 7}), gamma, variance})[0];
+    EXPECT_EQ(w.desc.dtype, DType::bf16);
+    expect_values(w, {1, 1, 1, 2}, {5, 7});
+    const RefTensor beta = tensor({2}, {1, 1});
+    const RefTensor mean = tensor({2}, {4, -4});
+    expect_values(run(OpKind::fold_norm_bias, attrs, {gamma, beta, mean, variance})[0], {2}, {-3, 5});
+}
+
+/// Logits 0, 0: loss log 2. Logits log 3, 0: probabilities 3/4, 1/4.
+TEST(Forward, SoftmaxCrossEntropy) {
+    const double log3 = std::log(3.0);
+    const RefTensor logits = tensor({4, 2}, {0, 0, log3, 0, log3, 0, 1e4, -1e4});
+    const RefTensor labels = tensor({4}, {0, 1, -1, 2}, DType::i32);
+    const graph::SoftmaxAttrs plain{0};
+    auto results = run(OpKind::softmax_cross_entropy, plain, {logits, labels});
+    expect_values(results[0], {}, {std::log(2.0) + std::log(4.0)});
+    expect_values(results[1], {}, {1});  // a tie goes to the first class
+    const RefTensor dloss = tensor({}, {8});
+    expect_values(run(OpKind::softmax_cross_entropy_grad, plain, {logits, labels, dloss})[0], {4, 2},
+                  {-4, 4, 6, -6, 0, 0, 0, 0});
+
+    const graph::SoftmaxAttrs smoothed{0.25};
+    results = run(OpKind::softmax_cross_entropy, smoothed, {logits, labels});
+    expect_values(results[0], {}, {std::log(2.0) + 0.75 * std::log(4.0) + 0.25 * std::log(4.0 / 3)});
+    expect_values(run(OpKind::softmax_cross_entropy_grad, smoothed, {logits, labels, dloss})[0], {4, 2},
+                  {-2, 2, 4, -4, 0, 0, 0, 0});
+}
+
+TEST(Forward, SoftmaxCrossEntropyDoesNotOverflow) {
+    const RefTensor logits = tensor({1, 2}, {1e4, -1e4});
+    const auto results =
+        run(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{0}, {logits, tensor({1}, {1}, DType::i32)});
+    expect_values(results[0], {}, {2e4});
+    expect_values(results[1], {}, {0});
+}
+
+/// g = 0.5 * gradient + 0.1 * parameter = 2.1; lr = 0.2 * 0.5.
+TEST(Forward, Updates) {
+    const graph::UpdateAttrs attrs{
+        .gradient_scale = 0.5, .weight_decay = 0.1, .learning_rate_scale = 0.5, .momentum = 0.9};
+    const RefTensor parameter = tensor({1}, {1});
+    const RefTensor gradient = tensor({1}, {4});
+    const RefTensor rate = tensor({}, {0.2});
+    expect_values(run(OpKind::sgd_update, attrs, {parameter, gradient, rate})[0], {1}, {1 - 0.1 * 2.1});
+    const auto momentum = run(OpKind::momentum_update, attrs, {parameter, gradient, tensor({1}, {10}), rate});
+    expect_values(momentum[1], {1}, {11.1});
+    expect_values(momentum[0], {1}, {1 - 0.1 * 11.1});
+
+    const graph::MovingAverageAttrs moving{.decay = 0.75, .value_scale = 0.5};
+    expect_values(run(OpKind::moving_average_update, moving, {tensor({1}, {8}), tensor({1}, {4})})[0], {1}, {6.5});
+}
+
+TEST(Flops, CountMultiplyAddsTwice) {
+    const auto flops = [](OpKind kind, const Attrs& attrs, const std::vector<TensorDesc>& inputs) {
+        const graph::OpDef& def = ops::op_table()[static_cast<std::size_t>(kind)];
+        return def.flops(attrs, inputs, def.infer(attrs, inputs));
+    };
+    const TensorDesc x{DType::f32, {2, 8, 8, 16}};
+    const TensorDesc w{DType::f32, {3, 3, 4, 32}};
+    const TensorDesc dy{DType::f32, {2, 4, 4, 32}};
+    graph::ConvAttrs attrs;
+    attrs.groups = 4;
+    attrs.stride = 2;
+    attrs.padding = graph::same_padding(8, 8, 3, 2);
+    const double conv = 2.0 * (2 * 4 * 4 * 32) * (3 * 3 * 4);
+    EXPECT_EQ(flops(OpKind::conv2d, attrs, {x, w}), conv);
+    attrs.result_shape = x.shape;
+    EXPECT_EQ(flops(OpKind::conv2d_input_grad, attrs, {dy, w}), conv);
+    attrs.result_shape = w.shape;
+    EXPECT_EQ(flops(OpKind::conv2d_weight_grad, attrs, {x, dy}), conv);
+
+    const TensorDesc rows{DType::f32, {4, 17}};
+    const TensorDesc matrix{DType::f32, {17, 10}};
+    EXPECT_EQ(flops(OpKind::dense, graph::DenseAttrs{}, {rows, matrix, {DType::f32, {10}}}), 2.0 * 4 * 17 * 10);
+    EXPECT_EQ(flops(OpKind::dense_weight_grad, graph::DenseAttrs{}, {rows, {DType::f32, {4, 10}}}), 2.0 * 4 * 17 * 10);
+    EXPECT_EQ(flops(OpKind::dense_input_grad, graph::NoAttrs{}, {{DType::f32, {4, 10}}, matrix}), 2.0 * 4 * 17 * 10);
+}
+
+}  // namespace
+}  // namespace cnntrain::test

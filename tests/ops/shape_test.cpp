@@ -1,0 +1,166 @@
+// What the shape rules refuse, and that their messages name node, op, shapes and reason.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/ops/op_table.h"
+
+namespace cnntrain::test {
+namespace {
+
+using graph::Attrs;
+using graph::NoAttrs;
+using graph::OpKind;
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct BadNode {
+    OpKind kind;
+    Attrs attrs;
+    std::vector<TensorDesc> inputs;
+    std::string reason;  // part of the message
+};
+
+TensorDesc f32(Shape shape) {
+    return {DType::f32, std::move(shape)};
+}
+TensorDesc bf16(Shape shape) {
+    return {DType::bf16, std::move(shape)};
+}
+
+graph::ConvAttrs conv(std::int64_t stride, std::int64_t groups, Shape result = {}) {
+    graph::ConvAttrs attrs;
+    attrs.stride = stride;
+    attrs.groups = groups;
+    attrs.result_shape = std::move(result);
+    return attrs;
+}
+
+graph::NormAttrs norm(std::int64_t groups, bool residual) {
+    graph::NormAttrs attrs;
+    attrs.groups = groups;
+    attrs.residual = residual;
+    return attrs;
+}
+
+std::vector<BadNode> bad_nodes() {
+    const TensorDesc x = f32({2, 8, 8, 16});
+    const TensorDesc w = f32({3, 3, 16, 32});
+    const TensorDesc c = f32({16});
+    const TensorDesc one = f32({});
+    const TensorDesc labels{DType::i32, {4}};
+    return {
+        {OpKind::constant, graph::ConstantAttrs{1, labels}, {}, "a constant must be f32"},
+        {OpKind::cast, graph::CastAttrs{DType::u8}, {x}, "the result must be f32, bf16 or f16, not u8"},
+        {OpKind::cast, graph::CastAttrs{}, {labels}, "the input must be f32"},
+        {OpKind::add, NoAttrs{}, {x}, "takes 2 inputs, got 1"},
+        {OpKind::add, NoAttrs{}, {x, bf16(x.shape)}, "must be alike"},
+        {OpKind::relu, NoAttrs{}, {labels}, "x must be f32"},
+        {OpKind::relu_grad, NoAttrs{}, {x, c}, "y and dy must be alike"},
+        {OpKind::normalise_image,
+         graph::NormaliseImageAttrs{{1}, {0}, DType::f32},
+         {x},
+         "for 16 channels, got 1 and 1"},
+        {OpKind::conv2d, conv(1, 1), {x, f32({3, 3, 8, 32})}, "kernel inputs x groups = 8 x 1 channels, not 16"},
+        {OpKind::conv2d, conv(1, 3), {x, w}, "32 output channels cannot form 3 groups"},
+        {OpKind::conv2d, conv(0, 1), {x, w}, "the stride must be at least 1, not 0"},
+        {OpKind::conv2d, conv(1, 1), {x, f32({3, 5, 16, 32})}, "the kernel must be square, not 3x5"},
+        {OpKind::conv2d, conv(1, 1), {x, f32({9, 9, 16, 32})}, "a kernel of 9 does not fit into 8 + 0 pixels"},
+        {OpKind::conv2d, conv(1, 1), {x, bf16(w.shape)}, "x and w must have one type"},
+        {OpKind::conv2d, conv(1, 1), {f32({2, 8, 16}), w}, "x[N,H,W,C] cannot have the shape [2, 8, 16]"},
+        {OpKind::conv2d, conv(1, 1), {f32({0, 8, 8, 16}), w}, "empty axis"},
+        {OpKind::conv2d_input_grad, conv(1, 1, x.shape), {x, w}, "dy must have the shape [2, 6, 6, 32]"},
+        {OpKind::conv2d_weight_grad, conv(1, 1, w.shape), {x, x}, "dy must have the shape [2, 6, 6, 32]"},
+        {OpKind::max_pool, graph::PoolAttrs{2, 2, {2, 0, 0, 0}}, {x}, "padding must be in 0..kernel-1"},
+        {OpKind::max_pool, graph::PoolAttrs{9, 1, {}}, {x}, "a kernel of 9 does not fit"},
+        {OpKind::max_pool_grad, graph::PoolAttrs{2, 2, {}}, {x, x}, "y and dy must be alike"},
+        {OpKind::global_average_pool, NoAttrs{}, {f32({2, 16})}, "x[N,H,W,C] cannot have"},
+        {OpKind::global_average_pool_grad, graph::ResultAttrs{x}, {f32({2, 15})}, "must be alike"},
+        {OpKind::shortcut_pad, graph::ShortcutPadAttrs{2, 8, {}}, {x}, "cannot pad 16 channels to 8"},
+        {OpKind::shortcut_pad_grad,
+         graph::ShortcutPadAttrs{2, 16, x.shape},
+         {x},
+         "dy must have the shape [2, 4, 4, 16]"},
+        {OpKind::dense, graph::DenseAttrs{}, {f32({2, 5}), f32({6, 3}), f32({3})}, "w must have the shape [5, 3]"},
+        {OpKind::dense, graph::DenseAttrs{}, {f32({2, 5}), f32({5, 3}), f32({4})}, "bias must have the shape [3]"},
+        {OpKind::dense_input_grad, NoAttrs{}, {f32({2, 3}), f32({5, 4})}, "w must have the shape [5, 3]"},
+        {OpKind::dense_weight_grad, graph::DenseAttrs{}, {f32({2, 5}), f32({3, 4})}, "dy must have the shape [2, 4]"},
+        {OpKind::bias_grad, NoAttrs{}, {one}, "at least one axis"},
+        {OpKind::batch_norm, norm(0, false), {x, f32({8}), c}, "gamma must have the shape [16]"},
+        {OpKind::batch_norm, norm(0, false), {x, bf16({16}), c}, "gamma must be f32, not bf16"},
+        {OpKind::batch_norm, norm(0, true), {x, c, c}, "takes 4 inputs, got 3"},
+        {OpKind::batch_norm_inference, norm(0, true), {x, c, c, c, c, f32({2, 8, 8, 8})}, "x and residual"},
+        {OpKind::batch_norm_grad, norm(0, false), {x, c, c, c, f32({8}), x}, "variance and the statistics of x"},
+        {OpKind::group_norm, norm(3, false), {x, c, c}, "3 groups do not divide 16 channels"},
+        {OpKind::group_norm_grad, norm(4, false), {x, c, c, c, c, x}, "mean and the statistics of x"},
+        {OpKind::fold_norm_weight, graph::FoldNormAttrs{}, {w, c, c}, "gamma must have the shape [32]"},
+        {OpKind::fold_norm_bias,
+         graph::FoldNormAttrs{},
+         {c, c, c, f32({8})},
+         "moving_variance must have the shape [16]"},
+        {OpKind::softmax_cross_entropy,
+         graph::SoftmaxAttrs{},
+         {f32({5, 10}), labels},
+         "labels must have the shape [5]"},
+        {OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {f32({4, 10}), f32({4})}, "labels must be i32"},
+        {OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{1}, {f32({4, 10}), labels}, "smoothing must be in [0, 1)"},
+        {OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{0.1}, {f32({4, 1}), labels}, "at least two classes"},
+        {OpKind::softmax_cross_entropy_grad, graph::SoftmaxAttrs{}, {f32({4, 10}), labels, c}, "dloss and f32[]"},
+        {OpKind::sgd_update, graph::UpdateAttrs{}, {c, f32({8}), one}, "gradient must have the shape [16]"},
+        {OpKind::momentum_update, graph::UpdateAttrs{}, {c, c, c, c}, "learning_rate and f32[]"},
+        {OpKind::moving_average_update,
+         graph::MovingAverageAttrs{},
+         {c, f32({1, 16})},
+         "value must have the shape [16]"},
+    };
+}
+
+std::string message_of(const BadNode& bad) {
+    graph::Graph graph(ops::op_table());
+    std::vector<graph::ValueId> inputs;
+    for (const TensorDesc& desc : bad.inputs) {
+        inputs.push_back(graph.add_input("in" + std::to_string(inputs.size()), desc));
+    }
+    try {
+        graph.add(bad.kind, bad.attrs, inputs, "all/here");
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_EQ(graph.node_count(), 0);
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(Shapes, AreRefusedWithNodeOpShapesAndReason) {
+    for (const BadNode& bad : bad_nodes()) {
+        std::string call(ops::op_table()[static_cast<std::size_t>(bad.kind)].name);
+        call += "(";
+        for (const TensorDesc& desc : bad.inputs)
+            call += (call.back() == '(' ? "" : ", ") + to_string(desc);
+        EXPECT_THAT(message_of(bad), AllOf(HasSubstr("all/here: " + call + "): "), HasSubstr(bad.reason)));
+    }
+}
+
+TEST(Shapes, EveryOpRefusesSomething) {
+    std::vector<bool> refused(graph::kOpKindCount);
+    for (const BadNode& bad : bad_nodes())
+        refused[static_cast<std::size_t>(bad.kind)] = true;
+    for (const graph::OpDef& def : ops::op_table())
+        EXPECT_TRUE(refused[static_cast<std::size_t>(def.kind)]) << def.name;
+}
+
+TEST(Shapes, AttributesOfAnotherOpAreADefect) {
+    graph::Graph graph(ops::op_table());
+    const graph::ValueId x = graph.add_input("x", f32({2, 8, 8, 16}));
+    try {
+        graph.add(OpKind::max_pool, NoAttrs{}, {x}, "pool");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::internal);
+        EXPECT_THAT(error.what(), HasSubstr("max_pool was given attributes of another op"));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::test

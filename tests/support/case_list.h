@@ -1,0 +1,25 @@
+// How the case list is put together; only for the files of this folder.
+#pragma once
+
+#include "support/op_cases.h"
+
+namespace cnntrain::test {
+
+/// Relative to f32: bf16 keeps 8 bits, so a result that is rounded once or twice is within this.
+inline constexpr double kTolerance = 2e-5;
+inline constexpr double kHalfTolerance = 1.2e-2;
+
+inline double tolerance_of(DType type) {
+    return type == DType::f32 ? kTolerance : kHalfTolerance;
+}
+
+void add_pointwise_cases(std::vector<OpCase>& cases, DType type);
+void add_conv_cases(std::vector<OpCase>& cases, DType type);
+void add_pool_cases(std::vector<OpCase>& cases, DType type);
+void add_dense_cases(std::vector<OpCase>& cases, DType type);
+void add_norm_cases(std::vector<OpCase>& cases, DType type);
+void add_inference_cases(std::vector<OpCase>& cases, DType type);
+void add_loss_cases(std::vector<OpCase>& cases, DType type);
+void add_update_cases(std::vector<OpCase>& cases, DType type);
+
+}  // namespace cnntrain::test

@@ -1,0 +1,214 @@
+// Cases of convolution, pooling, dense and norms.
+#include "support/case_list.h"
+
+namespace cnntrain::test {
+
+using graph::Activation;
+using graph::ConvAttrs;
+using graph::NormAttrs;
+using graph::OpKind;
+using graph::PoolAttrs;
+
+namespace {
+
+struct ConvRow {
+    const char* name;
+    std::int64_t size, in, out, kernel, stride, groups;
+};
+
+constexpr ConvRow kConvRows[] = {
+    // name, image, in, out, kernel, stride, groups
+    {"1x1", 5, 16, 32, 1, 1, 1},
+    {"1x1_stride2", 6, 16, 17, 1, 2, 1},
+    {"3x3", 6, 16, 16, 3, 1, 1},
+    {"3x3_odd_channels", 5, 10, 17, 3, 1, 1},
+    {"3x3_stride2_even", 8, 16, 32, 3, 2, 1},
+    {"3x3_stride2_odd", 7, 10, 16, 3, 2, 1},
+    {"3x3_image", 8, 3, 16, 3, 1, 1},
+    {"7x7_stride2_image", 14, 3, 10, 7, 2, 1},
+    {"3x3_groups", 5, 16, 32, 3, 1, 4},
+    {"3x3_groups_stride2", 6, 12, 12, 3, 2, 3},
+    {"1x1_one_pixel", 1, 17, 3, 1, 1, 1},
+};
+
+OpCase conv_case(const ConvRow& row, DType type) {
+    const TensorDesc x{type, {2, row.size, row.size, row.in}};
+    const TensorDesc w{type, {row.kernel, row.kernel, row.in / row.groups, row.out}};
+    ConvAttrs attrs;
+    attrs.stride = row.stride;
+    attrs.padding = graph::same_padding(row.size, row.size, row.kernel, row.stride);
+    attrs.groups = row.groups;
+    return {.name = std::string("conv2d/") + row.name,
+            .kind = OpKind::conv2d,
+            .attrs = attrs,
+            .inputs = {{"x", x}, {"w", w}},
+            .tolerance = tolerance_of(type)};
+}
+
+}  // namespace
+
+void add_conv_cases(std::vector<OpCase>& cases, DType type) {
+    for (const ConvRow& row : kConvRows)
+        cases.push_back(conv_case(row, type));
+
+    OpCase symmetric = conv_case({"3x3_stride2_symmetric", 8, 16, 16, 3, 2, 1}, type);
+    std::get<ConvAttrs>(symmetric.attrs).padding = {1, 1, 1, 1};
+    cases.push_back(symmetric);
+    OpCase unpadded = conv_case({"3x3_unpadded", 6, 3, 10, 3, 1, 1}, type);
+    std::get<ConvAttrs>(unpadded.attrs).padding = {};
+    cases.push_back(unpadded);
+}
+
+void add_pool_cases(std::vector<OpCase>& cases, DType type) {
+    const auto add = [&](const char* name, std::int64_t size, std::int64_t kernel, std::int64_t stride, Fill fill) {
+        const PoolAttrs attrs{kernel, stride, graph::same_padding(size, size, kernel, stride)};
+        // The spacing of distinct values keeps the order of any two through a step of the numeric gradient.
+        cases.push_back({.name = std::string("max_pool/") + name,
+                         .kind = OpKind::max_pool,
+                         .attrs = attrs,
+                         .inputs = {{.name = "x", .desc = {type, {2, size, size, 3}}, .fill = fill}},
+                         .tolerance = tolerance_of(type),
+                         .gradient_step = fill == Fill::distinct ? 1e-4 : 0});
+    };
+    add("3x3_stride2_even", 8, 3, 2, Fill::distinct);
+    add("3x3_stride2_odd", 7, 3, 2, Fill::distinct);
+    add("2x2_stride2", 4, 2, 2, Fill::distinct);
+    add("ties", 8, 3, 2, Fill::coarse);
+
+    OpCase all_negative{
+        .name = "max_pool/negative",
+        .kind = OpKind::max_pool,
+        .attrs = PoolAttrs{3, 2, {1, 1, 1, 1}},
+        .inputs = {{.name = "x", .desc = {type, {1, 6, 5, 17}}, .low = -3, .high = -1, .fill = Fill::distinct}},
+        .tolerance = tolerance_of(type),
+        .gradient_step = 0};
+    cases.push_back(all_negative);
+
+    for (const std::int64_t channels : {10, 64}) {
+        cases.push_back({.name = "global_average_pool/" + std::to_string(channels),
+                         .kind = OpKind::global_average_pool,
+                         .attrs = graph::NoAttrs{},
+                         .inputs = {{"x", {type, {3, 5, 7, channels}}}},
+                         .tolerance = tolerance_of(type)});
+    }
+}
+
+void add_dense_cases(std::vector<OpCase>& cases, DType type) {
+    const auto add = [&](const char* name, std::int64_t in, std::int64_t out, DType bias) {
+        cases.push_back({.name = std::string("dense/") + name,
+                         .kind = OpKind::dense,
+                         .attrs = graph::DenseAttrs{},
+                         .inputs = {{"x", {type, {4, in}}}, {"w", {type, {in, out}}}, {"bias", {bias, {out}}}},
+                         .tolerance = tolerance_of(type)});
+    };
+    add("17_to_10", 17, 10, type);
+    add("64_to_100", 64, 100, DType::f32);
+    add("3_to_1", 3, 1, DType::f32);
+}
+
+namespace {
+
+struct NormRow {
+    const char* name;
+    std::int64_t channels;
+    std::int64_t groups;  // 0: batch norm
+    bool residual;
+    Activation activation;
+};
+
+constexpr NormRow kNormRows[] = {
+    {"plain", 16, 0, false, Activation::none},        {"plain_odd", 3, 0, false, Activation::none},
+    {"relu", 17, 0, false, Activation::relu},         {"residual", 10, 0, true, Activation::none},
+    {"residual_relu", 16, 0, true, Activation::relu}, {"plain", 16, 4, false, Activation::none},
+    {"one_group", 3, 1, false, Activation::none},     {"relu", 10, 5, false, Activation::relu},
+    {"residual", 12, 3, true, Activation::none},      {"residual_relu", 16, 2, true, Activation::relu},
+    {"instance", 17, 17, false, Activation::relu},
+};
+
+std::string norm_name(const NormRow& row, const char* suffix) {
+    return std::string(row.groups == 0 ? "batch_norm" : "group_norm") + suffix + "/" + row.name;
+}
+
+NormAttrs norm_attrs(const NormRow& row) {
+    return {.epsilon = 1e-3, .groups = row.groups, .activation = row.activation, .residual = row.residual};
+}
+
+OpCase norm_case(const NormRow& row, DType type, DType vector_type) {
+    const TensorDesc x{type, {3, 4, 5, row.channels}};
+    const TensorDesc vector{vector_type, {row.channels}};
+    OpCase result{.name = norm_name(row, ""),
+                  .kind = row.groups == 0 ? OpKind::batch_norm : OpKind::group_norm,
+                  .attrs = norm_attrs(row),
+                  .inputs = {{"x", x, -1, 3}, {"gamma", vector, 0.5, 1.5}, {"beta", vector, -0.5, 0.5}},
+                  .tolerance = tolerance_of(type),
+                  .gradient_step = 1e-5};
+    if (row.residual) result.inputs.push_back({"residual", x});
+    return result;
+}
+
+/// The gradient ops themselves with a second dy, which no forward node leads to.
+OpCase summed_gradient_case(const NormRow& row, DType type) {
+    const TensorDesc x{type, {3, 4, 5, row.channels}};
+    const TensorDesc vector{DType::f32, {row.channels}};
+    const TensorDesc statistic{DType::f32, row.groups == 0 ? Shape{row.channels} : Shape{3, row.groups}};
+    NormAttrs attrs = norm_attrs(row);
+    attrs.summed_gradient = true;
+    OpCase result{.name = norm_name(row, "_grad_of_sum"),
+                  .kind = row.groups == 0 ? OpKind::batch_norm_grad : OpKind::group_norm_grad,
+                  .attrs = attrs,
+                  .inputs = {{"x", x, -1, 3},
+                             {"gamma", vector, 0.5, 1.5},
+                             {"beta", vector, -0.5, 0.5},
+                             {"mean", statistic, 0.8, 1.2},
+                             {"variance", statistic, 0.9, 1.6},
+                             {"dy", x},
+                             {"dy2", x}},
+                  .tolerance = tolerance_of(type)};
+    if (row.residual && row.activation != Activation::none) {
+        result.inputs.push_back({.name = "y", .desc = x, .gap = 0.01});
+    }
+    return result;
+}
+
+}  // namespace
+
+void add_norm_cases(std::vector<OpCase>& cases, DType type) {
+    for (const NormRow& row : kNormRows) {
+        cases.push_back(norm_case(row, type, DType::f32));
+        cases.push_back(summed_gradient_case(row, type));
+    }
+    if (type == DType::f32) return;
+    for (const NormRow& row : {kNormRows[4], kNormRows[9]}) {
+        OpCase half_vectors = norm_case(row, type, type);
+        half_vectors.name += "_half_vectors";
+        cases.push_back(half_vectors);
+    }
+}
+
+void add_inference_cases(std::vector<OpCase>& cases, DType type) {
+    for (const bool residual : {false, true}) {
+        for (const Activation activation : {Activation::none, Activation::relu}) {
+            const std::string variant =
+                std::string(residual ? "_residual" : "") + (activation == Activation::relu ? "_relu" : "");
+            OpCase conv = conv_case({"bias", 6, 16, 17, 3, 1, 1}, type);
+            conv.name += variant;
+            auto& conv_attrs = std::get<ConvAttrs>(conv.attrs);
+            conv_attrs.bias = true;
+            conv_attrs.residual = residual;
+            conv_attrs.activation = activation;
+            conv.inputs.push_back({"bias", {DType::f32, {17}}});
+            if (residual) conv.inputs.push_back({"residual", {type, {2, 6, 6, 17}}});
+            cases.push_back(conv);
+
+            OpCase norm = norm_case({"", 10, 0, residual, activation}, type, DType::f32);
+            norm.name = "batch_norm_inference/c10" + variant;
+            norm.kind = OpKind::batch_norm_inference;
+            const TensorDesc vector{DType::f32, {10}};
+            norm.inputs.insert(norm.inputs.begin() + 3,
+                               {{"moving_mean", vector, -1, 1}, {"moving_variance", vector, 0.1, 2}});
+            cases.push_back(norm);
+        }
+    }
+}
+
+}  // namespace cnntrain::test

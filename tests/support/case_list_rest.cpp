@@ -1,0 +1,128 @@
+// Cases of the pointwise ops, folding, the loss and the updates.
+#include "support/case_list.h"
+
+namespace cnntrain::test {
+
+using graph::NoAttrs;
+using graph::OpKind;
+
+void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
+    const TensorDesc image{type, {2, 5, 3, 17}};
+    const double tolerance = tolerance_of(type);
+    cases.push_back({.name = "constant/filled",
+                     .kind = OpKind::constant,
+                     .attrs = graph::ConstantAttrs{0.375, {type, {2, 3}}},
+                     .inputs = {},
+                     .tolerance = tolerance});
+    for (const DType to : {DType::f32, DType::bf16}) {
+        cases.push_back({.name = "cast/to_" + std::string(name(to)),
+                         .kind = OpKind::cast,
+                         .attrs = graph::CastAttrs{to},
+                         .inputs = {{"x", image}},
+                         .tolerance = kHalfTolerance});
+    }
+    cases.push_back({.name = "add/odd_size",
+                     .kind = OpKind::add,
+                     .attrs = NoAttrs{},
+                     .inputs = {{"a", image}, {"b", image}},
+                     .tolerance = tolerance});
+    cases.push_back({.name = "relu/odd_size",
+                     .kind = OpKind::relu,
+                     .attrs = NoAttrs{},
+                     .inputs = {{.name = "x", .desc = image, .gap = 0.01}},
+                     .tolerance = tolerance});
+    cases.push_back(
+        {.name = "relu_grad/zeros",
+         .kind = OpKind::relu_grad,
+         .attrs = NoAttrs{},
+         .inputs = {{.name = "y", .desc = image, .low = 0, .high = 2, .fill = Fill::integers}, {"dy", image}},
+         .tolerance = tolerance});
+    for (const DType from : {DType::u8, DType::f32}) {
+        cases.push_back(
+            {.name = "normalise_image/from_" + std::string(name(from)),
+             .kind = OpKind::normalise_image,
+             .attrs = graph::NormaliseImageAttrs{{1 / 58.0, 1 / 57.0, 1 / 57.5}, {-2.1, -2.0, -1.8}, type},
+             .inputs =
+                 {{.name = "images", .desc = {from, {2, 5, 4, 3}}, .low = 0, .high = 255, .fill = Fill::integers}},
+             .tolerance = tolerance});
+    }
+    const auto shortcut = [&](const char* name, std::int64_t h, std::int64_t w, std::int64_t c, std::int64_t stride,
+                              std::int64_t channels) {
+        cases.push_back({.name = std::string("shortcut_pad/") + name,
+                         .kind = OpKind::shortcut_pad,
+                         .attrs = graph::ShortcutPadAttrs{stride, channels, {}},
+                         .inputs = {{"x", {type, {2, h, w, c}}}},
+                         .tolerance = tolerance});
+    };
+    shortcut("stride2", 8, 8, 16, 2, 32);
+    shortcut("stride2_odd", 7, 5, 3, 2, 10);
+    shortcut("channels_only", 4, 4, 10, 1, 17);
+
+    const TensorDesc vector{DType::f32, {17}};
+    cases.push_back({.name = "fold_norm_weight/from_f32",
+                     .kind = OpKind::fold_norm_weight,
+                     .attrs = graph::FoldNormAttrs{1e-3, type},
+                     .inputs = {{"w", {DType::f32, {3, 3, 10, 17}}},
+                                {"gamma", vector, 0.5, 1.5},
+                                {"moving_variance", vector, 0.1, 2}},
+                     .tolerance = tolerance});
+    const TensorDesc typed{type, {17}};
+    cases.push_back({.name = "fold_norm_bias/typed",
+                     .kind = OpKind::fold_norm_bias,
+                     .attrs = graph::FoldNormAttrs{1e-3, type},
+                     .inputs = {{"gamma", typed, 0.5, 1.5},
+                                {"beta", typed},
+                                {"moving_mean", typed},
+                                {"moving_variance", typed, 0.1, 2}},
+                     .tolerance = tolerance});
+}
+
+void add_loss_cases(std::vector<OpCase>& cases, DType type) {
+    const auto add = [&](const char* name, std::int64_t samples, std::int64_t classes, double smoothing, double low,
+                         double high) {
+        cases.push_back({.name = std::string("softmax_cross_entropy/") + name,
+                         .kind = OpKind::softmax_cross_entropy,
+                         .attrs = graph::SoftmaxAttrs{smoothing},
+                         .inputs = {{"logits", {type, {samples, classes}}, -4, 4},
+                                    {.name = "labels",
+                                     .desc = {DType::i32, {samples}},
+                                     .low = low,
+                                     .high = high,
+                                     .fill = Fill::integers}},
+                         .tolerance = tolerance_of(type)});
+    };
+    add("c10", 16, 10, 0, 0, 9);
+    add("c10_smoothed", 16, 10, 0.1, 0, 9);
+    add("padded_samples", 24, 3, 0.1, -1, 2);
+    add("labels_too_large", 24, 3, 0, -1, 4);
+    add("c1000", 3, 1000, 0.1, 0, 999);
+    add("all_padding", 4, 17, 0, -1, -1);
+}
+
+void add_update_cases(std::vector<OpCase>& cases, DType type) {
+    const TensorDesc desc{type, {3, 3, 10, 17}};
+    const CaseInput parameter{"parameter", desc};
+    const CaseInput gradient{.name = "gradient", .desc = {DType::f32, desc.shape}, .computed = true};
+    const CaseInput rate{"learning_rate", {DType::f32, {}}, 0.05, 0.5};
+    const graph::UpdateAttrs attrs{
+        .gradient_scale = 0.25, .weight_decay = 0.01, .learning_rate_scale = 0.5, .momentum = 0.9};
+    const double tolerance = tolerance_of(type);
+    cases.push_back({.name = "sgd_update/decayed",
+                     .kind = OpKind::sgd_update,
+                     .attrs = attrs,
+                     .inputs = {parameter, gradient, rate},
+                     .tolerance = tolerance});
+    cases.push_back({.name = "momentum_update/decayed",
+                     .kind = OpKind::momentum_update,
+                     .attrs = attrs,
+                     .inputs = {parameter, gradient, {"velocity", desc}, rate},
+                     .tolerance = tolerance});
+    cases.push_back(
+        {.name = "moving_average_update/scaled",
+         .kind = OpKind::moving_average_update,
+         .attrs = graph::MovingAverageAttrs{.decay = 0.97, .value_scale = 0.26},
+         .inputs = {{"moving", {type, {17}}, 0.1, 2}, {.name = "value", .desc = {DType::f32, {17}}, .computed = true}},
+         .tolerance = tolerance});
+}
+
+}  // namespace cnntrain::test
