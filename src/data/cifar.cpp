@@ -19,6 +19,20 @@ std::size_t label_bytes(DatasetId id) {
     return id == DatasetId::cifar100 ? 2 : 1;
 }
 
+std::size_t record_bytes(DatasetId id) {
+    return label_bytes(id) + kPixels;
+}
+
+void check_whole_records(const DatasetInfo& info, const InputFile& file) {
+    const std::uint64_t size = file.size_bytes();
+    const std::uint64_t record = record_bytes(info.id);
+    if (size % record == 0) return;
+    const std::uint64_t whole = (size + record - 1) / record * record;
+    throw Error(ErrorKind::data, file.path() + ": a " + std::string(info.name) + " file is a whole number of " +
+                                     std::to_string(record) + "-byte records; expected " + std::to_string(whole) +
+                                     " bytes, found " + std::to_string(size) + "; copy the file again");
+}
+
 /// What of the source image is seen: output (y, x) is source (y + down, x + right), zero outside, after the mirroring.
 struct View {
     bool flip = false;
@@ -36,45 +50,40 @@ View sample_view(std::uint64_t seed, SamplePosition position) {
 
 }  // namespace
 
-Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings) : settings_(settings) {
+Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings)
+    : settings_(settings), label_bytes_(label_bytes(id)) {
     const DatasetInfo& info = dataset_info(id);
+    std::vector<std::unique_ptr<InputFile>> files;
+    std::uint64_t total_bytes = 0;
     for (const std::string& path : paths) {
-        add_file(info, path);
+        files.push_back(posix_files().open(path));
+        check_whole_records(info, *files.back());
+        total_bytes += files.back()->size_bytes();
     }
-    if (labels_.empty()) {
+    if (total_bytes == 0) {
         throw Error(ErrorKind::data, std::string(info.name) + ": no record in " +
                                          (paths.empty() ? std::string("no files") : paths.front()) +
                                          " and the files beside it");
     }
-}
-
-void Cifar::add_file(const DatasetInfo& info, const std::string& path) {
-    const std::unique_ptr<InputFile> file = posix_files().open(path);
-    const std::size_t prefix = label_bytes(info.id);
-    const std::size_t record_bytes = prefix + kPixels;
-    const std::uint64_t size = file->size_bytes();
-    if (size % record_bytes != 0) {
-        const std::uint64_t whole = (size + record_bytes - 1) / record_bytes * record_bytes;
-        throw Error(ErrorKind::data, path + ": a " + std::string(info.name) + " file is a whole number of " +
-                                         std::to_string(record_bytes) + "-byte records; expected " +
-                                         std::to_string(whole) + " bytes, found " + std::to_string(size) +
-                                         "; copy the file again");
-    }
-    std::vector<std::byte> bytes(size);
-    file->read_at(0, bytes);
-    const std::size_t records = size / record_bytes;
-    planes_.reserve(planes_.size() + records * kPixels);
-    for (std::size_t record = 0; record < records; ++record) {
-        const auto* start = reinterpret_cast<const std::uint8_t*>(bytes.data()) + record * record_bytes;
-        const std::int32_t label = start[prefix - 1];  // CIFAR-100: the second, fine label
-        if (label >= info.classes) {
-            throw Error(ErrorKind::data, path + ", record " + std::to_string(record) + ": label " +
+    records_ = std::make_unique_for_overwrite<std::byte[]>(total_bytes);
+    for (const auto& file : files) {
+        const std::uint64_t bytes = file->size_bytes();
+        const std::int64_t first = size_;
+        file->read_at(0, {records_.get() + static_cast<std::size_t>(first) * record_bytes(id), bytes});
+        size_ += static_cast<std::int64_t>(bytes / record_bytes(id));
+        for (std::int64_t index = first; index < size_; ++index) {
+            const int label = record(index)[label_bytes_ - 1];
+            if (label < info.classes) continue;
+            throw Error(ErrorKind::data, file->path() + ", record " + std::to_string(index - first) + ": label " +
                                              std::to_string(label) + " is not in 0.." +
                                              std::to_string(info.classes - 1));
         }
-        labels_.push_back(label);
-        planes_.insert(planes_.end(), start + prefix, start + record_bytes);
     }
+}
+
+const std::uint8_t* Cifar::record(std::int64_t index) const {
+    const std::size_t bytes = label_bytes_ + kPixels;
+    return reinterpret_cast<const std::uint8_t*>(records_.get()) + static_cast<std::size_t>(index) * bytes;
 }
 
 TensorDesc Cifar::image_desc() const {
@@ -82,8 +91,7 @@ TensorDesc Cifar::image_desc() const {
 }
 
 std::int32_t Cifar::read(std::int64_t index, SamplePosition position, std::span<std::byte> image, Workspace&) const {
-    const auto first = static_cast<std::size_t>(index * kPixels);
-    const std::span<const std::uint8_t> planes = std::span(planes_).subspan(first, kPixels);
+    const std::span<const std::uint8_t> planes(record(index) + label_bytes_, kPixels);
     const std::array<float, 256> value = standardisation_table(planes);
     const View view = settings_.augment ? sample_view(settings_.seed, position) : View{};
 
@@ -102,7 +110,7 @@ std::int32_t Cifar::read(std::int64_t index, SamplePosition position, std::span<
         }
     }
     store_pixels(pixels, {settings_.dtype, std::nullopt}, image);
-    return labels_[static_cast<std::size_t>(index)];
+    return record(index)[label_bytes_ - 1];
 }
 
 }  // namespace cnntrain::data

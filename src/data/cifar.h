@@ -1,7 +1,9 @@
 // CIFAR-10 and CIFAR-100 binary files (spec cnn-data, sections 1 and 4.3).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,23 +18,24 @@ struct CifarSettings {
     std::uint64_t seed = 0;    // of the augmentation
 };
 
-/// All records of the files, in RAM as bytes; standardised per image when read.
+/// All records of the files, in RAM as they are; standardised per image when read.
 class Cifar final : public Dataset {
 public:
     /// Error(data): a file that is no whole number of records (with both sizes), a label out of range, no record.
     Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings);
 
-    std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
+    std::int64_t size() const override { return size_; }
     TensorDesc image_desc() const override;
     std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
                       Workspace& workspace) const override;
 
 private:
-    void add_file(const DatasetInfo& info, const std::string& path);
+    const std::uint8_t* record(std::int64_t index) const;
 
     CifarSettings settings_;
-    std::vector<std::uint8_t> planes_;  // per image: 3 planes of 32 x 32
-    std::vector<std::int32_t> labels_;
+    std::size_t label_bytes_;  // in front of each image's pixels; the last of them is the label used
+    std::int64_t size_ = 0;
+    std::unique_ptr<std::byte[]> records_;  // as in the files, one after the other
 };
 
 }  // namespace cnntrain::data

@@ -1,5 +1,6 @@
 #include "cnntrain/data/tfrecord.h"
 
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -48,7 +49,7 @@ template <typename T> void store_little_endian(T value, std::span<std::byte> byt
 
 RecordFiles::RecordFiles(std::vector<std::string> paths, int threads, const FileSystem& files)
     : files_(&files), paths_(std::move(paths)), open_(paths_.size()), entries_(paths_.size()) {
-    tbb::task_arena arena(std::max(threads, 1));
+    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
     arena.execute(
         [&] { tbb::parallel_for(std::size_t{0}, paths_.size(), [&](std::size_t file) { index_file(file); }); });
     starts_.push_back(0);

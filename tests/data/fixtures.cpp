@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 // After <cstdio>: libjpeg's header uses FILE and size_t without including them.
 #include <jpeglib.h>
 
@@ -112,11 +113,13 @@ std::string make_example(const std::string& jpeg, std::int64_t label) {
 }
 
 void write_records(const std::string& path, const std::vector<std::string>& payloads) {
-    RecordWriter writer(posix_files(), path);
+    MemoryFiles files;
+    RecordWriter writer(files, "shard");
     for (const std::string& payload : payloads) {
         writer.write(std::as_bytes(std::span(payload)));
     }
     writer.commit();
+    write_file(path, files.read_text("shard"));
 }
 
 std::string read_file(const std::string& path) {

@@ -62,38 +62,74 @@ TEST(TfRecord, NumbersRecordsThroughAllFiles) {
     EXPECT_EQ(records.describe(4), folder / "c, record 1 (at byte 100016)");
 }
 
-TEST(TfRecord, ManyMoreFilesThanMayBeOpen) {
-    const TemporaryFolder folder;
-    std::vector<std::string> paths;
-    for (int i = 0; i < 600; ++i) {
-        paths.push_back(folder / std::to_string(i));
-        write_records(paths.back(), {std::to_string(i)});
+/// Counts the files that are open at one time.
+class CountingFiles : public MemoryFiles {
+public:
+    std::unique_ptr<InputFile> open(const std::string& path) const override {
+        return std::make_unique<Counted>(MemoryFiles::open(path), now_, most_);
     }
-    const RecordFiles records(paths);
+    int most_open() const { return most_; }
+
+private:
+    class Counted : public InputFile {
+    public:
+        Counted(std::unique_ptr<InputFile> file, int& now, int& most) : file_(std::move(file)), now_(now) {
+            most = std::max(most, ++now_);
+        }
+        ~Counted() override { --now_; }
+        const std::string& path() const override { return file_->path(); }
+        std::uint64_t size_bytes() const override { return file_->size_bytes(); }
+        void read_at(std::uint64_t offset, std::span<std::byte> out) const override { file_->read_at(offset, out); }
+
+    private:
+        std::unique_ptr<InputFile> file_;
+        int& now_;
+    };
+    mutable int now_ = 0;
+    mutable int most_ = 0;
+};
+
+TEST(TfRecord, ManyMoreFilesThanMayBeOpen) {
+    CountingFiles files;
+    std::vector<std::string> paths;
+    for (int i = 0; i < 2000; ++i) {
+        paths.push_back(std::to_string(i));
+        RecordWriter writer(files, paths.back());
+        writer.write(std::as_bytes(std::span(paths.back())));
+        writer.commit();
+    }
+    const RecordFiles records(paths, 1, files);
     EXPECT_EQ(text(records, 0), "0");
-    EXPECT_EQ(text(records, 599), "599");
+    EXPECT_EQ(text(records, 1999), "1999");
+    EXPECT_LT(files.most_open(), 600);  // a process may usually open 1024
 }
 
 class DamagedRecord : public testing::Test {
 protected:
     DamagedRecord() {
-        write_records(path_, {"first", "second record", "third"});
-        bytes_ = read_file(path_);
+        RecordWriter writer(files_, path_);
+        for (const std::string payload : {"first", "second record", "third"}) {
+            writer.write(std::as_bytes(std::span(payload)));
+        }
+        writer.commit();
+        bytes_ = files_.read_text(path_);
+    }
+    RecordFiles open(const std::string& bytes) {
+        files_.write_text(path_, bytes);
+        return RecordFiles({path_}, 1, files_);
     }
     std::string open_error(const std::string& bytes) {
-        write_file(path_, bytes);
-        return message_of(ErrorKind::data, [&] { RecordFiles({path_}); });
+        return message_of(ErrorKind::data, [&] { open(bytes); });
     }
 
-    TemporaryFolder folder_;
-    std::string path_ = folder_ / "shard";
+    MemoryFiles files_;
+    std::string path_ = "folder/shard";
     std::string bytes_;
 };
 
 TEST_F(DamagedRecord, FlippedBitInThePayload) {
     bytes_[21 + 12 + 4] ^= 0x10;
-    write_file(path_, bytes_);
-    const RecordFiles records({path_});
+    const RecordFiles records = open(bytes_);
     EXPECT_EQ(text(records, 0), "first");
     EXPECT_EQ(text(records, 2), "third");
     const std::string message = message_of(ErrorKind::data, [&] { text(records, 1); });
@@ -102,8 +138,7 @@ TEST_F(DamagedRecord, FlippedBitInThePayload) {
 
 TEST_F(DamagedRecord, FlippedBitInTheStoredChecksum) {
     bytes_[21 - 1] ^= 0x01;
-    write_file(path_, bytes_);
-    const RecordFiles records({path_});
+    const RecordFiles records = open(bytes_);
     EXPECT_THAT(message_of(ErrorKind::data, [&] { text(records, 0); }), HasSubstr("record 0 (at byte 0)"));
 }
 
@@ -111,10 +146,9 @@ TEST_F(DamagedRecord, EveryFlippedBitIsFound) {
     for (std::size_t at = 0; at < bytes_.size(); ++at) {
         std::string damaged = bytes_;
         damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
-        write_file(path_, damaged);
         EXPECT_THROW(
             {
-                const RecordFiles records({path_});
+                const RecordFiles records = open(damaged);
                 for (std::int64_t i = 0; i < records.size(); ++i) {
                     text(records, i);
                 }
@@ -156,7 +190,8 @@ TEST_F(DamagedRecord, NotATfRecord) {
 }
 
 TEST_F(DamagedRecord, MissingFile) {
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { RecordFiles({folder_ / "nothing"}); }), HasSubstr("nothing"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { RecordFiles({"folder/nothing"}, 1, files_); }),
+                HasSubstr("folder/nothing"));
 }
 
 TEST(TfRecord, UnfinishedFileDoesNotAppear) {
