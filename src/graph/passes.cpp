@@ -30,7 +30,7 @@ struct NormChain {
 /// before `end`, where the fused node will stand. (Update nodes do not count: they are moved behind all others.)
 NodeId plain_norm(const Graph& graph, ValueId value, const Node& reader, NodeId end) {
     const NodeId id = sole_producer(graph, value, reader);
-    if (!id.valid() || !is_norm(graph.node(id).kind)) return {};
+    if (!id.valid() || !is_norm(graph.node(id).kind) || graph.value(value).producer_output != 0) return {};
     const auto& attrs = graph.node(id).as<NormAttrs>();
     if (attrs.residual || attrs.activation != Activation::none) return {};
     for (const ValueId output : graph.node(id).outputs) {

@@ -1,0 +1,272 @@
+// What each pass rewrites and, as important, what it leaves alone.
+#include "cnntrain/graph/passes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/ops/op_table.h"
+#include "graph/toy_ops.h"
+
+namespace cnntrain::test {
+namespace {
+
+using graph::Activation;
+using graph::Graph;
+using graph::NoAttrs;
+using graph::Node;
+using graph::NodeId;
+using graph::OpKind;
+using graph::Phase;
+using graph::StageId;
+using graph::ValueId;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const TensorDesc kImage{DType::f32, {2, 4, 4, 8}};
+const TensorDesc kChannelVector{DType::f32, {8}};
+
+std::vector<std::string> node_names(const Graph& graph) {
+    std::vector<std::string> names;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i)
+        names.push_back(graph.node(NodeId{i}).name);
+    return names;
+}
+
+/// x -> norm -> (+ x ->) relu, with the parts at hand for spoiling the pattern.
+struct NormNet {
+    Graph graph{ops::op_table()};
+    ValueId x = graph.add_input("images", kImage);
+    ValueId gamma = graph.add_parameter("gamma", kChannelVector, {});
+    ValueId beta = graph.add_parameter("beta", kChannelVector, {});
+    std::vector<ValueId> norm = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {x, gamma, beta}, "norm");
+
+    ValueId relu(ValueId value) { return graph.add_one(OpKind::relu, NoAttrs{}, {value}, "relu"); }
+    ValueId add(ValueId a, ValueId b) { return graph.add_one(OpKind::add, NoAttrs{}, {a, b}, "add"); }
+};
+
+const Node& only_node(const Graph& graph) {
+    EXPECT_EQ(graph.node_count(), 1) << graph.to_text();
+    return graph.node(NodeId{0});
+}
+
+TEST(FuseNormActivation, TakesTheReluIn) {
+    NormNet net;
+    net.graph.mark_output("y", net.relu(net.norm[0]));
+    net.graph.mark_output("mean", net.norm[1]);
+    const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+    const Node& node = only_node(fused);
+    EXPECT_EQ(node.as<graph::NormAttrs>().activation, Activation::relu);
+    EXPECT_FALSE(node.as<graph::NormAttrs>().residual);
+    EXPECT_EQ(node.name, "norm");
+    EXPECT_EQ(fused.outputs()[0].value, node.outputs[0]);
+    EXPECT_EQ(fused.outputs()[1].value, node.outputs[1]);
+}
+
+TEST(FuseNormActivation, TakesTheAdditionInFromEitherSide) {
+    for (const bool norm_first : {true, false}) {
+        NormNet net;
+        net.graph.mark_output("y", net.relu(norm_first ? net.add(net.norm[0], net.x) : net.add(net.x, net.norm[0])));
+        const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+        const Node& node = only_node(fused);
+        EXPECT_TRUE(node.as<graph::NormAttrs>().residual);
+        EXPECT_EQ(fused.value(node.inputs.at(3)).name, "images");
+    }
+}
+
+TEST(FuseNormActivation, OfTwoNormsOneBecomesTheResidual) {
+    NormNet net;
+    const auto shortcut =
+        net.graph.add(OpKind::group_norm, graph::NormAttrs{.groups = 2}, {net.x, net.gamma, net.beta}, "shortcut");
+    net.graph.mark_output("y", net.relu(net.add(net.norm[0], shortcut[0])));
+    const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+    EXPECT_THAT(node_names(fused), ElementsAre("shortcut", "norm"));
+    EXPECT_EQ(fused.node(NodeId{1}).inputs.at(3), fused.node(NodeId{0}).outputs[0]);
+}
+
+TEST(FuseNormActivation, LeavesWhatOthersReadToo) {
+    NormNet second_user;
+    second_user.relu(second_user.norm[0]);
+    second_user.add(second_user.norm[0], second_user.x);
+    EXPECT_EQ(graph::fuse_norm_activation(second_user.graph).node_count(), 3);
+
+    NormNet marked;
+    marked.relu(marked.norm[0]);
+    marked.graph.mark_output("plain", marked.norm[0]);
+    EXPECT_EQ(graph::fuse_norm_activation(marked.graph).node_count(), 2);
+
+    NormNet doubled;
+    doubled.relu(doubled.add(doubled.norm[0], doubled.norm[0]));
+    EXPECT_EQ(graph::fuse_norm_activation(doubled.graph).node_count(), 3);
+
+    NormNet early_reader;  // of the statistics, before the place of the fused node
+    early_reader.graph.add_one(OpKind::relu, NoAttrs{}, {early_reader.norm[1]}, "reader");
+    early_reader.relu(early_reader.norm[0]);
+    EXPECT_EQ(graph::fuse_norm_activation(early_reader.graph).node_count(), 3);
+}
+
+TEST(FuseNormActivation, LeavesWhatStagesPart) {
+    NormNet net;
+    net.graph.set_stage(StageId{1});
+    net.relu(net.norm[0]);
+    EXPECT_EQ(graph::fuse_norm_activation(net.graph).node_count(), 2);
+}
+
+TEST(FuseNormActivation, MovesUpdatesOutOfTheWay) {
+    NormNet net;
+    const ValueId moving = net.graph.add_state("moving", kChannelVector, {});
+    net.graph.set_phase(Phase::update);
+    net.graph.add(OpKind::moving_average_update, graph::MovingAverageAttrs{}, {moving, net.norm[1]}, "average");
+    net.graph.set_phase(Phase::forward);
+    net.graph.mark_output("y", net.relu(net.norm[0]));
+    const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+    EXPECT_THAT(node_names(fused), ElementsAre("norm", "average"));
+}
+
+/// conv -> batch_norm_inference (+ x) (relu), the weight through a cast.
+struct InferenceNet {
+    Graph graph{ops::op_table()};
+    ValueId x = graph.add_input("images", {DType::bf16, {2, 4, 4, 8}});
+    ValueId weight = graph.add_parameter("weight", {DType::f32, {1, 1, 8, 8}}, {});
+    std::vector<ValueId> vectors;
+    ValueId conv;
+
+    InferenceNet() {
+        for (const char* name : {"gamma", "beta"})
+            vectors.push_back(graph.add_parameter(name, kChannelVector, {}));
+        for (const char* name : {"mean", "variance"})
+            vectors.push_back(graph.add_state(name, kChannelVector, {}));
+        const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {weight}, "cast");
+        conv = graph.add_one(OpKind::conv2d, graph::ConvAttrs{}, {x, half}, "conv");
+    }
+    ValueId norm(ValueId value) {
+        return graph.add_one(OpKind::batch_norm_inference, graph::NormAttrs{.epsilon = 0.25},
+                             {value, vectors[0], vectors[1], vectors[2], vectors[3]}, "norm");
+    }
+};
+
+TEST(FoldInferenceNorms, LeavesOneConvolution) {
+    InferenceNet net;
+    const ValueId sum = net.graph.add_one(OpKind::add, NoAttrs{}, {net.x, net.norm(net.conv)}, "add");
+    net.graph.mark_output("y", net.graph.add_one(OpKind::relu, NoAttrs{}, {sum}, "relu"));
+    const Graph folded = graph::run_passes(net.graph, graph::evaluation_passes());
+    EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
+    const Node& fold = folded.node(NodeId{0});
+    EXPECT_EQ(folded.value(fold.inputs[0]).name, "weight");  // not its rounded copy
+    EXPECT_EQ(fold.as<graph::FoldNormAttrs>(), (graph::FoldNormAttrs{0.25, DType::bf16}));
+    const auto& attrs = folded.node(NodeId{2}).as<graph::ConvAttrs>();
+    EXPECT_TRUE(attrs.bias && attrs.residual && attrs.activation == Activation::relu);
+    EXPECT_EQ(folded.value(folded.node(NodeId{2}).inputs.at(3)).name, "images");
+}
+
+TEST(FoldInferenceNorms, LeavesConvolutionsWithOtherReaders) {
+    InferenceNet net;
+    net.graph.mark_output("y", net.norm(net.conv));
+    net.graph.mark_output("conv", net.conv);
+    EXPECT_THAT(node_names(graph::run_passes(net.graph, graph::evaluation_passes())),
+                ElementsAre("cast", "conv", "norm"));
+}
+
+struct GradientNet {
+    Graph graph{ops::op_table()};
+    ValueId x = graph.add_input("images", kImage);
+    std::vector<ValueId> vectors;
+    ValueId sum;
+
+    GradientNet() {
+        for (const char* name : {"gamma", "beta", "mean", "variance"}) {
+            vectors.push_back(graph.add_parameter(name, kChannelVector, {}));
+        }
+        graph.set_phase(Phase::backward);
+        const ValueId first = graph.add_one(OpKind::relu, NoAttrs{}, {x}, "first");
+        sum = graph.add_one(OpKind::add, NoAttrs{}, {first, x}, "sum");
+    }
+    void norm_gradient() {
+        const auto results = graph.add(OpKind::batch_norm_grad, graph::NormAttrs{},
+                                       {x, vectors[0], vectors[1], vectors[2], vectors[3], sum}, "gradient");
+        graph.mark_output("dx", results[0]);
+    }
+};
+
+TEST(FuseGradientSums, MovesTheSumIntoTheNorm) {
+    GradientNet net;
+    net.norm_gradient();
+    const Graph fused = graph::run_passes(net.graph, graph::backward_passes());
+    ASSERT_THAT(node_names(fused), ElementsAre("first", "gradient"));
+    const Node& node = fused.node(NodeId{1});
+    EXPECT_TRUE(node.as<graph::NormAttrs>().summed_gradient);
+    EXPECT_EQ(node.inputs.at(5), fused.node(NodeId{0}).outputs[0]);
+    EXPECT_EQ(fused.value(node.inputs.at(6)).name, "images");
+    EXPECT_EQ(node.phase, Phase::backward);
+}
+
+TEST(FuseGradientSums, LeavesSumsWithOtherReaders) {
+    GradientNet net;
+    net.norm_gradient();
+    net.graph.mark_output("sum", net.sum);
+    EXPECT_EQ(graph::run_passes(net.graph, graph::backward_passes()).node_count(), 3);
+}
+
+TEST(RemoveDeadNodes, KeepsWhatOutputsAndMutationsNeed) {
+    Graph graph(toy_ops());
+    const ValueId x = graph.add_input("x", kVector);
+    const ValueId w = graph.add_parameter("w", kVector, {});
+    const ValueId kept = graph.add_one(kAdd, NoAttrs{}, {x, w}, "kept");
+    const ValueId for_update = graph.add_one(kMultiply, NoAttrs{}, {x, kept}, "for_update");
+    const ValueId dead = graph.add_one(kMultiply, NoAttrs{}, {x, x}, "dead");
+    graph.add_one(kSum, NoAttrs{}, {dead}, "dead_too");
+    graph.mark_output("y", graph.add_one(kSum, NoAttrs{}, {kept}, "y"));
+    graph.set_phase(Phase::update);
+    graph.add(kStep, NoAttrs{}, {w, for_update}, "step");
+    const Graph pruned = graph::remove_dead_nodes(graph);
+    pruned.verify();
+    EXPECT_THAT(node_names(pruned), ElementsAre("kept", "for_update", "y", "step"));
+    EXPECT_EQ(pruned.find("x"), x);
+}
+
+TEST(Passes, KeepPhaseStageAndRecomputedMarks) {
+    Graph graph(toy_ops());
+    const ValueId x = graph.add_input("x", kVector);
+    graph.set_stage(StageId{2});
+    graph.set_phase(Phase::backward);
+    graph.mark_output("y", graph.add_one(kAdd, NoAttrs{}, {x, x}, "again"));
+    graph.set_recomputed(NodeId{0});
+    const Graph copy = graph::remove_dead_nodes(graph);
+    EXPECT_EQ(copy.to_text(), graph.to_text());
+    EXPECT_EQ(copy.stage(), StageId{2});
+    EXPECT_EQ(copy.phase(), Phase::backward);
+}
+
+TEST(Passes, AreReportedAndCanBeDisabled) {
+    NormNet net;
+    net.graph.mark_output("y", net.relu(net.norm[0]));
+    std::vector<graph::PassReport> report;
+    const std::vector<std::string> disabled = {"fuse-norm-activation"};
+    const Graph result = graph::run_passes(net.graph, graph::evaluation_passes(), disabled, &report);
+    EXPECT_EQ(result.node_count(), 2);
+    ASSERT_EQ(report.size(), 2U);
+    EXPECT_EQ(report[0].name, "fold-inference-norms");
+    graph::run_passes(net.graph, graph::training_passes(), {}, &report);
+    EXPECT_EQ(report[2].nodes_before, 2);
+    EXPECT_EQ(report[2].nodes_after, 1);
+}
+
+TEST(Passes, ABrokenOneIsNamed) {
+    const graph::Pass breaking{"breaking", [](const Graph& graph) {
+                                   Graph broken = graph;
+                                   broken.set_phase(Phase::forward);
+                                   broken.add(kStep, NoAttrs{}, {*broken.find("w"), *broken.find("w")}, "step");
+                                   return broken;
+                               }};
+    Graph graph(toy_ops());
+    graph.add_parameter("w", kVector, {});
+    try {
+        graph::run_passes(graph, std::span(&breaking, 1));
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("after the pass breaking: graph: step: mutates outside the update phase"));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::test
