@@ -64,8 +64,7 @@ void lower_sgd_update(Lowering& lower) {
 void lower_momentum_update(Lowering& lower) {
     const auto& attrs = lower.node().as<UpdateAttrs>();
     const UpdateOperands at = place_update(lower);
-    const Placed velocity = lower.master(lower.node().inputs[2], at.parameter.desc);
-    CNNTRAIN_CHECK(velocity.desc == at.parameter.desc, "parameter and velocity differ in type: " + lower.node().name);
+    const Placed velocity = lower.slot_master(lower.node().inputs[2], lower.node().inputs[0]);
     const Rounding base = rounding_of(lower, lower.node().inputs[0]);
     with_float_type(at.parameter.dtype, [&]<typename T>() {
         lower.add_step("kernel", {at.parameter, at.gradient, velocity}, {at.parameter, velocity},

@@ -159,6 +159,15 @@ Placed Lowering::master(ValueId value, std::optional<Desc> wish) {
     return masters_[value] = place(v.name, desc, v.desc.dtype, Storage::persistent);
 }
 
+Placed Lowering::slot_master(ValueId slot, ValueId parameter) {
+    if (const auto groups = kernel_groups_.find(parameter); groups != kernel_groups_.end()) {
+        kernel_groups_[slot] = groups->second;
+    }
+    const Placed kept = master(parameter);
+    CNNTRAIN_CHECK(graph_.desc(slot) == graph_.desc(parameter), "a slot differs from its parameter: " + node().name);
+    return master(slot, kept.desc);
+}
+
 Desc Lowering::plain_master_desc(ValueId value) const {
     const auto groups = kernel_groups_.find(value);
     if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));

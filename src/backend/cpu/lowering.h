@@ -52,6 +52,9 @@ public:
     Desc preferred_activation(const TensorDesc& tensor) const;
     void prefer_activation(const Desc& desc) { preferred_ = desc; }
 
+    /// A slot that is kept like its parameter.
+    Placed slot_master(graph::ValueId slot, graph::ValueId parameter);
+
     /// Memory for a result of the current node.
     Placed define(graph::ValueId result, const Desc& desc);
     /// The result takes over the memory of a value for which dies_here() is true.

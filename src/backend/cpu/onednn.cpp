@@ -378,11 +378,17 @@ Primitive OneDnn::matmul(const Desc& a, const Desc& b, const Desc& c, bool bias)
 }
 
 Primitive OneDnn::reorder(const Desc& from, const Desc& to) const {
-    const dnnl::reorder::primitive_desc desc(engine_, from, engine_, to, user_scratchpad());
-    Primitive result = finish<dnnl::reorder>(desc);
-    result.src = from;
-    result.dst = to;
-    return result;
+    try {
+        const dnnl::reorder::primitive_desc desc(engine_, from, engine_, to, user_scratchpad());
+        Primitive result = finish<dnnl::reorder>(desc);
+        result.src = from;
+        result.dst = to;
+        return result;
+    } catch (const dnnl::error&) {
+        throw Error(ErrorKind::internal, "cpu backend: oneDNN cannot lay out a tensor from " + layout_name(from) + " " +
+                                             to_string(dims_of(from)) + " to " + layout_name(to) + " " +
+                                             to_string(dims_of(to)));
+    }
 }
 
 }  // namespace cnntrain::cpu
