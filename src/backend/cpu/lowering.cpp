@@ -169,9 +169,11 @@ Placed Lowering::slot_master(ValueId slot, ValueId parameter) {
 }
 
 Desc Lowering::plain_master_desc(ValueId value) const {
+    const TensorDesc& desc = graph_.desc(value);
     const auto groups = kernel_groups_.find(value);
-    if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));
-    return plain_kernel_desc(graph_.desc(value), groups->second);
+    if (groups != kernel_groups_.end()) return plain_kernel_desc(desc, groups->second);
+    // A kernel that is only folded into another: no convolution reads it and tells its groups.
+    return desc.shape.size() == 4 ? plain_kernel_desc(desc, 1) : plain_desc(desc);
 }
 
 Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t groups) {
