@@ -156,12 +156,12 @@ const graph::Value& variable_behind(const graph::Graph& graph, ValueId id) {
 }
 
 BatchNormRecord batch_norm_record(const graph::Graph& graph, const graph::Node& node) {
-    constexpr std::string_view kLeaf = "/gamma";
+    constexpr std::string_view leaf = "/gamma";
     const std::string& gamma = variable_behind(graph, node.inputs[1]).name;
-    CNNTRAIN_CHECK(gamma.ends_with(kLeaf), node.name + ": its scale is called '" + gamma + "'");
+    CNNTRAIN_CHECK(gamma.ends_with(leaf), node.name + ": its scale is called '" + gamma + "'");
     const Shape& shape = graph.desc(node.inputs[0]).shape;
     BatchNormRecord record;
-    record.scope = gamma.substr(0, gamma.size() - kLeaf.size());
+    record.scope = gamma.substr(0, gamma.size() - leaf.size());
     record.moving_mean = variable(graph, record.scope + "/moving_mean");
     record.moving_variance = variable(graph, record.scope + "/moving_variance");
     record.batch_mean = node.outputs[1];

@@ -8,10 +8,9 @@ namespace cnntrain::golden {
 namespace {
 
 TEST(Golden, Resnet8WithBatchNormOnRef) {
-    // In float64 only the float32 of the inputs is left, which both sides share.
+    // Both sides in float64: what is left is the float32 in which gradients and variables are handed out.
     RunSettings settings;
-    settings.steps = 1;
-    settings.tolerances = {1e-9, 1e-8, 1e-8};
+    settings.tolerances = {1e-9, 1e-6, 1e-6};
     compare_with_golden("resnet8_bn", *backend::make_ref_backend(), settings);
 }
 

@@ -14,12 +14,11 @@ struct Tolerances {
 };
 
 struct RunSettings {
-    int steps = 10;
     double loss_scaling = 1;  // a power of two must not change a bit
     Tolerances tolerances;
 };
 
-/// Compares losses, the gradients of step 1 and, after all ten steps, the variables with tests/golden/<name>.json.
+/// Trains the steps of the file and compares losses, the gradients of step 1 and the last variables with tests/golden/<name>.json.
 void compare_with_golden(const std::string& name, const backend::Backend& backend, const RunSettings& settings);
 
 }  // namespace cnntrain::golden
