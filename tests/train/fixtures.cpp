@@ -1,0 +1,129 @@
+#include "train/fixtures.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/writers.h"
+#include "cnntrain/train/runs.h"
+
+namespace cnntrain::train::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that goes with the process.
+struct SmallCifar {
+    SmallCifar() : folder(fs::temp_directory_path() / ("cnntrain_train_test_" + std::to_string(getpid()))) {
+        data::GeneratedCifarSettings settings;
+        settings.folder = folder;
+        settings.train_images = 160;
+        settings.test_images = 37;
+        data::write_generated_cifar(settings);
+    }
+    ~SmallCifar() {
+        std::error_code ignored;
+        fs::remove_all(folder, ignored);
+    }
+    std::string folder;
+};
+
+std::vector<std::string> words(const std::string& line) {
+    std::istringstream stream(line);
+    std::vector<std::string> all;
+    for (std::string word; stream >> word;) {
+        all.push_back(word);
+    }
+    return all;
+}
+
+Host host_for(FileSystem& files, std::ostream& console, const std::function<bool()>& stop) {
+    Host host;
+    host.command_line = "cnntrain test";
+    host.files = &files;
+    host.console = &console;
+    host.stop_requested = stop;
+    return host;
+}
+
+std::vector<std::string> first_columns(const std::string& text, int columns) {
+    std::vector<std::string> rows;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+        std::size_t end = 0;
+        for (int i = 0; i < columns; ++i) {
+            end = line.find(',', end + 1);
+        }
+        rows.push_back(line.substr(0, end));
+    }
+    return rows;
+}
+
+const std::string kCommon = " --dataset cifar-10 --model-size 8 --micro-batch-size 8 --threads 1 --input-threads 1 ";
+
+}  // namespace
+
+config::ParseResult parse(const std::string& line, config::Command command) {
+    return config::parse_command_line(command, words(line), {{}, {CNNTRAIN_SOURCE_DIR "/configs"}});
+}
+
+const std::string& small_cifar() {
+    static const SmallCifar instance;
+    return instance.folder;
+}
+
+Outcome train(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
+    const std::string line = "--data-dir " + small_cifar() + kCommon +
+                             "--logs-path run --seed 7 --warmup-epochs 0 --logs-per-epoch 4 --abs-learning-rate 0.05 "
+                             "--epochs 2 " +
+                             options;
+    std::ostringstream console;
+    const int exit_code = run_training(parse(line), host_for(files, console, stop));
+    return {exit_code, console.str()};
+}
+
+Outcome restore(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
+    const auto arguments = restored_arguments(parse("--restore-path run " + options, config::Command::restore), files);
+    std::ostringstream console;
+    const int exit_code = run_training(arguments, host_for(files, console, stop));
+    return {exit_code, console.str()};
+}
+
+Outcome validate(FileSystem& files, const std::string& options) {
+    const std::string line = "--data-dir " + small_cifar() + kCommon + options;
+    std::ostringstream console;
+    const int exit_code = run_validation(parse(line, config::Command::validation), host_for(files, console, {}));
+    return {exit_code, console.str()};
+}
+
+std::function<bool()> stop_after(int count) {
+    return [left = std::make_shared<int>(count)] { return --*left <= 0; };
+}
+
+std::vector<std::string> loss_rows(const FileSystem& files) {
+    constexpr int kColumns = 8;  // up to train_acc_avg
+    return first_columns(files.read_text("run/training.csv"), kColumns);
+}
+
+std::vector<std::string> accuracy_rows(const FileSystem& files) {
+    constexpr int kColumns = 5;
+    return first_columns(files.read_text("run/validation.csv"), kColumns);
+}
+
+std::string weights(const FileSystem& files, std::int64_t iteration) {
+    const auto checkpoint = checkpoint::load(files, checkpoint::checkpoint_path("run", iteration));
+    std::string all;
+    for (const auto& [name, tensor] : checkpoint.tensors) {
+        const auto bytes = tensor.bytes();
+        all += name;
+        all.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return all;
+}
+
+}  // namespace cnntrain::train::testing

@@ -1,0 +1,40 @@
+// Small training runs in memory: real CIFAR files on disk, run folders in a MemoryFiles.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/config/parse.h"
+
+namespace cnntrain::train::testing {
+
+config::ParseResult parse(const std::string& line, config::Command command = config::Command::train);
+
+/// A data set of 160 training and 37 test images, made once for all tests of the process.
+const std::string& small_cifar();
+
+struct Outcome {
+    int exit_code = 0;
+    std::string console;
+};
+
+/// ResNet-8, batch 8: 20 iterations per epoch, host steps of 5. `options` come on top. The folder is "run".
+Outcome train(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
+/// `restore --restore-path run`.
+Outcome restore(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
+Outcome validate(FileSystem& files, const std::string& options);
+
+/// Asks for a stop when it has been asked `count` times.
+std::function<bool()> stop_after(int count);
+
+/// The columns of training.csv that do not depend on time, one row per element.
+std::vector<std::string> loss_rows(const FileSystem& files);
+/// Columns name to raw_acc of validation.csv.
+std::vector<std::string> accuracy_rows(const FileSystem& files);
+/// The tensors of a checkpoint as bytes.
+std::string weights(const FileSystem& files, std::int64_t iteration);
+
+}  // namespace cnntrain::train::testing

@@ -1,0 +1,126 @@
+// A run that was stopped or killed and resumed is the run that was not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t kLast = 40;
+
+/// Stops after each of these numbers of updates, one after another.
+struct Interruptions {
+    std::string options;
+    std::vector<int> updates;
+};
+
+class Resume : public ::testing::TestWithParam<Interruptions> {};
+
+TEST_P(Resume, GivesTheRowsAndWeightsOfTheUninterruptedRun) {
+    MemoryFiles whole;
+    ASSERT_EQ(train(whole, GetParam().options).exit_code, 0);
+
+    MemoryFiles parts;
+    bool first = true;
+    for (const int updates : GetParam().updates) {
+        const Outcome part =
+            first ? train(parts, GetParam().options, stop_after(updates)) : restore(parts, "", stop_after(updates));
+        first = false;
+        ASSERT_EQ(part.exit_code, kInterruptedExitCode);
+        EXPECT_THAT(part.console, HasSubstr("Stopped by a signal after iteration"));
+    }
+    const Outcome last = restore(parts);
+    EXPECT_EQ(last.exit_code, 0);
+    EXPECT_THAT(last.console, HasSubstr("Restoring training from latest checkpoint: run/ckpt-"));
+    EXPECT_THAT(last.console, Not(HasSubstr("Saved initial checkpoint")));
+    EXPECT_EQ(loss_rows(parts), loss_rows(whole));
+    EXPECT_EQ(accuracy_rows(parts), accuracy_rows(whole));
+    EXPECT_EQ(weights(parts, kLast), weights(whole, kLast));
+}
+
+// Host steps have 5 updates and ask for a stop once more at their end.
+INSTANTIATE_TEST_SUITE_P(All, Resume,
+                         ::testing::Values(Interruptions{"", {1}},   // after the first update
+                                           Interruptions{"", {6}},   // at the end of a host step
+                                           Interruptions{"", {13}},  // in the middle of one
+                                           Interruptions{"--precision 16.32 --optimiser momentum", {3, 9, 14}},
+                                           Interruptions{"--precision 32.32 --group-norm", {17, 2}},
+                                           Interruptions{"--gradient-accumulation-count 2 --micro-batch-size 4",
+                                                         {8, 8}}));
+
+TEST(Restore, AfterAKillTheRowsBeyondTheCheckpointAreWrittenOnce) {
+    MemoryFiles whole;
+    train(whole);
+    // What kill -9 leaves: rows up to the end, and only an earlier checkpoint.
+    MemoryFiles killed;
+    train(killed, "--no-validation");
+    killed.remove("run/ckpt-40.safetensors");
+    killed.append("run/training.csv", "9,45,2.2");
+    EXPECT_EQ(restore(killed).exit_code, 0);
+    EXPECT_EQ(loss_rows(killed), loss_rows(whole));
+}
+
+TEST(Restore, DoesNotRewriteTheFirstCheckpointNorTheArguments) {
+    MemoryFiles files;
+    train(files, "", stop_after(8));
+    const std::string first = files.read_text("run/ckpt-0.safetensors");
+    const std::string arguments = files.read_text("run/arguments.json");
+    restore(files);
+    EXPECT_EQ(files.read_text("run/ckpt-0.safetensors"), first);
+    EXPECT_EQ(files.read_text("run/arguments.json"), arguments);
+    EXPECT_FALSE(files.exists("run/arguments_restore.json"));
+}
+
+TEST(Restore, OfAFinishedRunOnlyValidatesWhatIsMissing) {
+    MemoryFiles files;
+    train(files);
+    const auto rows = accuracy_rows(files);
+    const Outcome again = restore(files);
+    EXPECT_EQ(again.exit_code, 0);
+    EXPECT_THAT(again.console, HasSubstr("Skipping validation run on checkpoint: ckpt-40"));
+    EXPECT_EQ(accuracy_rows(files), rows);
+    EXPECT_EQ(loss_rows(files).size(), 9U);  // header and 8 host steps
+}
+
+TEST(Restore, TrainWithARestorePathTakesItsOptionsFromTheLine) {
+    MemoryFiles whole;
+    train(whole);
+    MemoryFiles parts;
+    train(parts, "", stop_after(8));
+    EXPECT_EQ(train(parts, "--restore-path run").exit_code, 0);
+    EXPECT_EQ(loss_rows(parts), loss_rows(whole));
+}
+
+TEST(Restore, OfAFolderWithoutARunSaysSo) {
+    MemoryFiles files;
+    files.make_directories("run");
+    try {
+        restore(files);
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::not_found);
+        EXPECT_THAT(error.what(), HasSubstr("no arguments.json"));
+    }
+}
+
+TEST(Restore, WithTheWeightsOfAnotherModelNamesAllDifferences) {
+    MemoryFiles files;
+    train(files, "--no-validation", stop_after(2));
+    try {
+        train(files, "--restore-path run --model-size 14");
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::data);
+        EXPECT_THAT(error.what(), HasSubstr("all/stage1/unit2/conv1/weight"));
+        EXPECT_THAT(error.what(), HasSubstr("all/stage3/unit2/conv2/weight"));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing

@@ -1,0 +1,66 @@
+#include "train/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "train/fixtures.h"
+#include "train/predictions.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::MatchesRegex;
+
+config::Settings settings(const std::string& options) {
+    return parse("--dataset cifar-10 --generated-data " + options).settings;
+}
+
+TEST(RunFolder, IsNamedAfterTheRun) {
+    const MemoryFiles files;
+    const RunFolder folder = new_run_folder(settings("--log-dir there --name-suffix try"), files);
+    EXPECT_THAT(folder.name, MatchesRegex("RN20_bs32_BN_16.16_try_[A-Z0-9]+"));
+    EXPECT_EQ(folder.logs, "there/" + folder.name);
+    EXPECT_EQ(folder.checkpoints, folder.logs);
+}
+
+TEST(RunFolder, CanBeNamedByTheUser) {
+    EXPECT_EQ(new_run_folder(settings("--logs-path here/it/is"), MemoryFiles()).logs, "here/it/is");
+    const RunFolder resumed = resumed_run_folder(settings(""), "some/RN8_ABC/");
+    EXPECT_EQ(resumed.name, "RN8_ABC");
+    EXPECT_EQ(resumed.checkpoints, "some/RN8_ABC");
+}
+
+TEST(RunFolder, SecondArgumentsStandBesideTheFirst) {
+    MemoryFiles files;
+    const RunFolder folder{"x", "run", "run"};
+    write_arguments(folder, "1", files);
+    write_arguments(folder, "2", files);
+    EXPECT_EQ(files.read_text("run/arguments.json"), "1");
+    EXPECT_EQ(files.read_text("run/arguments_restore.json"), "2");
+}
+
+TEST(RunFolder, RowsBeyondTheCheckpointAndHalfRowsGo) {
+    MemoryFiles files;
+    const RunFolder folder{"x", "run", "run"};
+    files.write_text("run/training.csv", "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n3,15,0.3\r\n4,2");
+    drop_rows_after(folder, 10, files);
+    EXPECT_EQ(files.read_text("run/training.csv"), "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n");
+}
+
+TEST(Predictions, AreSortedProbabilities) {
+    const HostTensor logits = HostTensor::of<float>({2, 3}, {0, 0, 0, 1, 3, 2});
+    const auto even = likeliest(logits, 0, 5);
+    ASSERT_EQ(even.size(), 3U);
+    EXPECT_EQ(even[0].label, 0);
+    EXPECT_NEAR(even[2].probability, 1.0 / 3, 1e-12);
+    const auto two = likeliest(logits, 1, 2);
+    ASSERT_EQ(two.size(), 2U);
+    EXPECT_EQ(two[0].label, 1);
+    EXPECT_EQ(two[1].label, 2);
+    EXPECT_NEAR(two[0].probability, 0.66524, 1e-5);
+    EXPECT_EQ(prediction_header(2), "image,label,class_1,probability_1,class_2,probability_2");
+    EXPECT_EQ(prediction_row("a,b.jpg", -1, two), "\"a,b.jpg\",-1,1,0.6652,2,0.2447");
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
