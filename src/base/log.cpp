@@ -8,6 +8,10 @@
 namespace cnntrain::log {
 namespace {
 
+/// In the order of Level.
+constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                                 spdlog::level::err};
+
 spdlog::logger& logger() {
     static const std::unique_ptr<spdlog::logger> instance = [] {
         auto made = std::make_unique<spdlog::logger>("cnntrain", std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -21,8 +25,6 @@ spdlog::logger& logger() {
 }  // namespace
 
 void set_level(Level level) {
-    constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                                     spdlog::level::err};
     logger().set_level(kLevels[static_cast<int>(level)]);
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;  // elements of any type
+constexpr std::uint64_t kLongestHeader = 100'000'000;                         // the format's own limit
 
 struct TensorEntry {
     std::string name;
@@ -142,7 +143,6 @@ private:
 
     /// Refuses shapes whose size in bytes would overflow.
     Shape shape_of(const std::string& name, const json& value) const {
-        constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;
         bool good = value.is_array();
         Shape shape;
         std::int64_t elements = 1;

@@ -30,6 +30,7 @@ std::string_view format_name(DType type) {
 /// Gaps are not allowed, so wide elements come first: every tensor is then aligned to its own element.
 std::vector<const Entry*> file_order(const std::map<std::string, HostTensor>& tensors) {
     std::vector<const Entry*> order;
+    order.reserve(tensors.size());
     for (const Entry& entry : tensors)
         order.push_back(&entry);
     std::ranges::stable_sort(order, std::greater(),

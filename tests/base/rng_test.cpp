@@ -11,12 +11,14 @@
 namespace cnntrain {
 namespace {
 
+constexpr std::uint32_t kOnes = 0xffffffff;
+constexpr int kCount = 40000;
+
 using Block = std::array<std::uint32_t, 4>;
 
 // The known answers that Random123 publishes for philox4x32-10.
 TEST(Philox, KnownAnswers) {
     EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-    constexpr std::uint32_t kOnes = 0xffffffff;
     EXPECT_EQ(philox4x32({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}),
               (Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
     EXPECT_EQ(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
@@ -43,7 +45,6 @@ TEST(Rng, UniformStaysInRangeAndFillsIt) {
     double sum = 0;
     double least = 1;
     double most = 0;
-    constexpr int kCount = 20000;
     for (int i = 0; i < kCount; ++i) {
         const double value = rng.uniform();
         ASSERT_GE(value, 0);
@@ -76,7 +77,6 @@ TEST(Rng, NormalMomentsAndTruncation) {
     Rng rng(3, RngStream::test);
     double sum = 0;
     double squares = 0;
-    constexpr int kCount = 40000;
     for (int i = 0; i < kCount; ++i) {
         const double value = rng.normal();
         sum += value;

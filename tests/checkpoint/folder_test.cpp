@@ -24,6 +24,7 @@ MemoryFiles run_folder() {
 
 std::vector<std::string> names(const std::vector<Found>& found) {
     std::vector<std::string> result;
+    result.reserve(found.size());
     for (const Found& one : found)
         result.push_back(one.name);
     return result;

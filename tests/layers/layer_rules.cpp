@@ -9,6 +9,7 @@ namespace cnntrain::layers {
 namespace {
 
 constexpr std::size_t kMostLines = 600;
+constexpr std::string_view kPublic = "cnntrain/";  // how public headers are written
 
 /// A module may include itself and these.
 struct Module {
@@ -127,7 +128,6 @@ std::string why_not_angle(const std::string& path, const std::string& header) {
 }
 
 std::string why_not_quoted(const std::string& path, const Module& from, const std::string& header) {
-    constexpr std::string_view kPublic = "cnntrain/";
     const bool is_public = header.starts_with(kPublic);
     if (!is_public && path.starts_with("include/")) return "a public header includes the private \"" + header + "\"";
     if (header.ends_with(".pb.h")) {
@@ -140,6 +140,10 @@ std::string why_not_quoted(const std::string& path, const Module& from, const st
     if (std::ranges::count(from.may_include, to->name) > 0) return "";
     return "the module " + std::string(from.name) + " must not include " + std::string(to->name) + " (\"" + header +
            "\")";
+}
+
+std::string at(const std::string& path, std::size_t line) {
+    return path + ":" + std::to_string(line) + ": ";
 }
 
 }  // namespace
@@ -159,7 +163,7 @@ std::vector<std::string> findings(const std::string& path, std::string_view text
         if (!include) continue;
         const std::string reason =
             include->angle ? why_not_angle(path, include->name) : why_not_quoted(path, *from, include->name);
-        if (!reason.empty()) result.push_back(path + ":" + std::to_string(number) + ": " + reason);
+        if (!reason.empty()) result.push_back(at(path, number) + reason);
     }
     if (number > kMostLines) {
         result.push_back(path + ": " + std::to_string(number) + " lines; split files of more than " +

@@ -16,6 +16,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kCifar = 50000;
 constexpr std::int64_t kImageNet = 1281167;
+constexpr std::int64_t kStart = 1552;  // of the step of the CIFAR run that ends the first epoch
 
 std::vector<HostStep> steps_from(const RunPlan& plan, std::int64_t start) {
     std::vector<HostStep> steps;
@@ -293,10 +294,10 @@ TEST_P(WorkedValuesTest, ResumeAnywhereGivesTheRemainingSteps) {
 
 TEST(RunPlan, AStepStoppedInTheMiddleIsFinishedWithItsOwnDecisions) {
     const RunPlan plan = make_run_plan(cifar_shape(10));
-    const HostStep whole = plan.host_step(16 * 97);
-    HostStep rest = plan.host_step(16 * 97 + 40);
+    const HostStep whole = plan.host_step(kStart);
+    HostStep rest = plan.host_step(kStart + 40);
     EXPECT_TRUE(rest.checkpoint);
-    EXPECT_EQ(rest.first_iteration, 16 * 97 + 40);
+    EXPECT_EQ(rest.first_iteration, kStart + 40);
     EXPECT_EQ(rest.end(), whole.end());
     rest.first_iteration = whole.first_iteration;
     rest.iterations = whole.iterations;

@@ -46,6 +46,7 @@ struct TensorDesc {
 
 std::string to_string(const TensorDesc& desc);  // "f32[32, 10]"
 
+// NOLINTBEGIN(readability-identifier-naming): named as type traits are.
 template <typename T> struct DTypeOf;
 template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
 template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
@@ -53,6 +54,7 @@ template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf1
 template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
 template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
 template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
+// NOLINTEND(readability-identifier-naming)
 
 /// Owning, 64-byte aligned, zero-initialised, row-major. Copies are deep.
 class HostTensor {
