@@ -115,7 +115,8 @@ void resize(const PixelView& source, const Resize& how, const PixelFormat& forma
     const std::size_t row_bytes = row_values * size_bytes(format.dtype);
     CNNTRAIN_CHECK(out.size() == row_bytes * static_cast<std::size_t>(how.window.height), "image of another size");
 
-    auto& [columns, rows] = scratch;
+    std::vector<ResizeScratch::Column>& columns = scratch.columns;
+    std::vector<float>& rows = scratch.rows;
     columns.clear();
     const Axis across(source.size.width, how.full.width);
     for (std::int64_t x = 0; x < width; ++x) {
