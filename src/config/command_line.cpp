@@ -70,17 +70,19 @@ constexpr Retired kRetired[] = {
         everything.push_back(&option);
     for (const Spelling& other : spellings(everything)) {
         if (other.flag != flag) continue;
-        std::string reason;
+        std::string reason = start;
         if ((other.option->commands & bit(command)) == 0) {
-            reason = "it is no option of " + std::string(name(command));
+            reason += ": it is no option of ";
+            reason += name(command);
         } else if (other.option->schedules != kAll) {
-            reason = "it belongs to another --lr-schedule than this run's";
+            reason += ": it belongs to another --lr-schedule than this run's";
         } else {
-            reason = "it belongs to another --model than this run's";
+            reason += ": it belongs to another --model than this run's";
         }
-        throw Error(ErrorKind::usage, start + ": " + reason);
+        throw Error(ErrorKind::usage, reason);
     }
     std::vector<std::string> flags;
+    flags.reserve(known.size());
     for (const Spelling& spelling : known)
         flags.push_back(spelling.flag);
     const std::string nearest = nearest_name(flag, flags);

@@ -135,7 +135,7 @@ Search find(const std::string& config, const std::vector<std::string>& places) {
                     search.found = to_layer(merged_entries(item.second));
                     return search;
                 } catch (const Error& error) {
-                    throw error.within(file + ", " + config);
+                    throw error.within(config).within(file);
                 }
             }
         }

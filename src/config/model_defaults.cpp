@@ -30,15 +30,15 @@ struct ModelDefaults {
 
 const std::vector<ModelDefaults>& model_defaults() {
     using enum ModelFamily;
-    static const std::vector<double> kFour = {0.3, 0.6, 0.8, 0.9};
-    static const std::vector<double> kTwo = {0.5, 0.75};
+    static const std::vector<double> four = {0.3, 0.6, 0.8, 0.9};
+    static const std::vector<double> two = {0.5, 0.75};
     static const std::vector<ModelDefaults> table = {
-        {resnet, true, "18", 4, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, kFour, kNone, 0},
-        {resnet, false, "20", 32, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, kTwo, kNone, 0},
-        {resnext, true, "14", 1, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, kFour, kNone, 0},
-        {resnext, false, "11", 8, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, kTwo, kNone, 0},
-        {efficientnet, true, "B0", 4, "group_norm", 4, 1e-5, {-7, -14, -10, kNone}, -14, 350, kFour, 0.97, 146},
-        {efficientnet, false, "B0", 8, "group_norm", 4, 1e-6, {-6, -6, -6, -6}, kNone, 300, kTwo, 0.97, 146},
+        {resnet, true, "18", 4, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
+        {resnet, false, "20", 32, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
+        {resnext, true, "14", 1, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
+        {resnext, false, "11", 8, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
+        {efficientnet, true, "B0", 4, "group_norm", 4, 1e-5, {-7, -14, -10, kNone}, -14, 350, four, 0.97, 146},
+        {efficientnet, false, "B0", 8, "group_norm", 4, 1e-6, {-6, -6, -6, -6}, kNone, 300, two, 0.97, 146},
     };
     return table;
 }

@@ -106,6 +106,7 @@ Value convert_list(const Option& option, const std::vector<std::string>& words) 
     if (option.type == Type::texts) return words;
     if (option.type == Type::integers) {
         std::vector<std::int64_t> numbers;
+        numbers.reserve(words.size());
         for (const std::string& word : words)
             numbers.push_back(integer(option, word));
         return numbers;

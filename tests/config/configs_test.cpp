@@ -196,9 +196,9 @@ TEST_F(OwnFile, OldKeysResolve) {
 
 TEST_F(OwnFile, MistakesAreNamedWithTheirPlace) {
     write("x:\n  gradient_accumulation: 64\ny:\n  epochs: many\nz: 3\n");
-    EXPECT_THAT(error_of("x"), HasSubstr(path_ + ", x: unknown key 'gradient_accumulation'"));
+    EXPECT_THAT(error_of("x"), HasSubstr(path_ + ": x: unknown key 'gradient_accumulation'"));
     EXPECT_THAT(error_of("y"), HasSubstr("--epochs: expected a number, got 'many'"));
-    EXPECT_THAT(error_of("z"), HasSubstr(path_ + ", z: line 5: expected a mapping of options"));
+    EXPECT_THAT(error_of("z"), HasSubstr(path_ + ": z: line 5: expected a mapping of options"));
     write("x: [1, 2\n");
     EXPECT_THAT(error_of("x"), HasSubstr(path_));
     write("- a\n");

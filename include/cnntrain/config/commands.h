@@ -29,7 +29,6 @@ struct CommandInfo {
     std::string_view name;
     std::vector<std::string_view> scripts;  // program names that mean the same command
     std::string_view help;
-    bool available;  // false: the name is known and its use is refused by name
 };
 
 /// Every command, in the order in which help lists them.
