@@ -191,26 +191,26 @@ TYPED_TEST_SUITE(Norm, Reals);
 
 template <typename T> void check_forward(Case<T>& norm, bool relu, bool add_residual, bool in_place) {
     const std::string what = text(norm.shape) + " groups=" + std::to_string(norm.groups);
-    const auto y = norm.forward(relu, add_residual, in_place);
     norm.reference.forward(add_residual ? wide(norm.residual) : std::vector<double>{}, relu);
-    expect_near(norm.mean, norm.reference.mean, 1e-5, what + " mean");
-    expect_near(norm.variance, norm.reference.variance, 1e-5, what + " variance");
-    expect_near(y, norm.reference.y, 2e-4, what + " y");
+    for_each_target([&] {
+        const auto y = norm.forward(relu, add_residual, in_place);
+        expect_near(norm.mean, norm.reference.mean, 1e-5, what + " mean");
+        expect_near(norm.variance, norm.reference.variance, 1e-5, what + " variance");
+        expect_near(y, norm.reference.y, 2e-4, what + " y");
+    });
 }
 
 TYPED_TEST(Norm, ForwardMatchesFloat64) {
-    for_each_target([] {
-        for (const Blocks& shape : shape_grid()) {
-            Case<TypeParam> batch(shape);
-            check_forward(batch, false, false, false);
-            check_forward(batch, true, true, true);
-            check_forward(batch, true, false, true);
-            for (const std::int64_t groups : group_counts(shape)) {
-                Case<TypeParam> group(shape, groups);
-                check_forward(group, true, shape.n == 2, false);
-            }
+    for (const Blocks& shape : shape_grid()) {
+        Case<TypeParam> batch(shape);
+        check_forward(batch, false, false, false);
+        check_forward(batch, true, true, true);
+        check_forward(batch, true, false, true);
+        for (const std::int64_t groups : group_counts(shape)) {
+            Case<TypeParam> group(shape, groups);
+            check_forward(group, true, shape.n == 2, false);
         }
-    });
+    }
 }
 
 template <typename T> void check_backward(Case<T>& norm) {
@@ -258,7 +258,8 @@ template <typename T> void check_residual_backward(Case<T>& norm) {
 TYPED_TEST(Norm, GradientMatchesFloat64) {
     for_each_target([] {
         for (const Blocks& shape : shape_grid()) {
-            if (shape.n * shape.pixels < 7) continue;  // too few elements for a well conditioned variance
+            // Too few elements make an ill conditioned variance; and what one sample could show, several do.
+            if (shape.n * shape.pixels < 7 || (shape.n == 1 && shape.pixels < 100)) continue;
             Case<TypeParam> batch(shape);
             check_backward(batch);
             check_residual_backward(batch);
@@ -308,7 +309,7 @@ TYPED_TEST(Norm, InferenceReadsTheStatistics) {
 }
 
 TYPED_TEST(Norm, BitwiseTheSameForAnyNumberOfThreads) {
-    for (const Blocks& shape : {Blocks{4, 1, 3136, 64}, Blocks{4, 4, 3136, 16}, Blocks{3, 64, 49, 16}}) {
+    for (const Blocks& shape : {Blocks{3, 1, 1225, 64}, Blocks{3, 4, 1225, 16}, Blocks{3, 64, 49, 16}}) {
         for (const std::int64_t groups : {0, 4}) {
             Case<TypeParam> norm(shape, groups);
             expect_thread_independent([&] {

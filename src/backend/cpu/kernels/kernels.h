@@ -141,7 +141,7 @@ std::int64_t first_non_finite(std::span<const float> values);
 std::int64_t first_non_finite(std::span<const BFloat16> values);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Images, pooling, shortcuts, biases (spatial.cpp)
+// Images, pooling, shortcuts (spatial.cpp); biases (apply.cpp, reduce.cpp)
 
 inline constexpr std::int64_t kMaxImageChannels = 16;
 /// y = x * scale[c] + shift[c] over NHWC memory; In: std::uint8_t, float, BFloat16; channels <= kMaxImageChannels.
