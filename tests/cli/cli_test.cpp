@@ -1,0 +1,260 @@
+// The program itself: help, exit codes, messages for bad input, documented lines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/config/commands.h"
+#include "data/fixtures.h"
+
+namespace cnntrain::cli {
+namespace {
+
+using data::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Outcome {
+    int exit_code = -1;
+    std::string text;  // both streams
+};
+
+Outcome run(const std::string& arguments) {
+    const std::string line = std::string(CNNTRAIN_PROGRAM) + " " + arguments + " 2>&1";
+    Outcome outcome;
+    FILE* pipe = popen(line.c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    char buffer[4096];
+    for (std::size_t count = fread(buffer, 1, sizeof buffer, pipe); count > 0;
+         count = fread(buffer, 1, sizeof buffer, pipe)) {
+        outcome.text.append(buffer, count);
+    }
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    return outcome;
+}
+
+void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts) {
+    SCOPED_TRACE(arguments);
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code(kind)) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("error: "));
+    for (const std::string& part : parts) {
+        EXPECT_THAT(outcome.text, HasSubstr(part));
+    }
+}
+
+/// Data and a run made once: 2 iterations of ResNet-8.
+class Program : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        folder_ = new TemporaryFolder();
+        ASSERT_EQ(run("dataset cifar --output-dir " + data_folder() + " --train 40 --test 20").exit_code, 0);
+        ASSERT_EQ(run(train_line("run")).exit_code, 0);
+    }
+    static void TearDownTestSuite() {
+        delete folder_;
+        folder_ = nullptr;
+    }
+
+    static std::string data_folder() { return *folder_ / "cifar-data"; }
+    static std::string run_folder() { return *folder_ / "run"; }
+    static std::string model() { return " --dataset cifar-10 --model-size 8 --micro-batch-size 8 --threads 1 "; }
+    static std::string train_line(const std::string& run) {
+        return "train.py --data-dir " + data_folder() + model() + "--iterations 2 --log-freq 2 --logs-path " +
+               *folder_ / run;
+    }
+
+    static TemporaryFolder* folder_;
+};
+TemporaryFolder* Program::folder_ = nullptr;
+
+TEST(Help, ListsEveryCommand) {
+    for (const char* arguments : {"", "--help", "help"}) {
+        const Outcome outcome = run(arguments);
+        EXPECT_EQ(outcome.exit_code, 0);
+        EXPECT_THAT(outcome.text, StartsWith("usage: cnntrain <command>"));
+        for (const auto& info : config::commands()) {
+            EXPECT_THAT(outcome.text, HasSubstr("\n  " + std::string(info.name) + " "));
+        }
+    }
+}
+
+TEST(Help, CommandsExplainTheirOptions) {
+    for (const char* command : {"train", "validation.py", "restore", "inference"}) {
+        const Outcome outcome = run(std::string(command) + " --help");
+        EXPECT_EQ(outcome.exit_code, 0);
+        EXPECT_THAT(outcome.text, AllOf(StartsWith("usage: cnntrain "), HasSubstr("--restore-path")));
+    }
+    EXPECT_THAT(run("dataset --help").text, HasSubstr("imagenet"));
+    EXPECT_THAT(run("dataset cifar --help").text, HasSubstr("--output-dir"));
+}
+
+TEST(Commands, ThoseThatAreNotThereYetSaySo) {
+    const std::set<std::string_view> available = {"train", "validation", "restore", "inference", "dataset"};
+    for (const auto& info : config::commands()) {
+        const bool there = available.contains(info.name);
+        const Outcome outcome = run(std::string(info.name) + (there ? " --help" : ""));
+        EXPECT_EQ(outcome.exit_code, there ? 0 : exit_code(ErrorKind::unsupported)) << info.name;
+        EXPECT_EQ(outcome.text.find("not available yet: cnntrain") == std::string::npos, there) << info.name;
+    }
+}
+
+TEST(Commands, UnknownOnesAreAnsweredWithTheNearest) {
+    expect_error("trian", ErrorKind::usage, {"unknown command 'trian'; did you mean 'train'?"});
+    expect_error("dataset cifra", ErrorKind::usage, {"did you mean 'cifar'?"});
+    expect_error("dataset cifar --otput-dir x", ErrorKind::usage, {"did you mean '--output-dir'?"});
+    expect_error("dataset cifar", ErrorKind::usage, {"--output-dir is needed"});
+    expect_error("dataset cifar --output-dir x --train many", ErrorKind::usage, {"--train expects a whole number"});
+}
+
+TEST_F(Program, TrainsValidatesAndNamesTheCheckpoint) {
+    const Outcome outcome = run(train_line("train"));
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.text, StartsWith("Command line: "));
+    EXPECT_THAT(outcome.text, ContainsRegex("Saved checkpoint to .*/train/ckpt-2 in "));
+    EXPECT_THAT(outcome.text, ContainsRegex("Validation top-1 accuracy: +[0-9.]+ % \\[ckpt-2\\]"));
+}
+
+TEST_F(Program, ValidatesOneCheckpointOrAll) {
+    const std::string line = "validation.py --no-logs --data-dir " + data_folder() + model() + "--restore-path ";
+    EXPECT_THAT(run(line + run_folder() + "/ckpt-2").text, HasSubstr("[ckpt-2] (iteration:      2,"));
+    const Outcome all = run(line + run_folder());
+    EXPECT_THAT(all.text, AllOf(HasSubstr("[ckpt-0]"), HasSubstr("[ckpt-2]")));
+    expect_error(line + *folder_ / "nothing", ErrorKind::not_found, {});
+}
+
+TEST_F(Program, RestoresARun) {
+    const Outcome outcome = run("restore.py --restore-path " + run_folder());
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.text, HasSubstr("Restoring training from latest checkpoint: " + run_folder() + "/ckpt-2"));
+}
+
+TEST_F(Program, ClassifiesADataSetAndAFolderOfImages) {
+    const std::string logs = *folder_ / "classes";
+    const Outcome set = run("inference --data-dir " + data_folder() + model() + "--restore-path " + run_folder() +
+                            "/ckpt-2 --logs-path " + logs);
+    EXPECT_EQ(set.exit_code, 0) << set.text;
+    EXPECT_THAT(set.text, AllOf(HasSubstr("20 images"), ContainsRegex("top-1 accuracy: [0-9.]+ %")));
+    EXPECT_THAT(data::read_file(logs + "/predictions.csv"), StartsWith("image,label,class_1,probability_1"));
+
+    ASSERT_EQ(std::system(("mkdir " + (*folder_ / "photos")).c_str()), 0);
+    data::write_file(*folder_ / "photos/a.jpg", data::encode_jpeg(data::make_photo(70, 60)));
+    const Outcome folder =
+        run("inference --no-logs --threads 1 --dataset imagenet --image-size 64 --model-size 18 "
+            "--micro-batch-size 2 --data-dir " +
+            *folder_ / "photos");
+    EXPECT_EQ(folder.exit_code, 0) << folder.text;
+    EXPECT_THAT(folder.text, ContainsRegex("\na\\.jpg:( [0-9]+ \\([0-9.e-]+\\)){5}\n"));
+}
+
+TEST_F(Program, PrintsTheConfiguration) {
+    const Outcome outcome = run(train_line("unused") + " --print-config");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.text, ContainsRegex("  model_size +8 +command line"));
+}
+
+TEST_F(Program, RefusesWhatItCannotDoByName) {
+    expect_error(train_line("x") + " --mixup-alpha 0.2", ErrorKind::unsupported,
+                 {"not available yet", "--mixup-alpha"});
+    expect_error(train_line("x") + " --backend ipu", ErrorKind::unsupported, {"not available yet", "ipu"});
+}
+
+TEST_F(Program, RefusesBadOptions) {
+    expect_error(train_line("x") + " --lerning-rate-decay 1", ErrorKind::usage,
+                 {"--lerning-rate-decay", "--learning-rate-decay"});
+    expect_error(train_line("x") + " --config resnet8_tset", ErrorKind::usage, {"resnet8_test"});
+    expect_error(train_line("x") + " --batch-norm --group-norm", ErrorKind::usage, {"--batch-norm and --group-norm"});
+    expect_error(train_line("x") + " --image-size 33", ErrorKind::usage, {"33", "32"});
+    expect_error(train_line("x") + " --model-size 9", ErrorKind::usage, {"9"});
+    expect_error("train", ErrorKind::usage, {"--data-dir"});
+}
+
+TEST_F(Program, ReportsMissingAndDamagedCifarFiles) {
+    const std::string options = model() + "--no-logs --iterations 1";
+    expect_error("train --data-dir /nowhere/cifar" + options, ErrorKind::data, {"/nowhere/cifar", "cifar-10"});
+    const std::string copy = *folder_ / "copy-of-cifar";
+    ASSERT_EQ(std::system(("cp -r " + data_folder() + " " + copy).c_str()), 0);
+    const std::string file = copy + "/cifar-10-batches-bin/data_batch_2.bin";
+    std::string bytes = data::read_file(file);
+    data::write_file(file, bytes.substr(0, bytes.size() - 100));
+    expect_error("train --data-dir " + copy + options, ErrorKind::data, {"data_batch_2.bin"});
+    bytes[0] = 77;
+    data::write_file(file, bytes);
+    expect_error("train --data-dir " + copy + options, ErrorKind::data, {"data_batch_2.bin", "77"});
+}
+
+TEST_F(Program, ReportsDamagedTfRecords) {
+    const std::string folder = *folder_ / "imagenet-data";
+    ASSERT_EQ(std::system(("mkdir " + folder).c_str()), 0);
+    const std::string file = folder + "/train-00000-of-00001";
+    const std::string line = "train --data-dir " + folder +
+                             " --dataset imagenet --image-size 32 --model-size 18 --micro-batch-size 2 --threads 1 "
+                             "--no-logs --no-validation --iterations 1 --ckpts-per-epoch 0";
+    const std::string photo = data::encode_jpeg(data::make_photo(40, 40));
+    const auto write = [&](const std::string& jpeg, int label) {
+        data::write_records(file, {data::make_example(photo, 1), data::make_example(jpeg, label)});
+    };
+    write(photo, 2);
+    EXPECT_EQ(run(line).exit_code, 0);
+    const std::string good = data::read_file(file);
+
+    std::string flipped = good;
+    flipped[good.size() / 2] = static_cast<char>(flipped[good.size() / 2] ^ 4);
+    data::write_file(file, flipped);
+    expect_error(line, ErrorKind::data, {"train-00000-of-00001", "record"});
+    data::write_file(file, good.substr(0, good.size() - 30));
+    expect_error(line, ErrorKind::data, {"train-00000-of-00001"});
+    data::write_file(file, "this is a text file, and not a short one");
+    expect_error(line, ErrorKind::data, {"train-00000-of-00001"});
+    write("no JPEG", 2);
+    expect_error(line, ErrorKind::data, {"train-00000-of-00001", "JPEG"});
+    write(photo, 5000);
+    expect_error(line, ErrorKind::data, {"train-00000-of-00001", "5000"});
+}
+
+TEST_F(Program, ReportsBadCheckpoints) {
+    const std::string line = "validation --no-logs --data-dir " + data_folder() + " --dataset cifar-10 --threads 1 ";
+    expect_error(line + "--model-size 14 --restore-path " + run_folder() + "/ckpt-2", ErrorKind::data,
+                 {"all/stage1/unit2/conv1/weight", "all/stage3/unit2/conv2/weight"});
+    const std::string bytes = data::read_file(run_folder() + "/ckpt-2.safetensors");
+    data::write_file(*folder_ / "ckpt-9.safetensors", bytes.substr(0, bytes.size() / 2));
+    expect_error(line + "--model-size 8 --restore-path " + *folder_ / "ckpt-9", ErrorKind::data,
+                 {"ckpt-9.safetensors"});
+}
+
+TEST_F(Program, StopsWhenTheLossIsNotFinite) {
+    expect_error(train_line("nan") + " --iterations 9 --abs-learning-rate 1e30", ErrorKind::diverged,
+                 {"learning rate 1e+30", "first tensor that is not finite", "last good checkpoint"});
+}
+
+TEST_F(Program, SavesAndStopsOnSigterm) {
+    const std::string folder = *folder_ / "stopped";
+    const std::string script = "sh -c '" + std::string(CNNTRAIN_PROGRAM) + " train --data-dir " + data_folder() +
+                               model() + "--iterations 1000000 --no-validation --logs-path " + folder +
+                               " & pid=$!; while ! test -e " + folder +
+                               "/ckpt-0.safetensors; do sleep 0.05; done; sleep 0.2; kill -TERM $pid; wait $pid; "
+                               "echo ended with $?'";
+    FILE* pipe = popen(script.c_str(), "r");
+    ASSERT_NE(pipe, nullptr);
+    std::string text;
+    char buffer[4096];
+    while (fgets(buffer, sizeof buffer, pipe) != nullptr) {
+        text += buffer;
+    }
+    pclose(pipe);
+    EXPECT_THAT(text, HasSubstr("ended with 143"));
+    EXPECT_THAT(text, HasSubstr("continue with cnntrain restore --restore-path " + folder));
+}
+
+}  // namespace
+}  // namespace cnntrain::cli
