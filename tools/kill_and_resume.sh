@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 "$program" train "$@" --logs-path "$work/parts" > "$work/parts.txt" 2>&1 &
 pid=$!
 for ((i = 0; i < kills; i++)); do
-    sleep "$(awk -v n="$RANDOM" -v m="$longest" 'BEGIN { print 0.2 + n / 32768 * m }')"
+    sleep "$(awk -v n="$RANDOM" -v m="$longest" 'BEGIN { print 1 + n / 32768 * m }')"
     kill -9 "$pid" 2> /dev/null && echo "killed after $(tail -1 "$work/parts/training.csv" 2> /dev/null | cut -d, -f2) iterations"
     wait "$pid" 2> /dev/null
     "$program" restore --restore-path "$work/parts" > "$work/parts.txt" 2>&1 &

@@ -1,5 +1,6 @@
 // `cnntrain inference`: what a trained net sees in the images of a folder or of a validation split.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -149,7 +150,7 @@ private:
     }
     static double rounded(double value) {
         constexpr double kSteps = 10000;
-        return static_cast<double>(static_cast<std::int64_t>(value * kSteps + 0.5)) / kSteps;
+        return std::round(value * kSteps) / kSteps;
     }
     std::string percent(std::int64_t hits) const {
         constexpr double kPercent = 100;

@@ -74,6 +74,7 @@ int Trainer::run() {
         return 0;
     }
     if (loop() == LoopEnd::stopped) return kInterruptedExitCode;
+    if (!plan_.validate) return 0;
     const int exit_code = validate();
     if (exit_code == 0) log_.line(metrics::time_to_train_line(loop_watch_.seconds()));
     return exit_code;
@@ -255,7 +256,6 @@ void Trainer::announce_stop() {
 }
 
 int Trainer::validate() {
-    if (!plan_.validate) return 0;
     // Those that the plan asks for and that have been kept: checkpoints of a stop on the way are not among them.
     std::vector<std::int64_t> points;
     for (std::int64_t start = 0; start < plan_.iterations;) {
