@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "support/op_cases.h"
 
@@ -12,6 +13,10 @@ namespace {
 
 TEST(Conformance, RefAgreesWithItself) {
     EXPECT_EQ(check_backend(*backend::make_ref_backend()), std::vector<std::string>{});
+}
+
+TEST(Conformance, CpuAgreesWithRef) {
+    EXPECT_EQ(check_backend(*backend::make_cpu_backend()), std::vector<std::string>{});
 }
 
 /// An executable that passes everything to another one but gets every output slightly wrong.

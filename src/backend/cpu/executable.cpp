@@ -52,15 +52,16 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     for (const Role role : {Role::parameter, Role::state}) {
         for (const ValueId id : graph_.values_with_role(role)) {
             const graph::Value& value = graph_.value(id);
-            variables_.push_back({value.name, value.desc, lowering.master(id), lowering.plain_master_desc(id)});
+            variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
             if (const auto gradient = backend::gradient_of(graph_, value.name)) {
-                Result result{value.name, graph_.desc(*gradient), lowering.operand(*gradient)};
-                gradients_.emplace(value.name, result);
+                Desc row_major = lowering.row_major_desc(*gradient);
+                gradients_.push_back({value.name, graph_.desc(*gradient), lowering.operand(*gradient), row_major});
             }
         }
     }
     for (const graph::Output& output : graph_.outputs()) {
-        outputs_.push_back({output.name, graph_.desc(output.value), lowering.operand(output.value)});
+        outputs_.push_back({output.name, graph_.desc(output.value), lowering.operand(output.value),
+                            lowering.row_major_desc(output.value)});
     }
     for (const ValueId id : graph_.values_with_role(Role::input)) {
         Buffer* buffer = lowering.operand(id).buffer;
@@ -93,17 +94,20 @@ void CpuExecutable::use_threads() const {
     _mm_setcsr(_mm_getcsr() | kFlushToZeroDenormalsAreZero);
 }
 
-const CpuExecutable::Variable& CpuExecutable::variable(const std::string& name) const {
-    for (const Variable& candidate : variables_) {
+const CpuExecutable::Tensor& CpuExecutable::find(const std::vector<Tensor>& tensors, const std::string& name,
+                                                 const std::string& kind) {
+    std::vector<std::string> names;
+    for (const Tensor& candidate : tensors) {
         if (candidate.name == name) return candidate;
+        names.push_back(candidate.name);
     }
-    throw Error(ErrorKind::internal, "cpu backend: no parameter or state is called " + name + "; the nearest is " +
-                                         nearest_name(name, variable_names()));
+    throw Error(ErrorKind::internal,
+                "cpu backend: no " + kind + " is called " + name + "; the nearest is " + nearest_name(name, names));
 }
 
 std::vector<std::string> CpuExecutable::variable_names() const {
     std::vector<std::string> names;
-    for (const Variable& v : variables_)
+    for (const Tensor& v : variables_)
         names.push_back(v.name);
     return names;
 }
@@ -116,48 +120,37 @@ void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to
     dnnl::memory source(from_desc, onednn_.engine(), const_cast<void*>(from));
     dnnl::memory target(to_desc, onednn_.engine(), to);
     dnnl::stream stream = onednn_.stream();
-    dnnl::reorder(source, target).execute(stream, source, target);
+    dnnl::reorder(onednn_.reorder_desc(from_desc, to_desc)).execute(stream, source, target);
     stream.wait();
 }
 
 void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
-    const Variable& target = variable(name);
+    const Tensor& target = find(variables_, name, "parameter or state");
     if (tensor.shape() != target.desc.shape) {
         throw Error(ErrorKind::data,
                     name + ": expected shape " + to_string(target.desc.shape) + ", got " + to_string(tensor.shape()));
     }
     const HostTensor converted = tensor.cast(target.desc.dtype);
-    copy(target.row_major, converted.bytes().data(), target.kept.desc, target.kept.buffer->data);
+    copy(target.row_major, converted.bytes().data(), target.placed.desc, target.placed.buffer->data);
     prepared_is_stale_ = true;
 }
 
-HostTensor CpuExecutable::read(const Placed& from, const Desc& row_major, const TensorDesc& desc) const {
-    HostTensor result(desc);
-    copy(from.desc, from.buffer->data, row_major, result.bytes().data());
+HostTensor CpuExecutable::read(const Tensor& tensor) const {
+    HostTensor result(tensor.desc);
+    copy(tensor.placed.desc, tensor.placed.buffer->data, tensor.row_major, result.bytes().data());
     return result;
 }
 
 HostTensor CpuExecutable::store(const std::string& name) const {
-    const Variable& source = variable(name);
-    return read(source.kept, source.row_major, source.desc);
+    return read(find(variables_, name, "parameter or state"));
 }
 
 HostTensor CpuExecutable::output(const std::string& name) const {
-    for (const Result& result : outputs_) {
-        if (result.name == name) return read(result.placed, plain_desc(result.desc), result.desc);
-    }
-    throw Error(ErrorKind::internal, "cpu backend: no output is called " + name);
+    return read(find(outputs_, name, "output"));
 }
 
 HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {
-    const auto found = gradients_.find(parameter_name);
-    if (found == gradients_.end()) {
-        throw Error(ErrorKind::internal, "cpu backend: no update reads a gradient of " + parameter_name);
-    }
-    const Result& result = found->second;
-    const auto row_major = with_type(variable(parameter_name).row_major, result.desc.dtype);
-    CNNTRAIN_CHECK(row_major.has_value(), "row-major layouts exist in every type");
-    return read(result.placed, *row_major, result.desc);
+    return read(find(gradients_, parameter_name, "gradient that an update reads"));
 }
 
 void CpuExecutable::run_section(Section section, const StepContext& context) {
@@ -201,7 +194,7 @@ void CpuExecutable::run_micro_batch(data::BatchSource& source, const StepContext
 }
 
 void CpuExecutable::add_outputs(backend::StepResult& result) {
-    for (const Result& output : outputs_) {
+    for (const Tensor& output : outputs_) {
         if (output.desc.shape.empty() && output.desc.dtype == DType::f32) {
             result.sums[output.name] += *output.placed.as<float>();
         }
@@ -212,12 +205,12 @@ void CpuExecutable::add_outputs(backend::StepResult& result) {
 /// when it has just been written.
 void CpuExecutable::find_non_finite(const StepContext& context) {
     bool finite = true;
-    for (const Result& output : outputs_) {
+    for (const Tensor& output : outputs_) {
         finite = finite && (!output.desc.shape.empty() || std::isfinite(*output.placed.as<float>()));
     }
     if (finite) return;
-    for (const Variable& candidate : variables_) {
-        const std::int64_t index = first_bad_index(candidate.kept);
+    for (const Tensor& candidate : variables_) {
+        const std::int64_t index = first_bad_index(candidate.placed);
         if (index < 0) continue;
         first_non_finite_ = candidate.name + " (variable, before the update), element " + std::to_string(index);
         return;

@@ -31,21 +31,17 @@ public:
     std::vector<backend::ProfileRow> profile_alone(int repeats) override;
 
 private:
-    struct Variable {
-        std::string name;
-        TensorDesc desc;
-        Placed kept;
-        Desc row_major;
-    };
-    struct Result {
+    /// A variable, output or gradient, and how users see it.
+    struct Tensor {
         std::string name;
         TensorDesc desc;
         Placed placed;
+        Desc row_major;
     };
 
     void compile(const backend::CompileRequest& request);
-    const Variable& variable(const std::string& name) const;
-    HostTensor read(const Placed& from, const Desc& row_major, const TensorDesc& desc) const;
+    static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
+    HostTensor read(const Tensor& tensor) const;
     void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
 
     void use_threads() const;
@@ -63,9 +59,9 @@ private:
     bool check_finite_ = true;
     bool prepared_is_stale_ = true;
     bool profiling_ = false;
-    std::vector<Variable> variables_;
-    std::vector<Result> outputs_;
-    std::map<std::string, Result> gradients_;
+    std::vector<Tensor> variables_;
+    std::vector<Tensor> outputs_;
+    std::vector<Tensor> gradients_;  // by the name of their parameter
     Buffer* images_ = nullptr;
     Buffer* labels_ = nullptr;
     TensorDesc images_desc_;

@@ -65,7 +65,7 @@ void lower_conv2d(Lowering& lower) {
 
     std::vector<std::pair<int, Placed>> arguments = {
         {DNNL_ARG_SRC, lower.operand_as(inputs[0], conv.src, kConvReason)},
-        {DNNL_ARG_WEIGHTS, lower.prepared(inputs[1], conv.weights, attrs.groups)},
+        {DNNL_ARG_WEIGHTS, lower.prepared(inputs[1], conv.weights)},
     };
     if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, lower.float_vector(inputs[2]));
     Placed result;
@@ -102,7 +102,7 @@ void lower_conv2d_input_grad(Lowering& lower) {
     const Primitive conv =
         fastest(as_it_lies, open, [&](const ConvProblem& problem) { return lower.onednn().conv_input_grad(problem); });
     const Placed result_source = lower.operand_as(inputs[0], conv.dst, kConvReason);
-    const Placed weights = lower.prepared(inputs[1], conv.weights, attrs.groups);
+    const Placed weights = lower.prepared(inputs[1], conv.weights);
     const Placed result = lower.define(dx, conv.src);
     lower.add_primitive(conv,
                         {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},

@@ -202,9 +202,8 @@ void lower_fold_norm_weight(Lowering& lower) {
     const std::int64_t output_channels = desc.shape[3];
     const std::int64_t rows = desc.elements() / output_channels;
     // Row-major HWIO here; the convolution's own copy is made from it.
-    const ValueId variable = lower.strip_casts(inputs[0]);
-    const Placed weight = lower.master(variable, plain_kernel_desc(lower.graph().desc(variable), 1));
-    const Placed result = lower.define(folded, plain_kernel_desc(desc, 1));
+    const Placed weight = lower.master(lower.strip_casts(inputs[0]));
+    const Placed result = lower.define(folded, lower.row_major_desc(folded));
     with_float_type(weight.dtype, [&]<typename In>() {
         with_float_type(result.dtype, [&]<typename Out>() {
             lower.add_step("kernel", {weight, gamma, variance}, {result},

@@ -69,7 +69,28 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       request_(request),
       onednn_(onednn),
       program_(program),
-      placed_(static_cast<std::size_t>(graph.value_count())) {}
+      placed_(static_cast<std::size_t>(graph.value_count())) {
+    find_kernels();
+}
+
+/// Rank 4 alone does not tell a kernel from an activation; who reads it does.
+void Lowering::find_kernels() {
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const Node& reader = graph_.node(NodeId{i});
+        if (reader.kind == OpKind::conv2d || reader.kind == OpKind::conv2d_input_grad) {
+            const std::int64_t groups = reader.as<graph::ConvAttrs>().groups;
+            const ValueId kernel = strip_casts(reader.inputs[1]);
+            kernel_groups_[kernel] = groups;
+            if (graph_.value(kernel).role != Role::intermediate) continue;
+            const Node& producer = graph_.node(graph_.value(kernel).producer);
+            if (producer.kind == OpKind::fold_norm_weight) kernel_groups_[strip_casts(producer.inputs[0])] = groups;
+        } else if (reader.kind == OpKind::conv2d_weight_grad) {
+            kernel_groups_[reader.outputs[0]] = reader.as<graph::ConvAttrs>().groups;
+        } else if (reader.kind == OpKind::momentum_update && kernel_groups_.contains(reader.inputs[0])) {
+            kernel_groups_[reader.inputs[2]] = kernel_groups_.at(reader.inputs[0]);
+        }
+    }
+}
 
 void Lowering::run() {
     place_inputs();
@@ -78,10 +99,9 @@ void Lowering::run() {
         lowering_of(node().kind)(*this);
         accumulate_crossing_results();
     }
+    for (const graph::Output& output : graph_.outputs())
+        program_.keep_to_end(operand(output.value).buffer);
     emit_prepared_copies();
-    for (const graph::Output& output : graph_.outputs()) {
-        if (placed_[static_cast<std::size_t>(output.value.index)]) program_.keep_to_end(operand(output.value).buffer);
-    }
 }
 
 Section Lowering::section() const {
@@ -131,7 +151,10 @@ void Lowering::place_inputs() {
 Placed Lowering::operand(ValueId value) {
     const Role role = graph_.value(value).role;
     if (role == Role::parameter || role == Role::state) return master(value);
-    const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
+    Placed& placed = placed_[static_cast<std::size_t>(value.index)];
+    if (!placed && strip_casts(value) != value && is_weight_derived(value)) {
+        placed = prepared(value, row_major_desc(value));
+    }
     CNNTRAIN_CHECK(placed, "value " + graph_.value(value).name + " is read before it is placed, by " + node().name);
     return placed;
 }
@@ -155,30 +178,24 @@ Placed Lowering::master(ValueId value, std::optional<Desc> wish) {
     const auto found = masters_.find(value);
     if (found != masters_.end()) return found->second;
     const graph::Value& v = graph_.value(value);
-    const Desc desc = wish ? *wish : plain_master_desc(value);
+    const Desc desc = wish ? *wish : row_major_desc(value);
     return masters_[value] = place(v.name, desc, v.desc.dtype, Storage::persistent);
 }
 
 Placed Lowering::slot_master(ValueId slot, ValueId parameter) {
-    if (const auto groups = kernel_groups_.find(parameter); groups != kernel_groups_.end()) {
-        kernel_groups_[slot] = groups->second;
-    }
-    const Placed kept = master(parameter);
     CNNTRAIN_CHECK(graph_.desc(slot) == graph_.desc(parameter), "a slot differs from its parameter: " + node().name);
-    return master(slot, kept.desc);
+    return master(slot, master(parameter).desc);
 }
 
-Desc Lowering::plain_master_desc(ValueId value) const {
-    const TensorDesc& desc = graph_.desc(value);
-    const auto groups = kernel_groups_.find(value);
-    if (groups != kernel_groups_.end()) return plain_kernel_desc(desc, groups->second);
-    // A kernel that is only folded into another: no convolution reads it and tells its groups.
-    return desc.shape.size() == 4 ? plain_kernel_desc(desc, 1) : plain_desc(desc);
+Desc Lowering::row_major_desc(ValueId value) const {
+    auto groups = kernel_groups_.find(value);
+    if (groups == kernel_groups_.end()) groups = kernel_groups_.find(strip_casts(value));
+    if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));
+    return plain_kernel_desc(graph_.desc(value), groups->second);
 }
 
-Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t groups) {
+Placed Lowering::prepared(ValueId value, const Desc& wanted) {
     const ValueId root = strip_casts(value);
-    if (graph_.desc(root).shape.size() == 4) kernel_groups_[root] = groups;
     for (const PreparedCopy& known : prepared_) {
         if (known.root == root && known.copy.desc == wanted) return known.copy;
     }
@@ -293,10 +310,7 @@ void Lowering::accumulate_crossing_results() {
 void Lowering::emit_prepared_copies() {
     for (const PreparedCopy& wanted : prepared_) {
         const bool is_variable = graph_.value(wanted.root).role != Role::intermediate;
-        Placed source = is_variable ? master(wanted.root) : operand(wanted.root);
-        if (!is_variable && graph_.desc(wanted.root).shape.size() == 4) {
-            source.desc = plain_kernel_desc(graph_.desc(wanted.root), kernel_groups_.at(wanted.root));
-        }
+        const Placed source = is_variable ? master(wanted.root) : operand(wanted.root);
         if (source.desc == wanted.copy.desc) {
             wanted.copy.buffer->same_as = source.buffer;
             continue;

@@ -42,7 +42,7 @@ public:
     /// The parameter or state that a chain of casts starts from.
     graph::ValueId strip_casts(graph::ValueId value) const;
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
-    Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t groups = 1);
+    Placed prepared(graph::ValueId value, const Desc& wanted);
     /// A parameter or state of rank 1 as floats.
     Placed float_vector(graph::ValueId value);
     /// Where a parameter or state itself is kept. The first caller decides the layout, if it has a wish.
@@ -78,8 +78,8 @@ public:
 
     // What the executable needs ------------------------------------------------------------------------------------------
     const std::vector<std::string>& reorders() const { return reorders_; }
-    /// Row-major descriptor of a parameter or state as users see it.
-    Desc plain_master_desc(graph::ValueId value) const;
+    /// Row-major descriptor of a value as users see it.
+    Desc row_major_desc(graph::ValueId value) const;
     const std::map<graph::ValueId, Placed>& masters() const { return masters_; }
 
 private:
@@ -88,6 +88,7 @@ private:
         Placed copy;
     };
 
+    void find_kernels();
     bool is_weight_derived(graph::ValueId value) const;
     bool crosses_into_update(graph::ValueId value) const;
     void place_inputs();
@@ -104,7 +105,7 @@ private:
     std::map<graph::ValueId, std::vector<Placed>> reordered_;
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
-    std::map<graph::ValueId, std::int64_t> kernel_groups_;
+    std::map<graph::ValueId, std::int64_t> kernel_groups_;  // of every value that convolutions read as weights
     std::map<graph::ValueId, Placed> pool_workspaces_;
     std::vector<PreparedCopy> prepared_;
     std::vector<std::string> reorders_;

@@ -378,12 +378,16 @@ Primitive OneDnn::matmul(const Desc& a, const Desc& b, const Desc& c, bool bias)
 }
 
 Primitive OneDnn::reorder(const Desc& from, const Desc& to) const {
+    Primitive result = finish<dnnl::reorder>(reorder_desc(from, to, user_scratchpad()));
+    result.src = from;
+    result.dst = to;
+    return result;
+}
+
+dnnl::reorder::primitive_desc OneDnn::reorder_desc(const Desc& from, const Desc& to,
+                                                   const dnnl::primitive_attr& attributes) const {
     try {
-        const dnnl::reorder::primitive_desc desc(engine_, from, engine_, to, user_scratchpad());
-        Primitive result = finish<dnnl::reorder>(desc);
-        result.src = from;
-        result.dst = to;
-        return result;
+        return {engine_, from, engine_, to, attributes};
     } catch (const dnnl::error&) {
         throw Error(ErrorKind::internal, "cpu backend: oneDNN cannot lay out a tensor from " + layout_name(from) + " " +
                                              to_string(dims_of(from)) + " to " + layout_name(to) + " " +

@@ -77,6 +77,9 @@ public:
     /// a[M,K] * b[K,N] (+ bias[1,N]) -> c[M,N]; operands may be transposed through their strides.
     Primitive matmul(const Desc& a, const Desc& b, const Desc& c, bool bias) const;
     Primitive reorder(const Desc& from, const Desc& to) const;
+    /// For a copy outside a program; brings its own scratch memory.
+    dnnl::reorder::primitive_desc reorder_desc(const Desc& from, const Desc& to,
+                                               const dnnl::primitive_attr& = {}) const;
 
 private:
     dnnl::engine engine_;
