@@ -60,7 +60,7 @@ CASES = [
     Case("resnet20_gn", "20", False, 16, 10, 32, 16, 2, (3, 3, 3), False, 269722,
          learning_rate=0.002, weight_decay=1e-3, label_smoothing=0.1),
     Case("resnet50_bn", "50", True, 0, 1000, 224, 4, 1, (3, 4, 6, 3), True, 25557032,
-         learning_rate=0.0005, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
+         learning_rate=0.00002, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
 ]
 
 
