@@ -69,6 +69,7 @@ std::vector<ValueId> Graph::add(OpKind kind, Attrs attrs, std::vector<ValueId> i
     CNNTRAIN_CHECK(op.infer != nullptr, "the graph's op table has no entry " + std::to_string(static_cast<int>(kind)));
 
     std::vector<TensorDesc> input_descs;
+    input_descs.reserve(inputs.size());
     for (const ValueId input : inputs) {
         input_descs.push_back(values_[check(input)].desc);
     }

@@ -37,6 +37,7 @@ ValueId Rewriter::at(ValueId source_value) const {
 
 std::vector<ValueId> Rewriter::at(const std::vector<ValueId>& source_values) const {
     std::vector<ValueId> mapped;
+    mapped.reserve(source_values.size());
     for (const ValueId value : source_values)
         mapped.push_back(at(value));
     return mapped;

@@ -39,7 +39,7 @@ struct Square {
         loss = graph.add_one(kSum, NoAttrs{}, {square}, "loss");
     }
 
-    Gradients differentiate(double seed, std::vector<ValueId> points = {}) {
+    Gradients differentiate(double seed, const std::vector<ValueId>& points = {}) {
         return build_backward(graph, {.loss = loss, .seed = seed, .targets = {w, unused}, .recompute_points = points});
     }
 };

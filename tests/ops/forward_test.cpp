@@ -32,6 +32,7 @@ std::vector<RefTensor> run(OpKind kind, const Attrs& attrs, const std::vector<Re
     for (const int index : def.mutates)
         result_descs.push_back(descs.at(static_cast<std::size_t>(index)));
     std::vector<RefTensor> outputs;
+    outputs.reserve(result_descs.size());
     for (const TensorDesc& desc : result_descs) {
         outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
     }

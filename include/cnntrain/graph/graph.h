@@ -20,7 +20,7 @@ namespace cnntrain::graph {
 template <typename Tag> struct Id {
     std::int32_t index = -1;
     bool valid() const { return index >= 0; }
-    auto operator<=>(const Id&) const = default;
+    auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr): the check misreads <=>
 };
 using NodeId = Id<struct NodeTag>;
 using ValueId = Id<struct ValueTag>;

@@ -51,7 +51,7 @@ enum class OpKind : std::uint8_t {
     sgd_update,
     momentum_update,
     moving_average_update,
-    count_,  // number of kinds, not a kind
+    count_,  // number of kinds, not a kind; NOLINT(readability-identifier-naming)
 };
 inline constexpr std::size_t kOpKindCount = static_cast<std::size_t>(OpKind::count_);
 
