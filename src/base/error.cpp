@@ -35,18 +35,23 @@ void fail_check(const char* condition, const std::string& message, const char* f
 }
 
 int edit_distance(std::string_view a, std::string_view b) {
-    std::vector<int> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), 0);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        int diagonal = row[0];
-        row[0] = static_cast<int>(i) + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const int substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+    const std::size_t width = b.size() + 1;
+    std::vector<int> before(width);  // two rows up
+    std::vector<int> above(width);
+    std::vector<int> row(width);
+    std::iota(above.begin(), above.end(), 0);
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        row[0] = static_cast<int>(i);
+        for (std::size_t j = 1; j < width; ++j) {
+            const int substituted = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            row[j] = std::min({substituted, row[j - 1] + 1, above[j] + 1});
+            const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
         }
+        std::swap(before, above);
+        std::swap(above, row);
     }
-    return row[b.size()];
+    return above[b.size()];
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {

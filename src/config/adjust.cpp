@@ -177,6 +177,12 @@ void infer_dataset(Resolution& run) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;
     }
+    if (!fs::exists(folder)) {
+        run.violations.push_back("the data folder '" + folder +
+                                 "' does not exist; give --data-dir a folder with imagenet, " +
+                                 "cifar-10 or cifar-100 files");
+        return;
+    }
     run.violations.push_back("--dataset is not given and cannot be told from the data folder '" + folder +
                              "'; give --dataset imagenet, cifar-10 or cifar-100");
 }

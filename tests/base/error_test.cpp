@@ -40,7 +40,9 @@ TEST(Error, EditDistance) {
     EXPECT_EQ(edit_distance("abc", ""), 3);
     EXPECT_EQ(edit_distance("", "abc"), 3);
     EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
-    EXPECT_EQ(edit_distance("iteratoins", "iterations"), 2);
+    EXPECT_EQ(edit_distance("iteratoins", "iterations"), 1);
+    EXPECT_EQ(edit_distance("trian", "train"), 1);
+    EXPECT_EQ(edit_distance("ab", "ba"), 1);
 }
 
 TEST(Error, NearestNameAnswersSlipsOnly) {

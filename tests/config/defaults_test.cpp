@@ -109,7 +109,7 @@ TEST(Defaults, DatasetIsToldFromTheFolder) {
     EXPECT_EQ(parse("--data-dir /x/cifar100").settings.data.dataset, Dataset::cifar100);
     EXPECT_EQ(parse("--data-dir /x/cifar-100-binary").settings.data.dataset, Dataset::cifar100);
     EXPECT_EQ(parse("--data-dir /x/cifar").settings.data.dataset, Dataset::cifar10);
-    EXPECT_THAT(usage_error("--data-dir /x/pictures"), HasSubstr("--dataset is not given and cannot be told"));
+    EXPECT_THAT(usage_error("--data-dir /x/pictures"), HasSubstr("the data folder '/x/pictures' does not exist"));
     EXPECT_THAT(usage_error("--generated-data"), HasSubstr("need --dataset"));
     EXPECT_THAT(usage_error(""), HasSubstr("give --data-dir"));
 }

@@ -48,7 +48,8 @@ private:
 
 [[noreturn]] void fail_check(const char* condition, const std::string& message, const char* file, int line);
 
-/// Levenshtein distance between two names.
+/// Letters inserted, removed, replaced or swapped with their neighbour to turn one name into the other (Damerau 1964;
+/// no letter is edited twice).
 int edit_distance(std::string_view a, std::string_view b);
 
 /// The candidate nearest to `name`, or "" when none is near enough to be a plausible slip.
