@@ -21,6 +21,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
+#include "convolutions.h"
 #include "peak.h"
 
 namespace cnntrain {
@@ -188,11 +189,16 @@ int run(const Options& options) {
     std::printf("whole step: %.1f images/s (median of %d; %.1f to %.1f), %.1f ms a step\n", images / typical,
                 options.steps, images / *most, images / *least, 1e3 * typical);
 
-    const auto alone = executable->profile_alone(5);
-    const double convolutions = total_ms(alone, is_convolution) * static_cast<double>(options.micro_batches);
+    const double convolutions = convolutions_alone_ms(graph, threads, 5) * static_cast<double>(options.micro_batches);
     const double rate_alone = images / convolutions * 1e3;
-    std::printf("convolutions alone: %.1f images/s (%.1f ms); the whole step reaches %.2f of that rate\n", rate_alone,
-                convolutions, images / typical / rate_alone);
+    std::printf(
+        "convolutions alone, by oneDNN's convolution primitives: %.1f images/s (%.1f ms); the whole step reaches %.2f "
+        "of that rate\n",
+        rate_alone, convolutions, images / typical / rate_alone);
+    const double executed =
+        total_ms(executable->profile_alone(5), is_convolution) * static_cast<double>(options.micro_batches);
+    std::printf("convolutions alone, as this program computes them: %.1f images/s (%.1f ms), %.2f\n",
+                images / executed * 1e3, executed, executed / (1e3 * typical));
     const double gflops = report.flops_per_micro_batch * static_cast<double>(options.micro_batches) / typical / 1e9;
     const double peak = measured_peak_gflops(options.precision == "32.32" ? DType::f32 : DType::bf16, threads);
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,

@@ -1,4 +1,4 @@
-// Rules between options (cnn-flags.md section 10, design.md section 10): one function and one message each.
+// Rules between options: one function and one message each.
 // What needs the model's graph or the data's files is checked where those are.
 #include <string>
 

@@ -1,4 +1,4 @@
-// What a model sets when the user did not (cnn-flags.md sections 3.3 and 3.4).
+// What a model sets when the user did not.
 #include <array>
 #include <cmath>
 #include <string>

@@ -1,4 +1,4 @@
-// Options of the Dataset group (cnn-flags.md section 4).
+// Options of the Dataset group.
 #include "config/option.h"
 
 namespace cnntrain::config {

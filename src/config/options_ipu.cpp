@@ -1,4 +1,4 @@
-// Options of the IPU group (cnn-flags.md section 6); several of them act on every device.
+// Options of the IPU group; several of them act on every device.
 #include "config/option.h"
 
 namespace cnntrain::config {

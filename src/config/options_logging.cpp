@@ -1,4 +1,4 @@
-// Options of the Logging group (cnn-flags.md section 7).
+// Options of the Logging group.
 #include "config/option.h"
 
 namespace cnntrain::config {

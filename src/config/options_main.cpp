@@ -1,4 +1,4 @@
-// Options of the Main group (cnn-flags.md section 2) and those that only this program has.
+// Options of the Main group and those that only this program has.
 #include "config/option.h"
 
 namespace cnntrain::config {

@@ -1,4 +1,4 @@
-// Options of the models (cnn-flags.md section 3). What a model sets when the user did not: model_defaults.cpp.
+// Options of the models. What a model sets when the user did not: model_defaults.cpp.
 #include "config/option.h"
 
 namespace cnntrain::config {

@@ -1,4 +1,4 @@
-// Options of the learning-rate schedules (cnn-flags.md section 5); each exists only while its schedule is selected.
+// Options of the learning-rate schedules; each exists only while its schedule is selected.
 #include "config/option.h"
 
 namespace cnntrain::config {

@@ -1,4 +1,4 @@
-// Options of the Training group (cnn-flags.md section 5).
+// Options of the Training group.
 #include "config/option.h"
 
 namespace cnntrain::config {

@@ -20,11 +20,11 @@ struct Resolution {
 void settle_alternatives(Resolution& run);
 /// Sets `dataset` when it was not given.
 void infer_dataset(Resolution& run);
-/// cnn-flags.md section 3.4.
+/// What a model or data set sets when the user did not.
 void fill_model_defaults(Resolution& run);
-/// cnn-flags.md section 11: values changed with a notice.
+/// Values changed with a notice.
 void adjust(Resolution& run);
-/// cnn-flags.md section 10 and design.md section 10: cross-field rules.
+/// Rules between options.
 void check(Resolution& run);
 /// One notice that names the options that only steer IPUs.
 void notice_ipu_options(Resolution& run);

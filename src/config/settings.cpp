@@ -8,7 +8,7 @@ namespace cnntrain::config {
 
 namespace {
 
-/// cnn-flags.md section 3.3.
+/// Which weights are not decayed, by data set and model.
 std::vector<std::string> weight_decay_exclusions(ModelFamily family, Dataset dataset) {
     if (dataset != Dataset::imagenet) return {};
     if (family == ModelFamily::efficientnet) return {"beta", "gamma", "proxy", "moving_"};

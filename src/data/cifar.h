@@ -1,4 +1,4 @@
-// CIFAR-10 and CIFAR-100 binary files (spec cnn-data, sections 1 and 4.3).
+// CIFAR-10 and CIFAR-100 binary files.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Generated and synthetic data (spec cnn-data, section 5): one batch, made once, handed out for ever.
+// Generated and synthetic data: one batch, made once, handed out for ever.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The random crop of ImageNet training (spec cnn-data, section 2).
+// The random crop of ImageNet training.
 #pragma once
 
 #include <span>

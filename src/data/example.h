@@ -1,4 +1,4 @@
-// The tf.Example of one ImageNet record (spec cnn-data, section 1.1).
+// The tf.Example of one ImageNet record.
 #pragma once
 
 #include <cstddef>

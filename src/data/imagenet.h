@@ -1,4 +1,4 @@
-// ImageNet TFRecords (spec cnn-data, sections 1.1 and 2).
+// ImageNet TFRecords.
 #pragma once
 
 #include <cstdint>

@@ -31,9 +31,9 @@ std::string clock_text(double seconds) {
 std::string progress_text(const Progress& progress) {
     const double share = static_cast<double>(progress.iteration) / static_cast<double>(progress.iterations);
     std::array<char, 96> text{};
-    std::snprintf(text.data(), text.size(), "[%5.1f%%] %lld/%lld iterations, %.1f images/s", 100 * share,
+    std::snprintf(text.data(), text.size(), "[%5.1f%%] %lld/%lld %.*s, %.1f images/s", 100 * share,
                   static_cast<long long>(progress.iteration), static_cast<long long>(progress.iterations),
-                  progress.images_per_second);
+                  static_cast<int>(progress.unit.size()), progress.unit.data(), progress.images_per_second);
     std::string result = text.data();
     const auto done = static_cast<double>(progress.iteration - progress.first_iteration);
     if (done > 0) {

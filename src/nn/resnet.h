@@ -1,4 +1,4 @@
-// Residual networks (He et al. 2015), bottlenecks with the stride on the 3x3 (v1.5): spec/cnn-models.md section 2.
+// Residual networks (He et al. 2015), bottlenecks with the stride on the 3x3 (v1.5).
 #pragma once
 
 #include <string>

@@ -152,7 +152,7 @@ backend::RuntimeSettings runtime_settings(const config::Settings& settings, std:
     result.threads = core_budget(settings.run).compute_threads;
     result.stochastic_rounding = settings.device.stochastic_rounding != config::StochasticRounding::off;
     result.seed = seed;
-    result.check_finite = true;
+    result.check_finite = settings.run.stop_on_nan;
     return result;
 }
 

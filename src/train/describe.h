@@ -25,10 +25,10 @@ RunFacts gather_facts(RunFolder folder, bool restoring);
 /// The arguments with the seed that was drawn because none was given.
 config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);
 
-/// The block of cnn-training.md section 4.3. `plan` is absent where nothing is trained.
+/// The block that a run prints about itself at its start. `plan` is absent where nothing is trained.
 std::string summary_block(const config::ParseResult& arguments, const RunFacts& facts, const schedule::RunPlan* plan);
 
-/// The keys that arguments.json has beyond the options (cnn-training.md section 4.1).
+/// The keys that arguments.json has beyond the options.
 std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts,
                                                        bool seed_was_given);
 

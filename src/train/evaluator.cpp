@@ -51,7 +51,8 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
         samples += result.samples;
         done += now;
         if (stop_requested && stop_requested()) return std::nullopt;
-        log.progress({done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds()});
+        log.progress(
+            {done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds(), "batches"});
     }
     CNNTRAIN_CHECK(samples == plan.images,
                    "validation saw " + std::to_string(samples) + " of " + std::to_string(plan.images) + " images");

@@ -209,12 +209,12 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
 void Trainer::check_loss(const backend::StepResult& result, const schedule::HostStep& step, double learning_rate) {
     const double loss = result.sums.at(std::string(nn::kLoss));
     if (std::isfinite(loss)) return;
-    const std::string where = executable_->first_non_finite().value_or("none among parameters and gradients");
+    const std::optional<std::string> where = executable_->first_non_finite();
     std::string message = "training diverged: the loss of iteration " + std::to_string(iteration_) +
                           " (host step of iterations " + std::to_string(step.first_iteration + 1) + " to " +
                           std::to_string(step.end()) + ") is " + config::to_string(config::Value{loss}) +
-                          ", learning rate " + config::to_string(config::Value{learning_rate}) +
-                          "; first tensor that is not finite: " + where;
+                          ", learning rate " + config::to_string(config::Value{learning_rate});
+    if (where) message += "; first tensor that is not finite: " + *where;
     if (!settings_.run.stop_on_nan) {
         if (!warned_of_nan_) log::warning(message + "; continuing because of --no-stop-on-nan");
         warned_of_nan_ = true;

@@ -1,4 +1,4 @@
-// The configurations in configs/: names, values and what follows from them (cnn-configs.md).
+// The configurations in configs/: names, values and what follows from them.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST(Configs, HoldTheDocumentedValues) {
     }
 }
 
-/// cnn-configs.md section 2: global batch of one process and base learning rate.
+/// Global batch of one process and base learning rate.
 struct Derived {
     std::string config;
     std::int64_t batch;

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A column of cnn-flags.md section 3.4.
+/// A column of the table of model defaults.
 struct Column {
     std::string line;
     std::string size;

@@ -1,4 +1,4 @@
-// The configurations of cnn-configs.md section 1, copied entry by entry: `entries` laid over those of `base`.
+// The original programs' configurations, copied entry by entry: `entries` laid over those of `base`.
 #pragma once
 
 #include <string_view>

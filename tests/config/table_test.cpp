@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Every flag of cnn-flags.md sections 2 to 7.
+/// Every flag of the original programs.
 const std::vector<std::string>& documented_flags() {
     static const std::vector<std::string> flags = {"--model",
                                                    "--lr-schedule",

@@ -66,7 +66,7 @@ RunShape by_iterations(std::int64_t iterations, std::int64_t device_iterations, 
     return shape;
 }
 
-/// A row of "Worked values" in cnn-training.md section 2. The run ends at T here, so the final iteration, the final
+/// One worked run, in the arithmetic of the original programs. The run ends at T here, so the final iteration, the final
 /// epoch and the last checkpoint are those of T; all other columns are the reference's.
 struct WorkedValues {
     std::string name;

@@ -96,7 +96,7 @@ struct TrainingSettings {
     std::optional<std::string> init_path;      // checkpoint with the initial weights
 };
 
-/// cnn-training.md section 5. Members of the schedules that are not selected keep their defaults.
+/// Members of the schedules that are not selected keep their defaults.
 struct LearningRateSettings {
     LrSchedule schedule = LrSchedule::stepped;
     double base_exponent = 0.0;             // lr0 = 2^exponent * global batch, unless
@@ -158,7 +158,7 @@ struct Settings {
     LoggingSettings logging;
 };
 
-/// Name of a run's folder (cnn-training.md section 4.1): `RN20_bs32_BN_16.16_3S9`. `random` is three characters of
+/// Name of a run's folder: `RN20_bs32_BN_16.16_3S9`. `random` is three characters of
 /// [A-Z0-9] drawn by the caller.
 std::string run_name(const Settings& settings, std::string_view random);
 

@@ -1,4 +1,4 @@
-// Which data set, and where its files are (spec cnn-data, section 1).
+// Which data set, and where its files are.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The data sets and what the user may ask of them (spec cnn-data, sections 1 to 5).
+// The data sets and what the user may ask of them.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// From the sums that a backend returns to the numbers of a log line (cnn-training.md section 3).
+// From the sums that a backend returns to the numbers of a log line.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The rows of training.csv and validation.csv, and the printed lines (cnn-training.md sections 3, 4.1, 4.2).
+// The rows of training.csv and validation.csv, and the printed lines.
 #pragma once
 
 #include <cstdint>

@@ -25,6 +25,7 @@ struct Progress {
     std::int64_t iterations = 0;       // of the run
     double images_per_second = 0;
     double elapsed_seconds = 0;  // since first_iteration
+    std::string_view unit = "iterations";
 };
 
 /// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"

@@ -1,6 +1,6 @@
 // The learning rate as a pure function of the iteration, so that a resumed run continues with the same values.
 //
-// Source: cnn-training.md section 5. The warm-up is linear from 0.
+// The formulas are those of the original programs. The warm-up is linear from 0.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The optimiser as update ops of the graph.
 //
 // L loss scaling, lambda weight decay, G micro-batches per update. The loss's gradient has been scaled by L; the
-// update reads g / (G * replicas) + lambda * L * w and steps by lr / L (cnn-training.md section 6).
+// update reads g / (G * replicas) + lambda * L * w and steps by lr / L.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ struct HostStep {
     bool operator==(const HostStep&) const = default;
 };
 
-/// Source of the formulas: cnn-training.md section 2, with the run ending at exactly T.
+/// The formulas are those of the original programs, with the run ending at exactly T.
 struct RunPlan {
     std::int64_t images = 0;
     std::int64_t global_batch = 0;

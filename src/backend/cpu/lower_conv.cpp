@@ -89,9 +89,48 @@ void lower_conv2d(Lowering& lower) {
     lower.add_primitive(conv, std::move(arguments), {DNNL_ARG_DST});
 }
 
+namespace {
+
+/// A 1x1 convolution with a stride reads every stride-th pixel only; oneDNN's gradients of it are slow.
+bool is_strided_projection(const ConvAttrs& attrs, const Shape& kernel) {
+    return attrs.stride > 1 && kernel[0] == 1 && kernel[1] == 1 && attrs.padding == graph::Padding{};
+}
+
+/// Its input gradient: that of the unstrided convolution, spread over the pixels that were read.
+void lower_projection_input_grad(Lowering& lower) {
+    const auto& attrs = lower.node().as<ConvAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId dx = lower.node().outputs[0];
+    const TensorDesc& dx_desc = lower.graph().desc(dx);
+    TensorDesc read_desc = lower.graph().desc(inputs[0]);  // of the pixels that were read
+    read_desc.shape[3] = dx_desc.shape[3];
+    const Placed dy = lower.operand(inputs[0]);
+    const Desc kernel = open_kernel(lower.graph().desc(inputs[1]), dx_desc.dtype, attrs.groups);
+    const ConvProblem as_it_lies{like_activation(dy.desc, read_desc), kernel, dy.desc, 1, {}};
+    const ConvProblem open{open_activation(read_desc), kernel, any_layout(dy.desc), 1, {}};
+    const Primitive conv =
+        fastest(as_it_lies, open, [&](const ConvProblem& problem) { return lower.onednn().conv_input_grad(problem); });
+    const Placed gradient = lower.operand_as(inputs[0], conv.dst, kConvReason);
+    const Placed weights = lower.prepared(inputs[1], conv.weights);
+    const Placed read = lower.temporary("read_pixels", conv.src, dx_desc.dtype);
+    lower.add_primitive(conv, {{DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, read}},
+                        {DNNL_ARG_DIFF_SRC});
+    const Placed result = lower.define(dx, like_activation(conv.src, dx_desc));
+    const Picture from{blocks_of(read), read_desc.shape[1], read_desc.shape[2]};
+    const Picture to{blocks_of(result), dx_desc.shape[1], dx_desc.shape[2]};
+    with_float_type(dx_desc.dtype, [&]<typename T>() {
+        lower.add_copy_step("spread", read, result, [=, stride = attrs.stride](const StepContext&) {
+            shortcut_pad_grad(to, from, stride, read.as<T>(), result.as<T>());
+        });
+    });
+}
+
+}  // namespace
+
 void lower_conv2d_input_grad(Lowering& lower) {
     const auto& attrs = lower.node().as<ConvAttrs>();
     const auto& inputs = lower.node().inputs;
+    if (is_strided_projection(attrs, lower.graph().desc(inputs[1]).shape)) return lower_projection_input_grad(lower);
     const ValueId dx = lower.node().outputs[0];
     const TensorDesc& dx_desc = lower.graph().desc(dx);
     const Placed dy = lower.operand(inputs[0]);
@@ -109,11 +148,67 @@ void lower_conv2d_input_grad(Lowering& lower) {
                         {DNNL_ARG_DIFF_SRC});
 }
 
+namespace {
+
+bool is_channels_last(const Placed& tensor) {
+    return channel_lanes(tensor.desc) == blocks_of(tensor).channels();
+}
+
+/// Every stride-th pixel of x, made once.
+Placed read_pixels(Lowering& lower, ValueId x, std::int64_t stride) {
+    const Placed source = lower.operand(x);
+    const TensorDesc& x_desc = lower.graph().desc(x);
+    if (stride == 1) return source;
+    TensorDesc read_desc = x_desc;
+    for (const std::size_t axis : {1, 2})
+        read_desc.shape[axis] = (x_desc.shape[axis] + stride - 1) / stride;
+    const Placed result = lower.temporary("read_pixels", like_activation(source.desc, read_desc), x_desc.dtype);
+    const Picture from{blocks_of(source), x_desc.shape[1], x_desc.shape[2]};
+    const Picture to{blocks_of(result), read_desc.shape[1], read_desc.shape[2]};
+    with_float_type(x_desc.dtype, [&]<typename T>() {
+        lower.add_copy_step("gather", source, result, [=](const StepContext&) {
+            shortcut_pad(from, to, stride, source.as<T>(), result.as<T>());
+        });
+    });
+    return result;
+}
+
+/// The weight gradient of a 1x1 convolution on channels-last tensors: x[pixels, I] transposed times dy[pixels, O]. As a
+/// matrix product it runs two to five times as fast as oneDNN's convolution where both were measured (AMX, bf16).
+void lower_projection_weight_grad(Lowering& lower) {
+    const auto& attrs = lower.node().as<ConvAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId dw = lower.node().outputs[0];
+    const TensorDesc& dw_desc = lower.graph().desc(dw);
+    Placed x = read_pixels(lower, inputs[0], attrs.stride);
+    Placed dy = lower.operand(inputs[1]);
+    const std::int64_t pixels = element_count(lower.graph().desc(inputs[1]).shape) / dw_desc.shape[3];
+    const auto row_major = dnnl::memory::format_tag::ab;
+    x.desc = Desc({dw_desc.shape[2], pixels}, to_dnnl(x.dtype), dnnl::memory::format_tag::ba);
+    dy.desc = Desc({pixels, dw_desc.shape[3]}, to_dnnl(dy.dtype), row_major);
+    Placed result = lower.define(dw, plain_kernel_desc(dw_desc, 1));
+    result.desc = Desc({dw_desc.shape[2], dw_desc.shape[3]}, to_dnnl(dw_desc.dtype), row_major);
+    const Primitive product = lower.onednn().matmul(x.desc, dy.desc, result.desc, false);
+    lower.add_primitive(product, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+}
+
+/// Where the above applies.
+bool is_matrix_product(Lowering& lower, const ConvAttrs& attrs, const Shape& kernel) {
+    const Placed x = lower.operand(lower.node().inputs[0]);
+    const Placed dy = lower.operand(lower.node().inputs[1]);
+    const bool is_projection =
+        kernel[0] == 1 && kernel[1] == 1 && attrs.groups == 1 && attrs.padding == graph::Padding{};
+    return is_projection && x.dtype == DType::bf16 && is_channels_last(x) && is_channels_last(dy);
+}
+
+}  // namespace
+
 void lower_conv2d_weight_grad(Lowering& lower) {
     const auto& attrs = lower.node().as<ConvAttrs>();
     const auto& inputs = lower.node().inputs;
     const ValueId dw = lower.node().outputs[0];
     const TensorDesc& dw_desc = lower.graph().desc(dw);
+    if (is_matrix_product(lower, attrs, dw_desc.shape)) return lower_projection_weight_grad(lower);
     const Placed x = lower.operand(inputs[0]);
     const Placed dy = lower.operand(inputs[1]);
     const ConvProblem as_it_lies{x.desc, open_kernel(dw_desc, dw_desc.dtype, attrs.groups), dy.desc, attrs.stride,

@@ -270,6 +270,11 @@ void Lowering::add_step(std::string implementation, std::vector<Placed> reads, s
                            graph_.node_flops(current_), std::move(reads), std::move(writes), std::move(run)});
 }
 
+void Lowering::add_copy_step(const std::string& op, const Placed& from, const Placed& to,
+                             std::function<void(const StepContext&)> run) {
+    program_.add_step(section(), Step{node().name + ":" + op, op, "kernel", 0, {from}, {to}, std::move(run)});
+}
+
 void Lowering::add_primitive(const Primitive& primitive, std::vector<std::pair<int, Placed>> arguments,
                              std::vector<int> written) {
     program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive,

@@ -68,6 +68,9 @@ public:
     /// Adds a step of the current node.
     void add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
                   std::function<void(const StepContext&)> run);
+    /// Adds a step of its own name that moves data for the current node.
+    void add_copy_step(const std::string& op, const Placed& from, const Placed& to,
+                       std::function<void(const StepContext&)> run);
     void add_primitive(const Primitive& primitive, std::vector<std::pair<int, Placed>> arguments,
                        std::vector<int> written);
     /// Room for `count` floats while the step runs; valid once the program is finished.

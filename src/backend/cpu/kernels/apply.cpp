@@ -25,6 +25,7 @@ template <typename T> struct ApplyRows {
     const float* shift = nullptr;
     T* y = nullptr;
     bool relu = false;
+    bool past_cache = false;  // y is aligned and much larger than the caches: do not read it in order to write it
 };
 
 template <typename T> struct GradientApplyRows {
@@ -50,7 +51,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-template <bool kRelu, typename T> void apply_rows_activated(const ApplyRows<T>& args) {
+template <bool kRelu, bool kPastCache, typename T> void apply_rows_activated(const ApplyRows<T>& args) {
     const std::int64_t lanes = args.lanes;
     const Stream<T> stream(lanes);
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
@@ -61,23 +62,31 @@ template <bool kRelu, typename T> void apply_rows_activated(const ApplyRows<T>& 
             if (args.residual != nullptr) y = hn::Add(y, stream.load(extent, args.residual + i));
             return kRelu ? positive_part(y) : y;
         };
+        const auto put = [&](Floats value, std::int64_t i) HWY_ATTR {
+            if constexpr (kPastCache) {
+                extent.store_past_cache_to(value, args.y + i);
+            } else {
+                stream.store(extent, value, args.y + i);
+            }
+        };
         std::int64_t row = 0;
         std::int64_t i = offset;
         for (; row + 2 <= height; row += 2, i += 2 * lanes) {
             const Floats y0 = one(i);
             const Floats y1 = one(i + lanes);
-            stream.store(extent, y0, args.y + i);
-            stream.store(extent, y1, args.y + i + lanes);
+            put(y0, i);
+            put(y1, i + lanes);
         }
-        if (row < height) stream.store(extent, one(i), args.y + i);
+        if (row < height) put(one(i), i);
     });
+    if (kPastCache) hwy::FlushStream();
 }
 
 template <typename T> void apply_rows(const ApplyRows<T>& args) {
-    if (args.relu) {
-        apply_rows_activated<true>(args);
+    if (args.past_cache) {
+        args.relu ? apply_rows_activated<true, true>(args) : apply_rows_activated<false, true>(args);
     } else {
-        apply_rows_activated<false>(args);
+        args.relu ? apply_rows_activated<true, false>(args) : apply_rows_activated<false, false>(args);
     }
 }
 
@@ -171,9 +180,23 @@ template <typename Pointer> Pointer shifted(Pointer pointer, std::int64_t by) {
     return pointer == nullptr ? nullptr : pointer + by;
 }
 
+/// Outputs beyond this are not read back from a cache anyway; measured: at 51 MB such stores halve the time, at 6 MB they
+/// lengthen it.
+constexpr std::int64_t kPastCacheBytes = std::int64_t{12} << 20;
+constexpr std::uintptr_t kLineBytes = 64;
+
+template <typename T> bool writes_past_cache(const Blocks& shape, const NormApply<T>& args) {
+    constexpr std::int64_t kVectorElements = kLineBytes / sizeof(float);  // of the widest instruction set
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(args.y) % kLineBytes == 0 && shape.lanes % kVectorElements == 0;
+    const bool in_place = args.y == args.x || args.y == args.residual;
+    return aligned && !in_place && shape.elements() * static_cast<std::int64_t>(sizeof(T)) >= kPastCacheBytes;
+}
+
 }  // namespace
 
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args) {
+    const bool past_cache = writes_past_cache(shape, args);
     parallel_rows(
         shape, args.per_sample,
         [&](const RowRange& range) {
@@ -185,7 +208,8 @@ template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& a
                         .scale = args.scale + c,
                         .shift = args.shift + c,
                         .y = args.y + range.offset,
-                        .relu = args.relu});
+                        .relu = args.relu,
+                        .past_cache = past_cache});
         },
         Order::backward);
 }

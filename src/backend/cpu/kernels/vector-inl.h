@@ -60,12 +60,26 @@ HWY_INLINE void store(Floats value, float* to) {
     hn::StoreU(value, FloatTag(), to);
 }
 
-HWY_INLINE void store(Floats value, BFloat16* to) {
+/// The nearest bfloat16 in the upper half, ties to even.
+HWY_INLINE Bits rounded_bits(Floats value) {
     const BitsTag du;
     const auto bits = hn::BitCast(du, value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-    const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
-    store_upper_halves(quiet_nan_or(value, rounded), to);
+    return quiet_nan_or(value, hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
+}
+
+HWY_INLINE void store(Floats value, BFloat16* to) {
+    store_upper_halves(rounded_bits(value), to);
+}
+
+/// Past the caches; `to` is aligned to the vector. Whoever stores so ends with hwy::FlushStream().
+HWY_INLINE void store_past_cache(Floats value, float* to) {
+    hn::Stream(value, FloatTag(), to);
+}
+
+HWY_INLINE void store_past_cache(Floats value, BFloat16* to) {
+    const auto half = hn::DemoteTo(HalfTag(), hn::BitCast(SignedTag(), hn::ShiftRight<16>(rounded_bits(value))));
+    hn::Stream(half, HalfTag(), reinterpret_cast<std::uint16_t*>(to));
 }
 
 /// A whole vector, or the first `count` elements of one: `load` fills with zeros, `store` leaves the rest alone.
@@ -73,6 +87,9 @@ struct Whole {
     static constexpr std::int64_t count = kWidth;
     template <typename T> HWY_INLINE Floats load_from(const T* from) const { return load(from); }
     template <typename T> HWY_INLINE void store_to(Floats value, T* to) const { store(value, to); }
+    template <typename T> HWY_INLINE void store_past_cache_to(Floats value, T* to) const {
+        store_past_cache(value, to);
+    }
 };
 
 struct Part {
@@ -90,6 +107,7 @@ struct Part {
         for (std::int64_t i = 0; i < count; ++i)
             to[i] = buffer[i];
     }
+    template <typename T> HWY_INLINE void store_past_cache_to(Floats value, T* to) const { store_to(value, to); }
 };
 
 /// body(extent, offset) over 0..count; extent is Whole or Part.

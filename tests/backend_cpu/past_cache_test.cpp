@@ -1,0 +1,49 @@
+// Large, aligned outputs are stored past the caches: they must be the same numbers.
+#include "backend_cpu/kernel_data.h"
+#include "cnntrain/base/tensor.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+template <typename T> class PastCache : public testing::Test {};
+using Types = testing::Types<float, BFloat16>;
+TYPED_TEST_SUITE(PastCache, Types);
+
+/// HostTensor's memory is aligned to a cache line; its values repeat, so that filling it is quick.
+template <typename T> HostTensor repeated(std::int64_t count, std::uint64_t seed) {
+    const std::vector<T> pattern = random_values<T>(4099, seed);
+    HostTensor tensor({DTypeOf<T>::value, {count}});
+    const std::span<T> values = tensor.as<T>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = pattern[i % pattern.size()];
+    return tensor;
+}
+
+template <typename T> void compare(const Blocks& shape) {
+    const HostTensor x = repeated<T>(shape.elements(), 1);
+    const HostTensor residual = repeated<T>(shape.elements(), 2);
+    const std::vector<float> scale = random_values<float>(shape.channels(), 3);
+    const std::vector<float> shift = random_values<float>(shape.channels(), 4);
+    HostTensor past_cache({DTypeOf<T>::value, {shape.elements()}});
+    HostTensor in_place = x;  // an output that is an input is stored the ordinary way
+    NormApply<T> args;
+    args.x = x.as<T>().data();
+    args.residual = residual.as<T>().data();
+    args.scale = scale.data();
+    args.shift = shift.data();
+    args.relu = true;
+    args.y = past_cache.as<T>().data();
+    norm_apply(shape, args);
+    args.x = in_place.as<T>().data();
+    args.y = in_place.as<T>().data();
+    norm_apply(shape, args);
+    EXPECT_EQ(std::memcmp(past_cache.bytes().data(), in_place.bytes().data(), x.bytes().size()), 0);
+}
+
+TYPED_TEST(PastCache, BlockedAndChannelsLast) {
+    compare<TypeParam>({2, 2, 102'401, 16});
+    compare<TypeParam>({1, 1, 102'401, 64});
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu
