@@ -189,6 +189,9 @@ int run(const Options& options) {
     std::printf("whole step: %.1f images/s (median of %d; %.1f to %.1f), %.1f ms a step\n", images / typical,
                 options.steps, images / *most, images / *least, 1e3 * typical);
 
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    std::printf("peak memory of the process: %.2f GB\n", static_cast<double>(usage.ru_maxrss) / 1048576.0);
     const double convolutions = convolutions_alone_ms(graph, threads, 5) * static_cast<double>(options.micro_batches);
     const double rate_alone = images / convolutions * 1e3;
     std::printf(
@@ -203,9 +206,6 @@ int run(const Options& options) {
     const double peak = measured_peak_gflops(options.precision == "32.32" ? DType::f32 : DType::bf16, threads);
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
                 peak);
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    std::printf("peak memory of the process: %.2f GB\n", static_cast<double>(usage.ru_maxrss) / 1048576.0);
     std::printf("%zu layout changes are left:\n", report.reorders.size());
     const std::size_t shown = options.table ? report.reorders.size() : std::min<std::size_t>(4, report.reorders.size());
     for (std::size_t i = 0; i < shown; ++i)

@@ -58,7 +58,8 @@ void Program::add_step(Section section, Step step) {
 }
 
 void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
-                            std::vector<std::pair<int, Placed>> arguments, std::vector<int> written, double flops) {
+                            const std::vector<std::pair<int, Placed>>& arguments, const std::vector<int>& written,
+                            double flops) {
     Step step{std::move(name), std::move(op), primitive.implementation, flops, {}, {}, {}};
     std::vector<dnnl_exec_arg_t> exec_arguments;
     const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer) {

@@ -95,7 +95,8 @@ public:
     void add_step(Section section, Step step);
     /// A step that runs one oneDNN primitive on these arguments (DNNL_ARG_... -> tensor).
     void add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
-                       std::vector<std::pair<int, Placed>> arguments, std::vector<int> written, double flops);
+                       const std::vector<std::pair<int, Placed>>& arguments, const std::vector<int>& written,
+                       double flops);
     /// Memory that any step may use while it runs; valid after finish().
     void reserve_scratch(std::size_t bytes);
     std::byte* scratch() const { return scratch_.data(); }
