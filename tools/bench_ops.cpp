@@ -19,7 +19,7 @@ struct Options {
     bool gradients = false;
 };
 
-/// Loads the case's inputs, runs its step once so that all memory holds sensible values, then each part alone.
+/// Loads the case's inputs and runs its step `repeats` times.
 std::vector<backend::ProfileRow> time_case(const backend::Backend& backend, const test::OpCase& op_case,
                                            const Options& options) {
     const test::CaseGraph built =

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -65,12 +66,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     }
     for (const ValueId id : graph_.values_with_role(Role::input)) {
         Buffer* buffer = lowering.operand(id).buffer;
-        if (graph_.value(id).name == "images") {
-            images_ = buffer;
-            images_desc_ = graph_.desc(id);
-        } else {
-            labels_ = buffer;
-        }
+        (graph_.value(id).name == "images" ? images_ : labels_) = buffer;
     }
     program_.finish();
 
@@ -96,11 +92,12 @@ void CpuExecutable::use_threads() const {
 
 const CpuExecutable::Tensor& CpuExecutable::find(const std::vector<Tensor>& tensors, const std::string& name,
                                                  const std::string& kind) {
+    const auto found =
+        std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& candidate) { return candidate.name == name; });
+    if (found != tensors.end()) return *found;
     std::vector<std::string> names;
-    for (const Tensor& candidate : tensors) {
-        if (candidate.name == name) return candidate;
+    for (const Tensor& candidate : tensors)
         names.push_back(candidate.name);
-    }
     throw Error(ErrorKind::internal,
                 "cpu backend: no " + kind + " is called " + name + "; the nearest is " + nearest_name(name, names));
 }
@@ -182,6 +179,8 @@ void CpuExecutable::run_micro_batch(data::BatchSource& source, const StepContext
         batch = source.next();
         result.input_wait_seconds += seconds_since(start);
         result.samples += batch.valid_count;
+        CNNTRAIN_CHECK(images_ == nullptr || batch.images.size() == images_->bytes,
+                       "the data pipeline delivers other images than the graph was compiled for");
         // The program only reads its inputs; oneDNN's handles are not const.
         if (images_ != nullptr) program_.bind(images_, const_cast<std::byte*>(batch.images.data()));
         if (labels_ != nullptr) {

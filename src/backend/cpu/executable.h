@@ -64,7 +64,6 @@ private:
     std::vector<Tensor> gradients_;  // by the name of their parameter
     Buffer* images_ = nullptr;
     Buffer* labels_ = nullptr;
-    TensorDesc images_desc_;
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
     std::array<std::vector<double>, 3> seconds_;  // profile: total per step

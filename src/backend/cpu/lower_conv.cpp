@@ -174,7 +174,7 @@ Placed read_pixels(Lowering& lower, ValueId x, std::int64_t stride) {
 }
 
 /// The weight gradient of a 1x1 convolution on channels-last tensors: x[pixels, I] transposed times dy[pixels, O]. As a
-/// matrix product it runs two to five times as fast as oneDNN's convolution where both were measured (AMX, bf16).
+/// matrix product it was faster than oneDNN's convolution for every shape of ResNet-50, up to five times (AMX, bf16).
 void lower_projection_weight_grad(Lowering& lower) {
     const auto& attrs = lower.node().as<ConvAttrs>();
     const auto& inputs = lower.node().inputs;
