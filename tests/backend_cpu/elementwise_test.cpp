@@ -91,14 +91,5 @@ TEST(Cast, RoundsLikeTheScalarConversion) {
     });
 }
 
-TEST(Scale, MultipliesInPlace) {
-    for_each_target([] {
-        std::vector<float> x{1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
-        scale(17, 0.5F, x.data());
-        EXPECT_EQ(x[1], -1.0F);
-        EXPECT_EQ(x[16], 8.5F);
-    });
-}
-
 }  // namespace
 }  // namespace cnntrain::cpu

@@ -75,23 +75,18 @@ TYPED_TEST(Spatial, GlobalAveragePool) {
     });
 }
 
-TYPED_TEST(Spatial, Bias) {
+TYPED_TEST(Spatial, BiasGradient) {
     for_each_target([] {
         for (const Blocks& shape : shape_grid()) {
-            auto x = random_values<TypeParam>(shape.elements(), 1);
-            const auto bias = random_values<float>(shape.channels(), 2);
-            std::vector<double> sums(bias.size());
-            std::vector<double> want(x.size());
+            const auto x = random_values<TypeParam>(shape.elements(), 1);
+            std::vector<double> sums(at(shape.channels()));
             for_elements(shape, [&](std::int64_t, std::int64_t c, std::int64_t, std::size_t i) {
                 sums[at(c)] += widened(x[i]);
-                want[i] = widened(x[i]) + static_cast<double>(bias[at(c)]);
             });
-            std::vector<float> db(bias.size());
+            std::vector<float> db(sums.size());
             auto scratch = scratch_for(shape);
             bias_grad<TypeParam>(shape, x.data(), db.data(), scratch);
             expect_near(db, sums, 1e-4, "bias_grad " + text(shape));
-            bias_add(shape, x.data(), bias.data(), x.data());
-            expect_near(x, want, 1e-6, "bias_add in place " + text(shape));
         }
     });
 }

@@ -36,18 +36,6 @@ TYPED_TEST(Update, MatchesFloat64) {
     });
 }
 
-TEST(Update, TheCopyIsTheRoundedParameter) {
-    for_each_target([] {
-        auto p = random_values<float>(1003, 1);
-        const auto g = random_values<float>(1003, 2);
-        std::vector<float> v(1003);
-        std::vector<BFloat16> copy(1003);
-        momentum_update(1003, p.data(), g.data(), v.data(), kFactors, kStochastic, copy.data());
-        for (std::size_t i = 0; i < p.size(); ++i)
-            EXPECT_EQ(copy[i].bits, to_bfloat16(p[i]).bits);
-    });
-}
-
 TYPED_TEST(Update, MovingAverage) {
     for_each_target([] {
         const auto moving = random_values<TypeParam>(37, 1);

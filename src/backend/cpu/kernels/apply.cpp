@@ -21,7 +21,7 @@ template <typename T> struct ApplyRows {
     std::int64_t rows = 0, lanes = 0;
     const T* x = nullptr;
     const T* residual = nullptr;
-    const float* scale = nullptr;  // null: 1
+    const float* scale = nullptr;
     const float* shift = nullptr;
     T* y = nullptr;
     bool relu = false;
@@ -55,7 +55,7 @@ template <bool kRelu, bool kPastCache, typename T> void apply_rows_activated(con
     const std::int64_t lanes = args.lanes;
     const Stream<T> stream(lanes);
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const Floats scale = args.scale == nullptr ? hn::Set(FloatTag(), 1.0F) : extent.load_from(args.scale + lane);
+        const Floats scale = extent.load_from(args.scale + lane);
         const Floats shift = extent.load_from(args.shift + lane);
         const auto one = [&](std::int64_t i) HWY_ATTR {
             Floats y = hn::MulAdd(stream.load(extent, args.x + i), scale, shift);
@@ -214,16 +214,6 @@ template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& a
         Order::backward);
 }
 
-template <typename T> void bias_add(const Blocks& shape, const T* x, const float* bias, T* y) {
-    parallel_rows(shape, false, [&](const RowRange& range) {
-        call_apply({.rows = range.rows,
-                    .lanes = shape.lanes,
-                    .x = x + range.offset,
-                    .shift = bias + range.channel,
-                    .y = y + range.offset});
-    });
-}
-
 template <typename T> void norm_gradient_apply(const Blocks& shape, const MaskedGradient<T>& args, const float* a,
                                                const float* b, const float* c, T* dx) {
     parallel_rows(
@@ -249,8 +239,6 @@ template <typename T> void norm_gradient_apply(const Blocks& shape, const Masked
 
 template void norm_apply(const Blocks&, const NormApply<float>&);
 template void norm_apply(const Blocks&, const NormApply<BFloat16>&);
-template void bias_add(const Blocks&, const float*, const float*, float*);
-template void bias_add(const Blocks&, const BFloat16*, const float*, BFloat16*);
 template void norm_gradient_apply(const Blocks&, const MaskedGradient<float>&, const float*, const float*, const float*,
                                   float*);
 template void norm_gradient_apply(const Blocks&, const MaskedGradient<BFloat16>&, const float*, const float*,

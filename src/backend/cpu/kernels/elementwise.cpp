@@ -83,11 +83,6 @@ void accumulate_f32(std::int64_t count, const float* x, float* sum) {
 void accumulate_bf16(std::int64_t count, const BFloat16* x, float* sum) {
     accumulate_range(count, x, sum);
 }
-void scale_f32(std::int64_t count, float factor, float* x) {
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Mul(extent.load_from(x + i), hn::Set(FloatTag(), factor)), x + i);
-    });
-}
 bool any_non_finite_f32(std::int64_t count, const float* x) {
     return any_non_finite(count, x);
 }
@@ -121,7 +116,6 @@ HWY_EXPORT(to_bf16);
 HWY_EXPORT(to_f32);
 HWY_EXPORT(accumulate_f32);
 HWY_EXPORT(accumulate_bf16);
-HWY_EXPORT(scale_f32);
 HWY_EXPORT(any_non_finite_f32);
 HWY_EXPORT(any_non_finite_bf16);
 
@@ -206,12 +200,6 @@ template <typename T> void accumulate(std::int64_t count, const T* x, float* sum
         } else {
             HWY_DYNAMIC_DISPATCH(accumulate_bf16)(end - begin, x + begin, sum + begin);
         }
-    });
-}
-
-void scale(std::int64_t count, float factor, float* x) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        HWY_DYNAMIC_DISPATCH(scale_f32)(end - begin, factor, x + begin);
     });
 }
 

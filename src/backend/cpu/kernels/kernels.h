@@ -134,8 +134,6 @@ void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
 /// sum += x.
 template <typename T> void accumulate(std::int64_t count, const T* x, float* sum);
-/// x *= factor.
-void scale(std::int64_t count, float factor, float* x);
 /// Lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);
 std::int64_t first_non_finite(std::span<const BFloat16> values);
@@ -166,8 +164,6 @@ void shortcut_pad(const Picture& x_picture, const Picture& y_picture, std::int64
 template <typename T>
 void shortcut_pad_grad(const Picture& dx_picture, const Picture& dy_picture, std::int64_t stride, const T* dy, T* dx);
 
-/// y = x + bias[c]; y may be x.
-template <typename T> void bias_add(const Blocks& shape, const T* x, const float* bias, T* y);
 /// db[C] = sum of dy over N and pixels. Scratch: norm_scratch_floats(shape).
 template <typename T> void bias_grad(const Blocks& shape, const T* dy, float* db, std::span<float> scratch);
 
@@ -207,14 +203,12 @@ struct UpdateFactors {
     float step = 0;  // learning rate * learning_rate_scale
     float momentum = 0;
 };
-/// g = gradient_scale * gradient + weight_decay * p; p -= step * g. `copy` (optional, only where T is float) receives the new
-/// parameter rounded to nearest.
+/// g = gradient_scale * gradient + weight_decay * p; p -= step * g.
 template <typename T> void sgd_update(std::int64_t count, T* parameter, const float* gradient,
-                                      const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy = nullptr);
+                                      const UpdateFactors& factors, const Rounding& rounding);
 /// g as above; v = momentum * v + g; p -= step * v (v before it is rounded).
 template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                           const UpdateFactors& factors, const Rounding& rounding,
-                                           BFloat16* copy = nullptr);
+                                           const UpdateFactors& factors, const Rounding& rounding);
 /// m = decay * m + (1 - decay) * value_scale * value.
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
                                                  double value_scale, const Rounding& rounding);

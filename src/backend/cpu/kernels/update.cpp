@@ -34,7 +34,6 @@ template <typename T> struct UpdateRange {
     T* parameter = nullptr;
     const float* gradient = nullptr;
     T* velocity = nullptr;  // null: plain gradient descent
-    BFloat16* copy = nullptr;
     UpdateFactors factors;
     RoundingKey key;
 };
@@ -99,7 +98,6 @@ template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& 
         }
         parameter = hn::NegMulAdd(step, change, parameter);
         store_rounded<kStochastic>(extent, parameter, random, args.parameter + i);
-        if (args.copy != nullptr) extent.store_to(parameter, args.copy + i);
     });
 }
 
@@ -180,13 +178,12 @@ RoundingKey key_at(const Rounding& rounding, std::int64_t element) {
 }
 
 template <typename T> void update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                  const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy) {
+                                  const UpdateFactors& factors, const Rounding& rounding) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
         call_update({.count = end - begin,
                      .parameter = parameter + begin,
                      .gradient = gradient + begin,
                      .velocity = velocity == nullptr ? nullptr : velocity + begin,
-                     .copy = copy == nullptr ? nullptr : copy + begin,
                      .factors = factors,
                      .key = key_at(rounding, begin)});
     });
@@ -195,13 +192,13 @@ template <typename T> void update(std::int64_t count, T* parameter, const float*
 }  // namespace
 
 template <typename T> void sgd_update(std::int64_t count, T* parameter, const float* gradient,
-                                      const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy) {
-    update<T>(count, parameter, gradient, nullptr, factors, rounding, copy);
+                                      const UpdateFactors& factors, const Rounding& rounding) {
+    update<T>(count, parameter, gradient, nullptr, factors, rounding);
 }
 
 template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                           const UpdateFactors& factors, const Rounding& rounding, BFloat16* copy) {
-    update<T>(count, parameter, gradient, velocity, factors, rounding, copy);
+                                           const UpdateFactors& factors, const Rounding& rounding) {
+    update<T>(count, parameter, gradient, velocity, factors, rounding);
 }
 
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
@@ -216,12 +213,10 @@ template <typename T> void moving_average_update(std::int64_t count, T* moving, 
     });
 }
 
-template void sgd_update(std::int64_t, float*, const float*, const UpdateFactors&, const Rounding&, BFloat16*);
-template void sgd_update(std::int64_t, BFloat16*, const float*, const UpdateFactors&, const Rounding&, BFloat16*);
-template void momentum_update(std::int64_t, float*, const float*, float*, const UpdateFactors&, const Rounding&,
-                              BFloat16*);
-template void momentum_update(std::int64_t, BFloat16*, const float*, BFloat16*, const UpdateFactors&, const Rounding&,
-                              BFloat16*);
+template void sgd_update(std::int64_t, float*, const float*, const UpdateFactors&, const Rounding&);
+template void sgd_update(std::int64_t, BFloat16*, const float*, const UpdateFactors&, const Rounding&);
+template void momentum_update(std::int64_t, float*, const float*, float*, const UpdateFactors&, const Rounding&);
+template void momentum_update(std::int64_t, BFloat16*, const float*, BFloat16*, const UpdateFactors&, const Rounding&);
 template void moving_average_update(std::int64_t, float*, const float*, double, double, const Rounding&);
 template void moving_average_update(std::int64_t, BFloat16*, const float*, double, double, const Rounding&);
 
