@@ -1,8 +1,5 @@
 #include "data/example.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <limits>
 
 #include "cnntrain/base/error.h"
@@ -48,14 +45,6 @@ std::vector<float> floats(Features& features, const char* key) {
     return {values.begin(), values.end()};
 }
 
-void put_integer(Features& features, const char* key, std::int64_t value) {
-    features[key].mutable_int64_list()->add_value(value);
-}
-
-void put_bytes(Features& features, const char* key, std::string value) {
-    features[key].mutable_bytes_list()->add_value(std::move(value));
-}
-
 }  // namespace
 
 ImageExample parse_image_example(std::span<const std::byte> record) {
@@ -79,29 +68,6 @@ ImageExample parse_image_example(std::span<const std::byte> record) {
         example.boxes.push_back({y_min[i], x_min[i], y_max[i], x_max[i]});
     }
     return example;
-}
-
-std::string serialise_image_example(ImageDescription image) {
-    proto::Example message;
-    Features& features = *message.mutable_features()->mutable_feature();
-    put_integer(features, "image/height", image.height);
-    put_integer(features, "image/width", image.width);
-    put_bytes(features, "image/colorspace", "RGB");
-    put_integer(features, "image/channels", 3);
-    put_integer(features, "image/class/label", image.label);
-    put_bytes(features, "image/class/synset", image.synset);
-    put_bytes(features, "image/class/text", image.synset);
-    put_bytes(features, "image/format", "JPEG");
-    put_bytes(features, "image/filename", std::move(image.file_name));
-    put_bytes(features, "image/encoded", std::move(image.jpeg));
-
-    std::string bytes;
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // a map has no order of its own
-    message.SerializeToCodedStream(&coded);
-    coded.Trim();
-    return bytes;
 }
 
 }  // namespace cnntrain::data

@@ -26,17 +26,4 @@ struct ImageExample {
 /// Error(data) when the bytes are not a tf.Example or a key has the wrong type; the caller adds file and record.
 ImageExample parse_image_example(std::span<const std::byte> record);
 
-/// What the writer stores of one image; standard keys of the published set.
-struct ImageDescription {
-    std::string jpeg;
-    std::int64_t label = 0;  // 1..classes
-    std::string synset;
-    std::string file_name;
-    std::int64_t height = 0;
-    std::int64_t width = 0;
-};
-
-/// Equal descriptions give equal bytes.
-std::string serialise_image_example(ImageDescription image);
-
 }  // namespace cnntrain::data

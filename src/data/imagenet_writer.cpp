@@ -9,7 +9,7 @@
 #include "cnntrain/data/settings.h"
 #include "cnntrain/data/tfrecord.h"
 #include "cnntrain/data/writers.h"
-#include "data/example.h"
+#include "data/example_writer.h"
 #include "data/jpeg.h"
 #include "data/jpeg_files.h"
 
@@ -55,6 +55,7 @@ std::string make_record(const RawImage& image, std::int64_t label, JpegDecoder& 
     }
     description.label = label;
     description.synset = image.synset;
+    description.text = image.synset;
     description.file_name = fs::path(image.path).filename().string();
     description.height = size.height;
     description.width = size.width;

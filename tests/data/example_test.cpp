@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "data/example_writer.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {

@@ -12,6 +12,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
 #include "data/example.h"
+#include "data/example_writer.h"
 
 namespace cnntrain::data {
 
