@@ -10,6 +10,7 @@ namespace cnntrain::cli {
 struct Invocation {
     std::vector<std::string> arguments;  // behind the command
     std::string command_line;            // all of them, as typed
+    std::string command;                 // the word that chose the command: "dataset", "some/path/imagenet_to_gcs.py"
 };
 
 /// Each returns the process's exit code and throws Error.

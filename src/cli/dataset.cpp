@@ -1,4 +1,5 @@
 // `cnntrain dataset`: writes data sets in the formats that training reads.
+#include <algorithm>
 #include <array>
 #include <iostream>
 
@@ -6,13 +7,14 @@
 #include "cli/dataset_commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/commands.h"
 #include "cnntrain/data/writers.h"
 
 namespace cnntrain::cli {
 
 namespace {
 
-int write_cifar(const std::vector<std::string>& arguments) {
+int dataset_cifar(const std::vector<std::string>& arguments) {
     const Flags flags("cnntrain dataset cifar",
                       {{"--output-dir", "", "folder to write cifar-10-batches-bin into"},
                        {"--train", "10000", "training images"},
@@ -36,36 +38,59 @@ int write_cifar(const std::vector<std::string>& arguments) {
     return 0;
 }
 
-struct Writer {
+struct Kind {
     std::string_view name;
+    std::string_view script;  // program that means the same; empty if there is none
     std::string_view help;
     int (*run)(const std::vector<std::string>& arguments);
 };
 
-constexpr std::array<Writer, 2> kWriters = {{
-    {"cifar", "a small generated set that can be learnt, in CIFAR-10's format", write_cifar},
-    {"imagenet", "TFRecord files from folders of JPEG files", dataset_imagenet},
+constexpr std::array<Kind, 2> kKinds = {{
+    {"cifar", "", "a small generated set that can be learnt, in CIFAR-10's format", dataset_cifar},
+    {"imagenet", "imagenet_to_gcs.py", "TFRecord files from folders of images", dataset_imagenet},
 }};
+
+void print_kinds() {
+    constexpr std::size_t kColumn = 12;
+    std::cout << "usage: cnntrain dataset <kind> [options]\n\n";
+    for (const Kind& kind : kKinds) {
+        std::string line = "  " + std::string(kind.name);
+        line.resize(std::max(line.size() + 2, kColumn), ' ');
+        line += kind.help;
+        if (!kind.script.empty()) line += " (also " + std::string(kind.script) + ")";
+        std::cout << line << '\n';
+    }
+    std::cout << "\ncnntrain dataset <kind> --help lists the options.\n";
+}
+
+/// A script's name is command and kind in one.
+int run_script(std::string_view script, const std::vector<std::string>& arguments) {
+    for (const Kind& kind : kKinds) {
+        if (kind.script == script) return kind.run(arguments);
+    }
+    throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(script));
+}
 
 }  // namespace
 
 int dataset_command(const Invocation& invocation) {
+    const std::string_view command = invocation.command;
+    const std::string_view file = command.substr(command.find_last_of('/') + 1);
     const std::vector<std::string>& words = invocation.arguments;
+    if (file != config::name(config::Command::dataset)) return run_script(file, words);
     if (words.empty() || words.front() == "--help" || words.front() == "-h") {
-        std::cout << "usage: cnntrain dataset <kind> [options]\n\n";
-        for (const Writer& writer : kWriters) {
-            std::cout << "  " << writer.name << "  " << writer.help << '\n';
-        }
-        std::cout << "\ncnntrain dataset <kind> --help lists the options.\n";
+        print_kinds();
         return 0;
     }
     std::vector<std::string> names;
-    for (const Writer& writer : kWriters) {
-        if (writer.name == words.front()) return writer.run({words.begin() + 1, words.end()});
-        names.emplace_back(writer.name);
+    std::string listed;
+    for (const Kind& kind : kKinds) {
+        if (kind.name == words.front()) return kind.run({words.begin() + 1, words.end()});
+        names.emplace_back(kind.name);
+        listed += (listed.empty() ? "" : ", ") + names.back();
     }
     const std::string nearest = nearest_name(words.front(), names);
-    throw Error(ErrorKind::usage, "cnntrain dataset: no kind '" + words.front() + "'; there are cifar and imagenet" +
+    throw Error(ErrorKind::usage, "cnntrain dataset: no kind '" + words.front() + "'; there are " + listed +
                                       (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
 }
 

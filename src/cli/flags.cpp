@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -14,10 +15,11 @@ namespace {
     throw Error(ErrorKind::usage, message);
 }
 
-void check_known(const std::string& command, const std::vector<Flag>& known, const std::string& name) {
+const Flag& known_flag(const std::string& command, const std::vector<Flag>& known, std::string name) {
     std::vector<std::string> names = {"--help"};
+    std::replace(name.begin(), name.end(), '_', '-');
     for (const Flag& flag : known) {
-        if (flag.name == name) return;
+        if (flag.name == name || (!flag.alias.empty() && flag.alias == name)) return flag;
         names.emplace_back(flag.name);
     }
     const std::string nearest = nearest_name(name, names);
@@ -39,9 +41,15 @@ Flags::Flags(std::string command, const std::vector<Flag>& known, const std::vec
         }
         const std::size_t equals = word.find('=');
         const std::string name = word.substr(0, equals);
-        check_known(command_, known, name);
+        const Flag& flag = known_flag(command_, known, name);
+        if (flag.is_switch) {
+            if (equals != std::string::npos) refuse(command_ + ": " + name + " takes no value");
+            values_.insert_or_assign(std::string(flag.name), "");
+            continue;
+        }
         if (equals == std::string::npos && i + 1 == arguments.size()) refuse(command_ + ": " + name + " needs a value");
-        values_[name] = equals == std::string::npos ? arguments[++i] : word.substr(equals + 1);
+        values_.insert_or_assign(std::string(flag.name),
+                                 equals == std::string::npos ? arguments[++i] : word.substr(equals + 1));
     }
 }
 
@@ -75,6 +83,18 @@ std::int64_t Flags::integer(std::string_view name, std::int64_t least) const {
     if (error != std::errc{} || end != word.data() + word.size() || value < least) {
         refuse(command_ + ": " + std::string(name) + " expects a whole number of at least " + std::to_string(least) +
                ", got '" + word + "'");
+    }
+    return value;
+}
+
+double Flags::number(std::string_view name, double least, double most) const {
+    const std::string& word = text(name);
+    double value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc{} || end != word.data() + word.size() || !(value >= least && value <= most)) {
+        std::ostringstream range;
+        range << least << " to " << most;
+        refuse(command_ + ": " + std::string(name) + " expects a number from " + range.str() + ", got '" + word + "'");
     }
     return value;
 }

@@ -1,4 +1,5 @@
-// A small command line: `--flag value` and `--flag=value`, for commands whose options are not a model's.
+// A small command line: `--flag value`, `--flag=value` and switches, for commands whose options are not a model's. An
+// underscore in a flag's name is read as a hyphen, as scripts spell them.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,8 @@ struct Flag {
     std::string_view name;      // "--output-dir"
     std::string_view fallback;  // used when it is not given
     std::string_view help;
+    std::string_view alias = {};  // another name; not listed
+    bool is_switch = false;       // takes no value
 };
 
 class Flags {
@@ -28,6 +31,8 @@ public:
     const std::string& text(std::string_view name) const;
     /// Error(usage) when it is not a whole number of at least `least`.
     std::int64_t integer(std::string_view name, std::int64_t least) const;
+    /// Error(usage) when it is not a number in [least, most].
+    double number(std::string_view name, double least, double most) const;
 
 private:
     std::string command_;

@@ -61,7 +61,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& words) 
     if (found == nullptr) {
         throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(config::name(command)));
     }
-    Invocation invocation{{words.begin() + 1, words.end()}, program};
+    Invocation invocation{{words.begin() + 1, words.end()}, program, words.front()};
     for (const std::string& word : words) {
         invocation.command_line += " " + word;
     }

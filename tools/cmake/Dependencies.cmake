@@ -13,6 +13,8 @@ set_target_properties(DNNL::dnnl PROPERTIES
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)  # libhwy-dev: backend/cpu
 find_package(TBB REQUIRED)                 # libtbb-dev: data
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)  # libjpeg62-turbo-dev: data
+pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)    # libpng-dev: data
+find_package(pugixml REQUIRED)             # libpugixml-dev: data
 find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: data
 find_package(spdlog REQUIRED)              # libspdlog-dev: base/log
 find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev: .cpp files only

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 namespace cnntrain::data {
@@ -21,24 +23,70 @@ struct GeneratedCifarSettings {
 std::string write_generated_cifar(const GeneratedCifarSettings& settings);
 
 struct ImagenetWriterSettings {
-    std::string train_folder;       // raw images; "" = no training shards
-    std::string validation_folder;  // likewise; may be the same
+    std::string train_folder;       // raw images; "" = no training files
+    std::string validation_folder;  // likewise
     std::string output_folder;
-    std::uint64_t seed = 0;
+
+    // Text files, "" = none; the formats are in README.md.
+    std::string train_labels;       // "<path>,<class>" for the training images, instead of folders
+    std::string validation_labels;  // likewise, or one class per line in the sorted order of the images
+    std::string classes;            // one per line, in label order, instead of all classes sorted
+    std::string synset_names;       // "<class> <text>"
+    std::string bounding_boxes;     // CSV file, or folder of Pascal VOC XML files
+
+    double validation_fraction = 0;  // of the training images, held out; needs an empty validation_folder
+    std::uint64_t seed = 0;          // of the order, and of what is held out
     int train_shards = 1024;
     int validation_shards = 128;
+    int threads = 1;
+    std::optional<std::int64_t> max_skipped;  // default: 1 % of the images, but at least 10
+    bool overwrite = false;                   // remove other files of the same names instead of refusing
+};
+
+/// Sets the folders to `<raw>/train` and `<raw>/validation` (or `<raw>/val`), and validation_labels to
+/// `<raw>/synset_labels.txt` if it is there; a folder without these is all training images. Error(data) if there is no
+/// such folder.
+void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings);
+
+struct ConversionProgress {
+    std::int64_t done = 0;   // images
+    std::int64_t kept = 0;   // of these, done by an earlier run
+    std::int64_t total = 0;  // images
+    std::int64_t skipped = 0;
+};
+
+/// What the caller wants to hear on the way; each may be empty. All are called by the calling thread.
+struct ConversionEvents {
+    std::function<void(const std::string& text)> notice;  // one line
+    std::function<void(const ConversionProgress&)> progress;
+    std::function<void(const std::string& path, const std::string& reason)> skipped;
+    std::function<bool()> stop_requested;
 };
 
 struct ImagenetWriterResult {
-    std::int64_t train_images = 0;
-    std::int64_t validation_images = 0;
+    bool interrupted = false;            // by stop_requested; the counts are then those of the finished files
+    std::int64_t images = 0;             // found
+    std::int64_t train_images = 0;       // written
+    std::int64_t validation_images = 0;  // written
+    std::int64_t converted_png = 0;
+    std::int64_t converted_cmyk = 0;
+    std::int64_t skipped = 0;  // listed in <output_folder>/skipped.txt
+    std::int64_t boxes = 0;    // images with at least one
     std::int64_t classes = 0;
+    std::int64_t files_written = 0;
+    std::int64_t files_kept = 0;  // finished by an earlier run
+    std::uint64_t bytes = 0;
 };
 
-/// JPEG files to TFRecords `train-00000-of-01024`..., in an order shuffled with the seed. The class is the folder that
-/// a file stands in (`n01440764/x.JPEG`) or, for files directly in the given folder, the name up to the first '_'
-/// (`n01440764_tench.JPEG`); labels are 1..n in sorted order of all classes. Each shard is finished or absent.
-/// Error(data) for a file that is not a JPEG.
-ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& settings);
+/// Image files to TFRecords `train-00000-of-01024`..., in an order shuffled with the seed over all classes. The class of
+/// an image is what the label file says, or the folder that it stands in (`n01440764/x.JPEG`), or for files directly in
+/// the given folder the name up to the first '_' (`n01440764_tench.JPEG`); labels are 1..n in sorted order of all
+/// classes. PNG files and CMYK JPEGs become RGB JPEGs; damaged files are skipped. A job that was stopped goes on where
+/// it was, and gives the same bytes.
+///
+/// Error(data) for malformed lists and too many damaged images, Error(usage) for settings that cannot be and for a
+/// folder with files of another conversion, Error(storage) as files are written.
+ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& settings,
+                                              const ConversionEvents& events = {});
 
 }  // namespace cnntrain::data
