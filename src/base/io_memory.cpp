@@ -12,10 +12,13 @@ namespace {
 
 class MemoryInput : public InputFile {
 public:
-    MemoryInput(std::string path, std::string content) : path_(std::move(path)), content_(std::move(content)) {}
+    MemoryInput(std::string path, std::string content, std::int64_t modified_ns)
+        : path_(std::move(path)), content_(std::move(content)), modified_ns_(modified_ns) {}
 
     const std::string& path() const override { return path_; }
     std::uint64_t size_bytes() const override { return content_.size(); }
+    std::int64_t modified_ns() const override { return modified_ns_; }
+    void will_need(std::uint64_t /*offset*/, std::uint64_t /*count*/) const noexcept override {}
 
     void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
         if (offset > content_.size() || out.size() > content_.size() - offset) {
@@ -27,6 +30,7 @@ public:
 private:
     std::string path_;
     std::string content_;
+    std::int64_t modified_ns_;
 };
 
 std::string without_trailing_slash(std::string path) {
@@ -48,7 +52,7 @@ class MemoryOutput : public OutputFile {
 public:
     MemoryOutput(MemoryFiles& files, const std::string& path)
         : files_(files), path_(path), partial_(path + std::string(kPartialSuffix)) {
-        files_.files_[partial_].clear();
+        files_.files_[partial_] = {};
     }
     MemoryOutput(const MemoryOutput&) = delete;
     MemoryOutput& operator=(const MemoryOutput&) = delete;
@@ -61,11 +65,11 @@ public:
         if (data.size() > files_.capacity_bytes_ - std::min(files_.capacity_bytes_, files_.used_bytes())) {
             throw Error(ErrorKind::storage, cannot_write(path_, ENOSPC));
         }
-        files_.files_[partial_].append(reinterpret_cast<const char*>(data.data()), data.size());
+        files_.files_[partial_].bytes.append(reinterpret_cast<const char*>(data.data()), data.size());
     }
 
     void commit() override {
-        files_.files_[path_] = std::move(files_.files_[partial_]);
+        files_.files_[path_] = {std::move(files_.files_[partial_].bytes), ++files_.changes_};
         files_.files_.erase(partial_);
         committed_ = true;
     }
@@ -108,7 +112,7 @@ std::unique_ptr<InputFile> MemoryFiles::open(const std::string& path) const {
     if (found == files_.end()) {
         throw Error(ErrorKind::data, "cannot read '" + path + "': " + std::generic_category().message(ENOENT));
     }
-    return std::make_unique<MemoryInput>(path, found->second);
+    return std::make_unique<MemoryInput>(path, found->second.bytes, found->second.modified_ns);
 }
 
 std::unique_ptr<OutputFile> MemoryFiles::create(const std::string& path) {
@@ -119,7 +123,9 @@ void MemoryFiles::append(const std::string& path, std::string_view text) {
     if (text.size() > capacity_bytes_ - std::min(capacity_bytes_, used_bytes())) {
         throw Error(ErrorKind::storage, cannot_write(path, ENOSPC));
     }
-    files_[path] += text;
+    Content& content = files_[path];
+    content.bytes += text;
+    content.modified_ns = ++changes_;
 }
 
 bool MemoryFiles::exists(const std::string& path) const {
@@ -159,7 +165,7 @@ void MemoryFiles::remove(const std::string& path) {
 std::uint64_t MemoryFiles::used_bytes() const {
     std::uint64_t total = 0;
     for (const auto& [path, content] : files_)
-        total += content.size();
+        total += content.bytes.size();
     return total;
 }
 

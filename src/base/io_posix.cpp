@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,10 +71,12 @@ public:
         if (::fstat(file_.get(), &status) != 0) fail_reading(path_, errno);
         if (S_ISDIR(status.st_mode)) fail_reading(path_, EISDIR);
         size_bytes_ = static_cast<std::uint64_t>(status.st_size);
+        modified_ns_ = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
     }
 
     const std::string& path() const override { return path_; }
     std::uint64_t size_bytes() const override { return size_bytes_; }
+    std::int64_t modified_ns() const override { return modified_ns_; }
 
     void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
         std::span<std::byte> rest = out;
@@ -87,10 +90,15 @@ public:
         }
     }
 
+    void will_need(std::uint64_t offset, std::uint64_t count) const noexcept override {
+        ::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(count), POSIX_FADV_WILLNEED);
+    }
+
 private:
     std::string path_;
     Descriptor file_;
     std::uint64_t size_bytes_ = 0;
+    std::int64_t modified_ns_ = 0;
 };
 
 class PosixOutput : public OutputFile {
@@ -172,6 +180,32 @@ public:
 
     void remove(const std::string& path) override {
         if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_writing(path, errno);
+    }
+
+    /// The soft limit is usually 1024; it may be raised up to the hard one.
+    std::size_t allow_open_files(std::size_t count) override {
+        rlimit limit{};
+        if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+        const std::size_t taken = open_descriptors() + kSpareDescriptors;
+        if (limit.rlim_cur < taken + count && limit.rlim_cur < limit.rlim_max) {
+            const rlimit raised{std::min<rlim_t>(taken + count, limit.rlim_max), limit.rlim_max};
+            if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+        }
+        return std::min<std::size_t>(count, limit.rlim_cur > taken ? limit.rlim_cur - taken : 0);
+    }
+
+private:
+    /// For everything else that a process opens meanwhile: logs, checkpoints, sockets, devices.
+    static constexpr std::size_t kSpareDescriptors = 128;
+
+    static std::size_t open_descriptors() {
+        std::error_code error;
+        std::size_t count = 0;
+        for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+             entry.increment(error)) {
+            ++count;
+        }
+        return count;
     }
 };
 

@@ -5,8 +5,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "cnntrain/base/error.h"
 
@@ -121,6 +123,29 @@ TEST_P(Files, FoldersAreMadeListedAndRecognised) {
     EXPECT_TRUE(files().list(path("x/y")).empty());
 }
 
+TEST_P(Files, ModificationTimeTellsContentsApart) {
+    files().write_text(path("a"), "one");
+    const std::int64_t first = files().open(path("a"))->modified_ns();
+    EXPECT_EQ(files().open(path("a"))->modified_ns(), first);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the clock of a file system may tick at 100 Hz
+    files().write_text(path("a"), "two");
+    const std::int64_t second = files().open(path("a"))->modified_ns();
+    EXPECT_GT(second, first);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    files().append(path("a"), "more");
+    EXPECT_GT(files().open(path("a"))->modified_ns(), second);
+}
+
+TEST_P(Files, ReadingAheadChangesNothing) {
+    files().write_text(path("a"), "0123456789");
+    const auto file = files().open(path("a"));
+    file->will_need(2, 5);
+    file->will_need(5, 1000);
+    std::string part(10, ' ');
+    file->read_at(0, std::as_writable_bytes(std::span(part)));
+    EXPECT_EQ(part, "0123456789");
+}
+
 TEST_P(Files, RemoveIsSilentAboutAbsentFiles) {
     files().write_text(path("a"), "x");
     files().remove(path("a"));
@@ -161,6 +186,28 @@ TEST(PosixFiles, AFailedWriteKeepsThePreviousFile) {
     EXPECT_EQ(posix_files().read_text(folder + "/a"), "old");
     EXPECT_THAT(posix_files().list(folder), ElementsAre("a"));
     std::filesystem::remove_all(folder);
+}
+
+TEST(PosixFiles, TheLimitOfOpenFilesIsRaisedAsFarAsItGoes) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit low{std::min<rlim_t>(200, before.rlim_max), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+    const std::size_t many = std::size_t{before.rlim_max} + 1;
+    const bool enough = before.rlim_max >= 1000;
+    if (enough) {
+        EXPECT_EQ(posix_files().allow_open_files(500), 500u);
+    }
+    std::vector<std::unique_ptr<InputFile>> open;
+    for (int i = 0; enough && i < 500; ++i) {
+        open.push_back(posix_files().open("/dev/null"));
+    }
+    EXPECT_LT(posix_files().allow_open_files(many), many);
+    rlimit after{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
+    EXPECT_EQ(after.rlim_cur, before.rlim_max);
+    EXPECT_EQ(after.rlim_max, before.rlim_max);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(MemoryFiles, RunsOutOfSpaceLikeADisk) {

@@ -20,8 +20,11 @@ public:
     virtual ~InputFile() = default;
     virtual const std::string& path() const = 0;
     virtual std::uint64_t size_bytes() const = 0;
+    virtual std::int64_t modified_ns() const = 0;  // time of the last change; comparable within one file system only
     /// Fills `out` from `offset`; Error(data) when the file ends before `out` is full. Thread-safe.
     virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
+    /// Asks the system to have these bytes in memory soon; they may well be beyond the end.
+    virtual void will_need(std::uint64_t offset, std::uint64_t count) const noexcept = 0;
 };
 
 /// Behind the name of a file that is still being written; a killed process leaves such files behind.
@@ -46,6 +49,8 @@ public:
     virtual std::vector<std::string> list(const std::string& directory) const = 0;
     virtual void make_directories(const std::string& path) = 0;
     virtual void remove(const std::string& path) = 0;  // no error if absent
+    /// Makes room for `count` more files to be open at the same time; returns how many of them the system allows.
+    virtual std::size_t allow_open_files(std::size_t count) = 0;
 
     std::string read_text(const std::string& path) const;
     void write_text(const std::string& path, std::string_view text);  // create + commit
@@ -67,13 +72,19 @@ public:
     std::vector<std::string> list(const std::string& directory) const override;
     void make_directories(const std::string& path) override;
     void remove(const std::string& path) override;
+    std::size_t allow_open_files(std::size_t count) override { return count; }
 
     std::uint64_t used_bytes() const;
     void set_capacity_bytes(std::uint64_t capacity_bytes) { capacity_bytes_ = capacity_bytes; }
 
 private:
     friend class MemoryOutput;
-    std::map<std::string, std::string> files_;
+    struct Content {
+        std::string bytes;
+        std::int64_t modified_ns = 0;  // counts changes instead of time
+    };
+    std::map<std::string, Content> files_;
+    std::int64_t changes_ = 0;
     std::uint64_t capacity_bytes_;
 };
 
