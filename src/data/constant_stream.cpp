@@ -64,7 +64,7 @@ Batch ConstantStream::next() {
     const bool last = feed_ == Feed::passes && in_pass + 1 == batches_per_pass();
     const std::int64_t valid = last ? samples_ - in_pass * micro_batch() : micro_batch();
     stats_.images += valid;
-    return {images_.bytes(), last ? last_labels_ : labels_, valid, nullptr};
+    return {images_.bytes(), last ? last_labels_ : labels_, valid, {}};
 }
 
 }  // namespace cnntrain::data

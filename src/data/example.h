@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace cnntrain::data {
@@ -18,12 +17,14 @@ struct Box {
 };
 
 struct ImageExample {
-    std::string jpeg;         // empty if the record has none
-    std::int64_t label = -1;  // as stored: 1..classes
+    std::span<const std::byte> jpeg;  // part of the record; empty if there is none
+    std::int64_t label = -1;          // as stored: 1..classes
     std::vector<Box> boxes;
 };
 
-/// Error(data) when the bytes are not a tf.Example or a key has the wrong type; the caller adds file and record.
-ImageExample parse_image_example(std::span<const std::byte> record);
+/// Replaces the contents of `example`; its jpeg is a view of `record`. Allocates only when there are more boxes than
+/// ever before. Error(data) when the bytes are not a tf.Example or a key has the wrong type; the caller adds file and
+/// record.
+void parse_image_example(std::span<const std::byte> record, ImageExample& example);
 
 }  // namespace cnntrain::data

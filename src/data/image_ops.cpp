@@ -40,38 +40,6 @@ void store_as(std::span<const float> values, const std::optional<Normalisation>&
     }
 }
 
-/// One axis of the resize: two neighbouring source positions and the weight of the second.
-struct Tap {
-    std::int64_t low;
-    std::int64_t high;
-    float weight;
-};
-
-class Axis {
-public:
-    Axis(std::int64_t in, std::int64_t out) : in_(in), scale_(static_cast<float>(in) / static_cast<float>(out)) {}
-
-    Tap at(std::int64_t destination) const {
-        const float position = static_cast<float>(destination) * scale_;
-        const auto low = std::min(static_cast<std::int64_t>(position), in_ - 1);
-        return {low, std::min(low + 1, in_ - 1), position - static_cast<float>(low)};
-    }
-
-private:
-    std::int64_t in_;
-    float scale_;
-};
-
-void interpolate_row(const std::uint8_t* source, std::span<const ResizeScratch::Column> columns, float* out) {
-    for (const auto& column : columns) {
-        for (std::int64_t c = 0; c < 3; ++c) {
-            const auto low = static_cast<float>(source[column.low + c]);
-            const auto high = static_cast<float>(source[column.high + c]);
-            *out++ = low + (high - low) * column.weight;
-        }
-    }
-}
-
 }  // namespace
 
 void cmyk_to_rgb(std::span<std::uint8_t> pixels, std::size_t count, bool adobe) {
@@ -97,59 +65,6 @@ void store_pixels(std::span<const float> values, const PixelFormat& format, std:
             return store_as<std::uint8_t>(values, format.normalise, out.data());
         default:
             CNNTRAIN_CHECK(false, "images are f32, bf16 or u8");
-    }
-}
-
-ImageSize aspect_preserving_size(ImageSize size, std::int64_t shorter, std::int64_t least) {
-    const float ratio = static_cast<float>(shorter) / static_cast<float>(std::min(size.height, size.width));
-    const auto scaled = [&](std::int64_t side) {
-        return std::max(static_cast<std::int64_t>(static_cast<float>(side) * ratio), least);
-    };
-    return {scaled(size.height), scaled(size.width)};
-}
-
-void resize(const PixelView& source, const Resize& how, const PixelFormat& format, std::span<std::byte> out,
-            ResizeScratch& scratch) {
-    const std::int64_t width = how.window.width;
-    const auto row_values = static_cast<std::size_t>(width) * 3;
-    const std::size_t row_bytes = row_values * size_bytes(format.dtype);
-    CNNTRAIN_CHECK(out.size() == row_bytes * static_cast<std::size_t>(how.window.height), "image of another size");
-
-    std::vector<ResizeScratch::Column>& columns = scratch.columns;
-    std::vector<float>& rows = scratch.rows;
-    columns.clear();
-    const Axis across(source.size.width, how.full.width);
-    for (std::int64_t x = 0; x < width; ++x) {
-        const Tap tap = across.at(how.window.left + x);
-        const auto byte_offset = [&](std::int64_t column) {
-            return 3 * (how.flip ? source.size.width - 1 - column : column);
-        };
-        columns.push_back({byte_offset(tap.low), byte_offset(tap.high), tap.weight});
-    }
-
-    // Two source rows, interpolated across, are kept for the next output rows that need them.
-    rows.resize(3 * row_values);
-    std::array<float*, 2> kept = {rows.data(), rows.data() + row_values};
-    std::array<std::int64_t, 2> kept_row = {-1, -1};
-    const std::span<float> result(rows.data() + 2 * row_values, row_values);
-    const auto ensure = [&](std::size_t slot, std::int64_t row) {
-        if (kept_row[slot] == row) return;
-        interpolate_row(source.pixels + row * source.row_bytes, columns, kept[slot]);
-        kept_row[slot] = row;
-    };
-    const Axis down(source.size.height, how.full.height);
-    for (std::int64_t y = 0; y < how.window.height; ++y) {
-        const Tap tap = down.at(how.window.top + y);
-        if (tap.low == kept_row[1]) {
-            std::swap(kept[0], kept[1]);
-            std::swap(kept_row[0], kept_row[1]);
-        }
-        ensure(0, tap.low);
-        ensure(1, tap.high);
-        for (std::size_t i = 0; i < row_values; ++i) {
-            result[i] = kept[0][i] + (kept[1][i] - kept[0][i]) * tap.weight;
-        }
-        store_pixels(result, format, out.subspan(static_cast<std::size_t>(y) * row_bytes, row_bytes));
     }
 }
 

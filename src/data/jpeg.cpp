@@ -1,27 +1,27 @@
 #include "data/jpeg.h"
 
-#include <csetjmp>
-#include <cstdio>
-#include <cstring>
-// After <cstdio>: libjpeg's header uses FILE and size_t without including them.
-#include <jerror.h>
-#include <jpeglib.h>
-
 #include <algorithm>
 #include <array>
+#include <csetjmp>
+#include <cstring>
 #include <string>
 
 #include "cnntrain/base/error.h"
 #include "data/image_ops.h"
+#include "data/jpeg_memory.h"
+// After jpeglib.h: the macros use its names.
+#include <jerror.h>
 
 namespace cnntrain::data {
 namespace {
 
 /// Larger images are refused before memory is asked for: damaged headers claim up to 65500 x 65500.
 constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
-/// Pixels decoded beyond each side of a part; upsampling reaches two luma pixels at most, and libjpeg itself starts
+/// Columns decoded beyond each side of a part; upsampling reaches two luma pixels at most, and libjpeg itself starts
 /// at a block boundary on the left.
 constexpr std::int64_t kMargin = 16;
+/// A buffer that one huge image has blown up beyond this is given back before the next one.
+constexpr std::size_t kMostKept = std::size_t{1} << 26;
 
 struct ErrorManager {
     jpeg_error_mgr base;  // first: libjpeg knows only this part
@@ -48,6 +48,7 @@ void on_message(j_common_ptr info, int level) {
 }  // namespace
 
 struct JpegDecoder::State {
+    JpegMemory memory;
     jpeg_decompress_struct info{};
     ErrorManager errors{};
 };
@@ -101,10 +102,23 @@ bool read_rows(jpeg_decompress_struct& info, ErrorManager& errors, JDIMENSION to
                                      : "the image is not a JPEG or is damaged: " + std::string(errors.message.data()));
 }
 
+/// One side of the view: the pixels, of the shrunken image, between these two.
+struct Range {
+    std::int64_t first;
+    std::int64_t end;
+};
+
+Range seen(std::int64_t first, std::int64_t count, std::int64_t side, int shrink) {
+    if (shrink == 1) return {first, first + count};
+    const auto divided_up = [&](std::int64_t value) { return (value + shrink - 1) / shrink; };
+    return {std::max<std::int64_t>(first / shrink - 1, 0), std::min(divided_up(first + count) + 1, divided_up(side))};
+}
+
 }  // namespace
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
     CNNTRAIN_CHECK(create(state_->info, state_->errors), state_->errors.message.data());
+    state_->memory.attach(state_->info);
 }
 
 JpegDecoder::~JpegDecoder() {
@@ -112,7 +126,7 @@ JpegDecoder::~JpegDecoder() {
 }
 
 ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
-    auto& [info, errors] = *state_;
+    auto& [memory, info, errors] = *state_;
     if (!read_header(info, errors, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size())) {
         fail(errors, jpeg);
     }
@@ -124,34 +138,48 @@ ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
     return size;
 }
 
-PixelView JpegDecoder::decode(const Rectangle& part, DctMethod method, std::vector<std::uint8_t>& buffer) {
-    auto& [info, errors] = *state_;
+PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer) {
+    auto& [memory, info, errors] = *state_;
     const ImageSize whole{info.image_height, info.image_width};
     CNNTRAIN_CHECK(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 &&
                        part.top + part.height <= whole.height && part.left + part.width <= whole.width,
                    "part outside of the image");
     const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
     info.out_color_space = inks ? JCS_CMYK : JCS_RGB;
-    info.dct_method = method == DctMethod::fast ? JDCT_IFAST : JDCT_ISLOW;
+    info.dct_method = how.method == DctMethod::fast ? JDCT_IFAST : JDCT_ISLOW;
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned>(how.shrink);
 
-    const std::int64_t first = std::max<std::int64_t>(part.left - kMargin, 0);
-    const std::int64_t end = std::min(part.left + part.width + kMargin, whole.width);
+    const Range rows = seen(part.top, part.height, whole.height, how.shrink);
+    const Range columns = seen(part.left, part.width, whole.width, how.shrink);
+    const std::int64_t row_end = (whole.width + how.shrink - 1) / how.shrink;
+    const std::int64_t first = std::max<std::int64_t>(columns.first - kMargin, 0);
     auto left = static_cast<JDIMENSION>(first);
-    auto width = static_cast<JDIMENSION>(end - first);
+    auto width = static_cast<JDIMENSION>(std::min(columns.end + kMargin, row_end) - first);
     const std::span<const std::byte> no_bytes;
     if (!start(info, errors, &left, &width)) fail(errors, no_bytes);
 
-    const std::size_t channels = inks ? 4 : 3;
-    const std::size_t row_bytes = width * channels;
-    const auto rows = static_cast<std::size_t>(part.height);
-    buffer.resize(rows * row_bytes);
-    if (!read_rows(info, errors, static_cast<JDIMENSION>(part.top), static_cast<JDIMENSION>(rows), buffer.data(),
+    const std::size_t row_bytes = width * std::size_t{inks ? 4U : 3U};
+    const auto count = static_cast<std::size_t>(rows.end - rows.first);
+    const std::size_t needed = count * row_bytes + kReadableBehindView;
+    if (buffer.capacity() > kMostKept && needed <= kMostKept) buffer = {};
+    if (buffer.size() < needed) buffer.resize(needed);
+    if (!read_rows(info, errors, static_cast<JDIMENSION>(rows.first), static_cast<JDIMENSION>(count), buffer.data(),
                    row_bytes)) {
         fail(errors, no_bytes);
     }
-    if (inks) cmyk_to_rgb(buffer, rows * width, info.saw_Adobe_marker != FALSE);
-    return {buffer.data() + static_cast<std::size_t>(part.left - left) * 3, static_cast<std::int64_t>(width) * 3,
-            ImageSize{part.height, part.width}};
+    if (inks) cmyk_to_rgb(buffer, count * width, info.saw_Adobe_marker != FALSE);
+    return {.pixels = buffer.data() + static_cast<std::size_t>(columns.first - left) * 3,
+            .row_bytes = static_cast<std::int64_t>(width) * 3,
+            .size = {rows.end - rows.first, columns.end - columns.first},
+            .shrink = how.shrink,
+            .part = part,
+            .top = rows.first,
+            .left = columns.first};
+}
+
+std::size_t JpegDecoder::held_bytes() const {
+    return state_->memory.held_bytes();
 }
 
 }  // namespace cnntrain::data

@@ -29,12 +29,29 @@ enum class DctMethod {
     fast,      // "ifast": training
 };
 
-/// A view of decoded RGB pixels; rows may be longer than the part wanted.
-struct PixelView {
-    const std::uint8_t* pixels = nullptr;  // of the first pixel wanted
-    std::int64_t row_bytes = 0;
-    ImageSize size;
+struct DecodeHow {
+    DctMethod method = DctMethod::accurate;
+    int shrink = 1;  // 1, 2, 4 or 8: the inverse DCT delivers every side divided by it, averaged
 };
+
+/// At least this many bytes behind the last pixel of a view may be read.
+inline constexpr std::size_t kReadableBehindView = 4;
+
+/// A view of decoded RGB pixels.
+struct PixelView {
+    const std::uint8_t* pixels = nullptr;
+    std::int64_t row_bytes = 0;
+    ImageSize size;        // of the view; without shrinking, the wanted part and nothing else
+    int shrink = 1;        // by this much is the image smaller than the full one
+    Rectangle part;        // what was wanted, in pixels of the full image
+    std::int64_t top = 0;  // place of the view's first pixel in the shrunken image
+    std::int64_t left = 0;
+};
+
+/// The whole of an image that is in memory.
+constexpr PixelView whole_view(const std::uint8_t* pixels, ImageSize size) {
+    return {pixels, size.width * 3, size, 1, {0, 0, size.height, size.width}, 0, 0};
+}
 
 /// One thread's decoder. Error(data) says what is wrong with the image; the caller adds file and record.
 class JpegDecoder {
@@ -46,8 +63,13 @@ public:
     ImageSize open(std::span<const std::byte> jpeg);
 
     /// Decodes the rectangle of the opened image, once per open(). Equal, bit for bit, to the same part of the whole
-    /// image: a margin is decoded with it, because chroma upsampling looks at neighbours. The view is into `buffer`.
-    PixelView decode(const Rectangle& part, DctMethod method, std::vector<std::uint8_t>& buffer);
+    /// image decoded with this shrink: a margin is decoded with it, because chroma upsampling looks at neighbours. A
+    /// shrunken view reaches one pixel further than the part on each side, where there is one. The view is into
+    /// `buffer`, which grows as needed and never shrinks.
+    PixelView decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer);
+
+    /// Memory that is kept for the next image.
+    std::size_t held_bytes() const;
 
 private:
     struct State;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/base/error.h"
@@ -39,6 +40,7 @@ struct Slot {
     std::vector<PlannedSample> plan;
     std::int64_t claimed = 0;   // samples that a worker has taken on
     std::int64_t finished = 0;  // and has done
+    std::int64_t left_out = 0;  // of those
     std::exception_ptr error;   // of the first bad sample, so that the message is the same at any thread count
     std::int64_t error_sample = 0;
 };
@@ -48,7 +50,8 @@ class BatchPlanner {
 public:
     BatchPlanner(std::int64_t samples, const LoaderSettings& settings) : samples_(samples), settings_(settings) {}
 
-    std::int64_t batches_per_pass() const { return (samples_ + settings_.micro_batch - 1) / settings_.micro_batch; }
+    std::int64_t round() const { return settings_.micro_batch * settings_.ranks; }
+    std::int64_t batches_per_pass() const { return (samples_ + round() - 1) / round(); }
 
     void plan(std::int64_t batch, std::vector<PlannedSample>& out) {
         for (std::size_t i = 0; i < out.size(); ++i) {
@@ -58,8 +61,12 @@ public:
     }
 
 private:
+    std::int64_t place_in_stream(std::int64_t batch, std::int64_t offset) const {
+        return batch * round() + settings_.rank * settings_.micro_batch + offset;
+    }
+
     PlannedSample training_sample(std::int64_t batch, std::int64_t offset) {
-        const std::int64_t position = settings_.first_sample + batch * settings_.micro_batch + offset;
+        const std::int64_t position = settings_.first_sample + place_in_stream(batch, offset);
         const auto epoch = static_cast<std::uint32_t>(position / samples_);
         const auto index = static_cast<std::uint64_t>(position % samples_);
         if (order_.empty() || order_epoch_ != epoch) {
@@ -70,7 +77,7 @@ private:
     }
 
     PlannedSample pass_sample(std::int64_t batch, std::int64_t offset) const {
-        const std::int64_t index = batch % batches_per_pass() * settings_.micro_batch + offset;
+        const std::int64_t index = place_in_stream(batch % batches_per_pass(), offset);
         if (index >= samples_) return {};
         return {index, {static_cast<std::uint32_t>(batch / batches_per_pass()), static_cast<std::uint64_t>(index)}};
     }
@@ -85,7 +92,7 @@ private:
 
 /// The slots, and the workers that fill them. Batches are opened in order, and the samples of the newest open batch
 /// are handed to the workers in small groups, so that all of them share even a single batch.
-class Loader::Ring : public std::enable_shared_from_this<Loader::Ring> {
+class Loader::Ring : public SlotOwner, public std::enable_shared_from_this<Loader::Ring> {
 public:
     Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
         : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
@@ -102,9 +109,11 @@ public:
             slot.plan.resize(static_cast<std::size_t>(settings.micro_batch));
         }
         const std::int64_t threads = std::max(settings.threads, 1);
+        ahead_.resize(static_cast<std::size_t>(settings.micro_batch));
+        planner_.plan(0, ahead_);
         group_ = std::clamp<std::int64_t>(settings.micro_batch / (4 * threads), 1, 32);
     }
-    ~Ring() { stop(); }
+    ~Ring() override { stop(); }
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
@@ -133,12 +142,10 @@ public:
     std::int64_t batches_per_pass() const { return planner_.batches_per_pass(); }
     std::int64_t position() const {
         const std::lock_guard lock(mutex_);
-        return settings_.first_sample + delivered_ * settings_.micro_batch;
+        return settings_.first_sample + delivered_ * planner_.round();
     }
-    StreamStats stats() const {
-        const std::lock_guard lock(mutex_);
-        return stats_;
-    }
+    StreamStats stats() const;
+    void release(std::size_t slot) noexcept override;
 
 private:
     struct Claim {
@@ -146,22 +153,23 @@ private:
         std::int64_t first = 0;
         std::int64_t end = 0;
     };
-    struct Failure {
+    struct Outcome {
+        std::int64_t left_out = 0;
         std::exception_ptr error;
-        std::int64_t sample = 0;
+        std::int64_t error_sample = 0;
     };
 
     // With the lock held.
     bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
     Slot* find_slot(SlotState state) const;
-    void open_batch();
-    Claim claim();
-    void finish(const Claim& claim, const Failure& failure);
+    void open_batch(std::vector<PlannedSample>& next);
+    Claim claim(std::vector<PlannedSample>& next);
+    void finish(const Claim& claim, const Outcome& outcome);
 
     // Without it.
     void work();
-    Failure fill(const Claim& claim, Workspace& workspace) const;
-    void release(Slot& slot);
+    void announce(std::vector<PlannedSample>& next) const;
+    Outcome fill(const Claim& claim, Workspace& workspace) const;
 
     std::shared_ptr<const Dataset> dataset_;
     LoaderSettings settings_;
@@ -174,7 +182,8 @@ private:
     std::condition_variable ready_;  // a batch is ready
     BatchPlanner planner_;
     mutable std::vector<Slot> slots_;
-    Slot* open_ = nullptr;  // the batch whose samples are being claimed
+    std::vector<PlannedSample> ahead_;  // the plan of the batch to be opened next
+    Slot* open_ = nullptr;              // the batch whose samples are being claimed
     std::int64_t opened_ = 0;
     std::int64_t delivered_ = 0;
     bool failed_ = false;  // no further batch is opened
@@ -188,19 +197,23 @@ Slot* Loader::Ring::find_slot(SlotState state) const {
     return found == slots_.end() ? nullptr : &*found;
 }
 
-void Loader::Ring::open_batch() {
+/// `next` becomes the plan of the batch after the one that is opened.
+void Loader::Ring::open_batch(std::vector<PlannedSample>& next) {
     Slot& slot = *find_slot(SlotState::free);
-    planner_.plan(opened_, slot.plan);
+    slot.plan.swap(ahead_);
     slot.state = SlotState::filling;
     slot.batch = opened_++;
     slot.claimed = 0;
     slot.finished = 0;
+    slot.left_out = 0;
     open_ = &slot;
+    planner_.plan(opened_, ahead_);
+    next = ahead_;
     work_.notify_all();
 }
 
-Loader::Ring::Claim Loader::Ring::claim() {
-    if (open_ == nullptr) open_batch();
+Loader::Ring::Claim Loader::Ring::claim(std::vector<PlannedSample>& next) {
+    if (open_ == nullptr) open_batch(next);
     Slot& slot = *open_;
     const std::int64_t first = slot.claimed;
     slot.claimed = std::min(first + group_, settings_.micro_batch);
@@ -208,13 +221,14 @@ Loader::Ring::Claim Loader::Ring::claim() {
     return {&slot, first, slot.claimed};
 }
 
-void Loader::Ring::finish(const Claim& claim, const Failure& failure) {
+void Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
     Slot& slot = *claim.slot;
-    if (failure.error && (!slot.error || failure.sample < slot.error_sample)) {
-        slot.error = failure.error;
-        slot.error_sample = failure.sample;
+    if (outcome.error && (!slot.error || outcome.error_sample < slot.error_sample)) {
+        slot.error = outcome.error;
+        slot.error_sample = outcome.error_sample;
         failed_ = true;
     }
+    slot.left_out += outcome.left_out;
     slot.finished += claim.end - claim.first;
     if (slot.finished == settings_.micro_batch) {
         slot.state = SlotState::ready;
@@ -224,23 +238,38 @@ void Loader::Ring::finish(const Claim& claim, const Failure& failure) {
 
 void Loader::Ring::work() {
     Workspace workspace;
+    std::vector<PlannedSample> next;  // records to announce
+    std::uint64_t held_bytes = 0;
     std::unique_lock lock(mutex_);
     while (true) {
         work_.wait(lock, [&] { return stopping_ || has_work(); });
         if (stopping_) return;
-        const Claim mine = claim();
+        const Claim mine = claim(next);
         lock.unlock();
         const Clock::time_point start = Clock::now();
-        const Failure failure = fill(mine, workspace);
+        announce(next);
+        workspace.seconds = {};
+        const Outcome outcome = fill(mine, workspace);
         const double seconds = seconds_since(start);
         lock.lock();
-        stats_.decode_seconds += seconds;
-        finish(mine, failure);
+        stats_.work_seconds += seconds;
+        stats_.stages += workspace.seconds;
+        stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
+        finish(mine, outcome);
     }
 }
 
-Loader::Ring::Failure Loader::Ring::fill(const Claim& claim, Workspace& workspace) const {
+/// One batch ahead of the one being filled, so that the disk works while the processor decodes.
+void Loader::Ring::announce(std::vector<PlannedSample>& next) const {
+    for (const PlannedSample& sample : next) {
+        if (sample.record != kPaddingRecord) dataset_->will_need(sample.record);
+    }
+    next.clear();
+}
+
+Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, Workspace& workspace) const {
     const std::size_t image_bytes = image_.bytes();
+    Outcome outcome;
     for (std::int64_t i = claim.first; i < claim.end; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const std::span<std::byte> image = claim.slot->images.bytes().subspan(at * image_bytes, image_bytes);
@@ -254,10 +283,16 @@ Loader::Ring::Failure Loader::Ring::fill(const Claim& claim, Workspace& workspac
         try {
             label = dataset_->read(sample.record, sample.position, image, workspace);
         } catch (...) {
-            return {std::current_exception(), i};
+            outcome.error = std::current_exception();
+            outcome.error_sample = i;
+            return outcome;
+        }
+        if (label == kLeftOut) {
+            label = -1;
+            ++outcome.left_out;
         }
     }
-    return {};
+    return outcome;
 }
 
 Batch Loader::Ring::next() {
@@ -279,26 +314,36 @@ Batch Loader::Ring::next() {
     slot->state = SlotState::leased;
     ++delivered_;
     const auto valid = std::count_if(slot->plan.begin(), slot->plan.end(),
-                                     [](const PlannedSample& sample) { return sample.record != kPaddingRecord; });
+                                     [](const PlannedSample& sample) { return sample.record != kPaddingRecord; }) -
+                       slot->left_out;
     stats_.images += valid;
     lock.unlock();
-    std::shared_ptr<void> lease(slot,
-                                [ring = shared_from_this()](void* held) { ring->release(*static_cast<Slot*>(held)); });
-    return {slot->images.bytes(), slot->labels, valid, std::move(lease)};
+    const auto number = static_cast<std::size_t>(slot - slots_.data());
+    return {slot->images.bytes(), slot->labels, valid, Lease(shared_from_this(), number)};
 }
 
-void Loader::Ring::release(Slot& slot) {
+void Loader::Ring::release(std::size_t slot) noexcept {
     {
         const std::lock_guard lock(mutex_);
-        slot.state = SlotState::free;
+        slots_[slot].state = SlotState::free;
     }
     work_.notify_one();
+}
+
+StreamStats Loader::Ring::stats() const {
+    const std::lock_guard lock(mutex_);
+    StreamStats stats = stats_;
+    stats.damaged = dataset_->damaged();
+    stats.ring_bytes = slots_.size() * desc_.bytes();
+    stats.dataset_bytes = dataset_->memory_bytes();
+    return stats;
 }
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings) {
     CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
     CNNTRAIN_CHECK(dataset->size() > 0 && dataset->size() <= std::numeric_limits<std::uint32_t>::max(),
                    "data set size out of range");
+    CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
     CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
     CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
     ring_ = std::make_shared<Ring>(std::move(dataset), settings);

@@ -123,7 +123,7 @@ public:
     TensorDesc image_desc() const override { return images_[0].desc(); }
     data::Batch next() override {
         const std::size_t i = next_++ % 2;
-        return {images_[i].bytes(), labels_[i].as<std::int32_t>(), i == 0 ? 3 : 2, nullptr};
+        return {images_[i].bytes(), labels_[i].as<std::int32_t>(), i == 0 ? 3 : 2, {}};
     }
     void skip() { ++next_; }
 

@@ -57,17 +57,17 @@ std::string single_integer(std::uint64_t value) {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-ImageExample parse(const Entries& entries) {
+OwnedExample parse(const Entries& entries) {
     std::string features;
     for (const auto& [key, feature] : entries) {
         features += field(1, field(1, key) + field(2, feature));
     }
     const std::string example = field(1, features);
-    return parse_image_example(std::as_bytes(std::span(example)));
+    return parse_owned(std::as_bytes(std::span(example)));
 }
 
 TEST(Example, ReadsTheKeysOfTheSpecAndIgnoresOthers) {
-    const ImageExample example = parse({{"image/class/text", bytes_feature("tench")},
+    const OwnedExample example = parse({{"image/class/text", bytes_feature("tench")},
                                         {"image/object/bbox/xmin", packed_floats({0.1f, 0.2f})},
                                         {"image/object/bbox/xmax", single_floats({0.3f, 0.4f})},
                                         {"image/object/bbox/ymin", packed_floats({0.5f, 0.6f})},
@@ -85,7 +85,7 @@ TEST(Example, ReadsTheKeysOfTheSpecAndIgnoresOthers) {
 }
 
 TEST(Example, Defaults) {
-    const ImageExample example = parse({});
+    const OwnedExample example = parse({});
     EXPECT_EQ(example.label, -1);
     EXPECT_TRUE(example.jpeg.empty());
     EXPECT_TRUE(example.boxes.empty());
@@ -116,7 +116,7 @@ TEST(Example, EqualImagesGiveEqualBytes) {
     const ImageDescription image{"jpeg", 4, "n02", "n02_1.JPEG", 10, 20};
     const std::string bytes = serialise_image_example(image);
     EXPECT_EQ(bytes, serialise_image_example(image));
-    const ImageExample read = parse_image_example(std::as_bytes(std::span(bytes)));
+    const OwnedExample read = parse_owned(std::as_bytes(std::span(bytes)));
     EXPECT_EQ(read.jpeg, "jpeg");
     EXPECT_EQ(read.label, 4);
 }
@@ -125,7 +125,7 @@ TEST(Example, CutBytesNeverCrash) {
     const std::string bytes = serialise_image_example({std::string(50, 'j'), 4, "n02", "n02_1.JPEG", 10, 20});
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         try {
-            parse_image_example(std::as_bytes(std::span(bytes).first(size)));
+            parse_owned(std::as_bytes(std::span(bytes).first(size)));
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::data);
         }

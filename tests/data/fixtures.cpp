@@ -88,7 +88,7 @@ std::string encode_jpeg(const TestImage& image, const JpegOptions& options) {
     return result;
 }
 
-TestImage decode_whole(const std::string& jpeg, DctMethod method) {
+TestImage decode_whole(const std::string& jpeg, const DecodeHow& how) {
     jpeg_decompress_struct info{};
     jpeg_error_mgr errors{};
     info.err = jpeg_std_error(&errors);
@@ -96,7 +96,9 @@ TestImage decode_whole(const std::string& jpeg, DctMethod method) {
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
     jpeg_read_header(&info, TRUE);
     info.out_color_space = JCS_RGB;
-    info.dct_method = method == DctMethod::fast ? JDCT_IFAST : JDCT_ISLOW;
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned>(how.shrink);
+    info.dct_method = how.method == DctMethod::fast ? JDCT_IFAST : JDCT_ISLOW;
     jpeg_start_decompress(&info);
     TestImage image{info.output_height, info.output_width, 3, {}};
     image.pixels.resize(static_cast<std::size_t>(image.height * image.width * 3));
@@ -111,6 +113,12 @@ TestImage decode_whole(const std::string& jpeg, DctMethod method) {
 
 std::string make_example(const std::string& jpeg, std::int64_t label) {
     return serialise_image_example({jpeg, label, "n01440764", "x.JPEG", 0, 0});
+}
+
+OwnedExample parse_owned(std::span<const std::byte> record) {
+    ImageExample example;
+    parse_image_example(record, example);
+    return {{reinterpret_cast<const char*>(example.jpeg.data()), example.jpeg.size()}, example.label, example.boxes};
 }
 
 void write_records(const std::string& path, const std::vector<std::string>& payloads) {

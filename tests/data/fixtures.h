@@ -11,6 +11,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "data/example.h"
 #include "data/jpeg.h"
 
 namespace cnntrain::data {
@@ -54,9 +55,16 @@ struct JpegOptions {
 
 std::string encode_jpeg(const TestImage& image, const JpegOptions& options = {});
 /// The whole image, straight from libjpeg.
-TestImage decode_whole(const std::string& jpeg, DctMethod method);
+TestImage decode_whole(const std::string& jpeg, const DecodeHow& how);
 
 std::string make_example(const std::string& jpeg, std::int64_t label);
+/// A parsed record that owns its image.
+struct OwnedExample {
+    std::string jpeg;
+    std::int64_t label = -1;
+    std::vector<Box> boxes;
+};
+OwnedExample parse_owned(std::span<const std::byte> record);
 void write_records(const std::string& path, const std::vector<std::string>& payloads);
 
 std::string read_file(const std::string& path);

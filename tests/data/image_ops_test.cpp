@@ -4,19 +4,19 @@
 #include <cstring>
 #include <numeric>
 
+#include "data/resize.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
 namespace {
 
-PixelView view_of(const TestImage& image) {
-    return {image.pixels.data(), image.width * 3, {image.height, image.width}};
-}
-
 std::vector<float> resized(const TestImage& image, const Resize& how) {
+    std::vector<std::uint8_t> pixels = image.pixels;
+    pixels.resize(pixels.size() + kReadableBehindView);
     std::vector<float> out(static_cast<std::size_t>(how.window.height * how.window.width * 3));
     ResizeScratch scratch;
-    resize(view_of(image), how, {}, std::as_writable_bytes(std::span(out)), scratch);
+    resize(whole_view(pixels.data(), {image.height, image.width}), how, {}, std::as_writable_bytes(std::span(out)),
+           scratch);
     return out;
 }
 
@@ -103,6 +103,81 @@ TEST(Resize, WindowIsThatPartOfTheWholeResult) {
     for (std::size_t y = 0; y < 7; ++y) {
         for (std::size_t i = 0; i < 8 * 3; ++i) {
             ASSERT_EQ(part[y * 24 + i], whole[((y + 6) * 50 + 11) * 3 + i]);
+        }
+    }
+}
+
+TEST(Resize, EveryFormatIsTheFloatResultStored) {
+    const TestImage image = make_photo(40, 50);
+    std::vector<std::uint8_t> pixels = image.pixels;
+    pixels.resize(pixels.size() + kReadableBehindView);
+    const PixelView view = whole_view(pixels.data(), {40, 50});
+    ResizeScratch scratch;
+    for (const std::int64_t width : {1, 2, 5, 16, 37}) {  // narrower and wider than a vector, whole vectors and not
+        const std::vector<float> values = resized(image, to(9, width));
+        for (const DType dtype : {DType::f32, DType::bf16, DType::u8}) {
+            for (const auto& normalise : {std::optional<Normalisation>(), {imagenet_normalisation(true)}}) {
+                const PixelFormat format{dtype, normalise};
+                std::vector<std::byte> expected(values.size() * size_bytes(dtype));
+                std::vector<std::byte> got(expected.size());
+                store_pixels(values, format, expected);
+                resize(view, to(9, width), format, got, scratch);
+                EXPECT_EQ(got, expected) << width << " " << static_cast<int>(dtype) << normalise.has_value();
+            }
+        }
+    }
+}
+
+/// A view of the image shrunk by averaging, as the decoder makes it, of a part and one pixel around it.
+struct ShrunkenView {
+    std::vector<std::uint8_t> pixels;
+    PixelView view;
+};
+
+ShrunkenView shrink_part(const TestImage& image, int shrink, const Rectangle& part) {
+    ShrunkenView result;
+    const std::int64_t top = std::max<std::int64_t>(part.top / shrink - 1, 0);
+    const std::int64_t left = std::max<std::int64_t>(part.left / shrink - 1, 0);
+    const std::int64_t bottom = std::min((part.top + part.height + shrink - 1) / shrink + 1, image.height / shrink);
+    const std::int64_t right = std::min((part.left + part.width + shrink - 1) / shrink + 1, image.width / shrink);
+    for (std::int64_t y = top; y < bottom; ++y) {
+        for (std::int64_t x = left; x < right; ++x) {
+            for (std::int64_t c = 0; c < 3; ++c) {
+                int sum = 0;
+                for (int i = 0; i < shrink * shrink; ++i) {
+                    sum += image.at(y * shrink + i / shrink, x * shrink + i % shrink, c);
+                }
+                result.pixels.push_back(static_cast<std::uint8_t>(sum / (shrink * shrink)));
+            }
+        }
+    }
+    result.pixels.resize(result.pixels.size() + kReadableBehindView);
+    result.view = {result.pixels.data(), (right - left) * 3, {bottom - top, right - left}, shrink, part, top, left};
+    return result;
+}
+
+TEST(Resize, ShrunkenViewsShowTheSamePlaceOfThePhotograph) {
+    // On a slope the average of a block is the value at its centre, so that shrinking first must change nothing.
+    TestImage slope{128, 192, 3, {}};
+    for (std::int64_t y = 0; y < slope.height; ++y) {
+        for (std::int64_t x = 0; x < slope.width; ++x) {
+            slope.pixels.insert(slope.pixels.end(), 3, static_cast<std::uint8_t>((x + y) * 3 / 4));
+        }
+    }
+    const Rectangle part{17, 33, 90, 131};
+    TestImage cut{part.height, part.width, 3, {}};
+    for (std::int64_t y = 0; y < part.height; ++y) {
+        const auto row = slope.pixels.begin() + ((y + part.top) * slope.width + part.left) * 3;
+        cut.pixels.insert(cut.pixels.end(), row, row + part.width * 3);
+    }
+    for (const int shrink : {2, 4, 8}) {
+        const ShrunkenView shrunken = shrink_part(slope, shrink, part);
+        for (const bool flip : {false, true}) {
+            const Resize how = to(11, 16, flip);
+            std::vector<float> got(static_cast<std::size_t>(11 * 16 * 3));
+            ResizeScratch scratch;
+            resize(shrunken.view, how, {}, std::as_writable_bytes(std::span(got)), scratch);
+            EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1.6f), resized(cut, how))) << shrink << flip;
         }
     }
 }

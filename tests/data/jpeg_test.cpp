@@ -12,17 +12,21 @@ std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));
 }
 
-/// The decoded part as a compact image.
-TestImage decode_part(JpegDecoder& decoder, const std::string& jpeg, const Rectangle& part, DctMethod method) {
-    std::vector<std::uint8_t> buffer;
-    decoder.open(bytes_of(jpeg));
-    const PixelView view = decoder.decode(part, method, buffer);
-    TestImage image{view.size.height, view.size.width, 3, {}};
+std::vector<std::uint8_t> pixels_of(const PixelView& view) {
+    std::vector<std::uint8_t> pixels;
     for (std::int64_t y = 0; y < view.size.height; ++y) {
         const std::uint8_t* row = view.pixels + y * view.row_bytes;
-        image.pixels.insert(image.pixels.end(), row, row + view.size.width * 3);
+        pixels.insert(pixels.end(), row, row + view.size.width * 3);
     }
-    return image;
+    return pixels;
+}
+
+/// The decoded part as a compact image.
+TestImage decode_part(JpegDecoder& decoder, const std::string& jpeg, const Rectangle& part, const DecodeHow& how) {
+    std::vector<std::uint8_t> buffer;
+    decoder.open(bytes_of(jpeg));
+    const PixelView view = decoder.decode(part, how, buffer);
+    return {view.size.height, view.size.width, 3, pixels_of(view)};
 }
 
 TestImage part_of(const TestImage& image, const Rectangle& part) {
@@ -53,17 +57,69 @@ TEST_P(JpegParts, EqualTheSamePartOfTheWholeImage) {
     JpegDecoder decoder;
     Rng rng(5, RngStream::test);
     for (const DctMethod method : {DctMethod::fast, DctMethod::accurate}) {
-        const TestImage whole = decode_whole(jpeg, method);
+        const TestImage whole = decode_whole(jpeg, {method});
         for (int i = 0; i < 150; ++i) {
             Rectangle part;
             part.height = rng.integer(1, whole.height + 1);
             part.width = rng.integer(1, whole.width + 1);
             part.top = rng.integer(0, whole.height - part.height + 1);
             part.left = rng.integer(0, whole.width - part.width + 1);
-            ASSERT_EQ(decode_part(decoder, jpeg, part, method).pixels, part_of(whole, part).pixels)
+            ASSERT_EQ(decode_part(decoder, jpeg, part, {method}).pixels, part_of(whole, part).pixels)
                 << part.top << " " << part.left << " " << part.height << " " << part.width;
         }
     }
+}
+
+TEST_P(JpegParts, ShrunkenPartsEqualTheShrunkenWhole) {
+    const Sampling sampling = GetParam();
+    const std::string jpeg = encode_jpeg(make_photo(131, 173), {.horizontal_sampling = sampling.horizontal,
+                                                                .vertical_sampling = sampling.vertical,
+                                                                .progressive = sampling.progressive});
+    JpegDecoder decoder;
+    Rng rng(6, RngStream::test);
+    std::vector<std::uint8_t> buffer;
+    for (const int shrink : {2, 4, 8}) {
+        const TestImage whole = decode_whole(jpeg, {DctMethod::fast, shrink});
+        EXPECT_EQ(whole.height, (131 + shrink - 1) / shrink);
+        for (int i = 0; i < 100; ++i) {
+            Rectangle part;
+            part.height = rng.integer(1, 132);
+            part.width = rng.integer(1, 174);
+            part.top = rng.integer(0, 131 - part.height + 1);
+            part.left = rng.integer(0, 173 - part.width + 1);
+            decoder.open(bytes_of(jpeg));
+            const PixelView view = decoder.decode(part, {DctMethod::fast, shrink}, buffer);
+            EXPECT_EQ(view.shrink, shrink);
+            EXPECT_EQ(view.part, part);
+            // The part is covered, with a pixel around it wherever the image goes on.
+            EXPECT_EQ(view.top, std::max<std::int64_t>(part.top / shrink - 1, 0));
+            EXPECT_GE((view.left + view.size.width) * shrink, part.left + part.width);
+            ASSERT_EQ(pixels_of(view), part_of(whole, {view.top, view.left, view.size.height, view.size.width}).pixels)
+                << shrink << ": " << part.top << " " << part.left << " " << part.height << " " << part.width;
+        }
+    }
+}
+
+TEST(Jpeg, MemoryStopsGrowingAndIsGivenBackAfterAHugeImage) {
+    JpegDecoder decoder;
+    std::vector<std::uint8_t> buffer;
+    const auto decode = [&](const std::string& jpeg) {
+        const ImageSize size = decoder.open(bytes_of(jpeg));
+        decoder.decode({0, 0, size.height, size.width}, {DctMethod::fast}, buffer);
+    };
+    const std::string small = encode_jpeg(make_photo(40, 60), {.progressive = true});
+    const std::string large = encode_jpeg(make_photo(400, 600), {.progressive = true});
+    decode(large);
+    decode(small);
+    const std::size_t held = decoder.held_bytes();
+    EXPECT_GT(held, 0u);
+    for (int i = 0; i < 10; ++i) {
+        decode(i % 2 == 0 ? large : small);
+    }
+    EXPECT_EQ(decoder.held_bytes(), held);
+    decode(encode_jpeg(make_plain(4000, 4200, {9, 9, 9}), {.progressive = true}));
+    decode(small);
+    EXPECT_LT(decoder.held_bytes(), std::size_t{1} << 22);
 }
 
 INSTANTIATE_TEST_SUITE_P(Samplings, JpegParts,
@@ -74,7 +130,7 @@ TEST(Jpeg, GreyBecomesThreeEqualChannels) {
     const std::string jpeg = encode_jpeg(make_plain(20, 30, {77}), {.quality = 100});
     JpegDecoder decoder;
     EXPECT_EQ(decoder.open(bytes_of(jpeg)), (ImageSize{20, 30}));
-    EXPECT_THAT(decode_part(decoder, jpeg, {3, 4, 5, 6}, DctMethod::fast).pixels, testing::Each(77));
+    EXPECT_THAT(decode_part(decoder, jpeg, {3, 4, 5, 6}, {DctMethod::fast}).pixels, testing::Each(77));
 }
 
 TEST(Jpeg, InksBecomeRgb) {
@@ -83,7 +139,7 @@ TEST(Jpeg, InksBecomeRgb) {
     for (const bool cmyk : {true, false}) {
         const std::string jpeg = encode_jpeg(inks, {.quality = 100, .cmyk = cmyk});
         JpegDecoder decoder;
-        const TestImage rgb = decode_part(decoder, jpeg, {0, 0, 16, 16}, DctMethod::accurate);
+        const TestImage rgb = decode_part(decoder, jpeg, {0, 0, 16, 16}, {DctMethod::accurate});
         EXPECT_NEAR(rgb.at(8, 8, 0), 160, 2);
         EXPECT_NEAR(rgb.at(8, 8, 1), 80, 2);
         EXPECT_NEAR(rgb.at(8, 8, 2), 40, 2);
@@ -93,7 +149,7 @@ TEST(Jpeg, InksBecomeRgb) {
 TEST(Jpeg, BadImagesAreErrorsAndTheDecoderGoesOn) {
     JpegDecoder decoder;
     const std::string good = encode_jpeg(make_photo(64, 64));
-    const TestImage expected = decode_whole(good, DctMethod::fast);
+    const TestImage expected = decode_whole(good, {DctMethod::fast});
     const std::string text = "this is no image";
     const std::string png = "\x89PNG\r\n\x1a\n and so on";
     EXPECT_THAT(message_of(ErrorKind::data, [&] { decoder.open(bytes_of(text)); }), HasSubstr("not a JPEG"));
@@ -101,9 +157,9 @@ TEST(Jpeg, BadImagesAreErrorsAndTheDecoderGoesOn) {
     EXPECT_THROW(decoder.open({}), Error);
     const Rectangle all{0, 0, 64, 64};
     for (std::size_t size = 2; size < good.size() - 2; size += 97) {
-        EXPECT_THROW(decode_part(decoder, good.substr(0, size), all, DctMethod::fast), Error) << size;
+        EXPECT_THROW(decode_part(decoder, good.substr(0, size), all, {DctMethod::fast}), Error) << size;
     }
-    EXPECT_EQ(decode_part(decoder, good, all, DctMethod::fast).pixels, expected.pixels);
+    EXPECT_EQ(decode_part(decoder, good, all, {DctMethod::fast}).pixels, expected.pixels);
 }
 
 TEST(Jpeg, RandomDamageNeverCrashes) {
@@ -120,7 +176,7 @@ TEST(Jpeg, RandomDamageNeverCrashes) {
         try {
             const ImageSize size = decoder.open(bytes_of(damaged));
             if (size.height * size.width > 100000) continue;
-            decode_part(decoder, damaged, {0, 0, size.height, size.width}, DctMethod::fast);
+            decode_part(decoder, damaged, {0, 0, size.height, size.width}, {DctMethod::fast});
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::data);
             ++errors;

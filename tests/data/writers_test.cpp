@@ -86,13 +86,13 @@ protected:
         }
         write_file(folder_ / "raw/n01_a_b.JPEG", encode_jpeg(make_photo(50, 30)));
     }
-    std::vector<ImageExample> read_split(Split split) {
+    std::vector<OwnedExample> read_split(Split split) {
         const RecordFiles records(split_files(DatasetId::imagenet, settings_.output_folder, split));
-        std::vector<ImageExample> examples;
+        std::vector<OwnedExample> examples;
         std::vector<std::byte> payload;
         for (std::int64_t i = 0; i < records.size(); ++i) {
             records.read(i, payload);
-            examples.push_back(parse_image_example(payload));
+            examples.push_back(parse_owned(payload));
         }
         return examples;
     }
@@ -109,7 +109,7 @@ TEST_F(ImagenetWriter, EveryImageOnceWithItsLabelShuffled) {
               (std::vector<std::string>{"train-00000-of-00003", "train-00001-of-00003", "train-00002-of-00003"}));
     std::map<std::int64_t, int> counts;
     std::vector<std::int64_t> heights;
-    for (const ImageExample& example : read_split(Split::train)) {
+    for (const OwnedExample& example : read_split(Split::train)) {
         ++counts[example.label];
         const std::int64_t height = JpegDecoder().open(std::as_bytes(std::span(example.jpeg))).height;
         heights.push_back(height);
@@ -137,7 +137,7 @@ TEST_F(ImagenetWriter, ValidationSharesTheClasses) {
     }
     write_file(folder_ / "raw/n03/n02_v.jpg", encode_jpeg(make_photo(20, 20)));
     write_imagenet_tfrecords(settings_);
-    const std::vector<ImageExample> validation = read_split(Split::validation);
+    const std::vector<OwnedExample> validation = read_split(Split::validation);
     ASSERT_EQ(validation.size(), 1u);
     EXPECT_EQ(validation[0].label, 2);
 }

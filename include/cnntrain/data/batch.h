@@ -1,21 +1,57 @@
 // What a backend sees of the data pipeline: micro-batches, pulled one at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "cnntrain/base/tensor.h"
 
 namespace cnntrain::data {
 
-/// One micro-batch: images NHWC in the source's image type, labels 0..classes-1, or -1 for padding.
+/// Who takes a batch's memory back.
+class SlotOwner {
+public:
+    virtual ~SlotOwner() = default;
+    virtual void release(std::size_t slot) noexcept = 0;
+};
+
+/// Keeps a batch's memory until it is destroyed. Costs no allocation.
+class Lease {
+public:
+    Lease() = default;
+    Lease(std::shared_ptr<SlotOwner> owner, std::size_t slot) : owner_(std::move(owner)), slot_(slot) {}
+    Lease(Lease&&) noexcept = default;
+    Lease& operator=(Lease&& other) noexcept {
+        give_back();
+        owner_ = std::move(other.owner_);
+        slot_ = other.slot_;
+        return *this;
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() { give_back(); }
+
+private:
+    void give_back() noexcept {
+        if (owner_) owner_->release(slot_);
+        owner_.reset();
+    }
+
+    std::shared_ptr<SlotOwner> owner_;
+    std::size_t slot_ = 0;
+};
+
+/// One micro-batch: images NHWC in the source's image type, labels 0..classes-1, or -1 for padding and for
+/// samples that could not be decoded and are left out.
 /// The memory stays valid until the lease is destroyed.
 struct Batch {
     std::span<const std::byte> images;
     std::span<const std::int32_t> labels;
-    std::int64_t valid_count = 0;  // samples that are not padding
-    std::shared_ptr<void> lease;   // returns the slot to the ring
+    std::int64_t valid_count = 0;  // samples that are neither padding nor left out
+    Lease lease = {};
 };
 
 class BatchSource {

@@ -18,7 +18,24 @@ struct SamplePosition {
 };
 
 class JpegDecoder;
+struct ImageExample;
 struct ResizeScratch;
+
+/// Where the time of the samples went.
+struct StageSeconds {
+    double read = 0;    // bytes of the record, checked
+    double parse = 0;   // the record's parts
+    double decode = 0;  // header, crop, pixels
+    double resize = 0;  // and flip, conversion, store
+
+    StageSeconds& operator+=(const StageSeconds& other) {
+        read += other.read;
+        parse += other.parse;
+        decode += other.decode;
+        resize += other.resize;
+        return *this;
+    }
+};
 
 /// One thread's buffers, kept from sample to sample so that they stop growing.
 struct Workspace {
@@ -27,11 +44,18 @@ struct Workspace {
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
 
+    std::uint64_t held_bytes() const;
+
     std::vector<std::byte> record;          // bytes as stored
     std::vector<std::uint8_t> pixels;       // RGB, decoded
-    std::unique_ptr<JpegDecoder> jpeg;      // never null
-    std::unique_ptr<ResizeScratch> resize;  // never null
+    std::unique_ptr<ImageExample> example;  // never null, nor are the others
+    std::unique_ptr<JpegDecoder> jpeg;
+    std::unique_ptr<ResizeScratch> resize;
+    StageSeconds seconds;
 };
+
+/// Returned by read() for a sample that is damaged and left out; its image is then zero.
+inline constexpr std::int32_t kLeftOut = -2;
 
 class Dataset {
 public:
@@ -42,6 +66,12 @@ public:
     /// Depends on its arguments only. Error(data) names file, record and what is wrong.
     virtual std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
                               Workspace& workspace) const = 0;
+    /// A hint that the sample is read soon.
+    virtual void will_need(std::int64_t /*index*/) const noexcept {}
+    /// Held for all readers together.
+    virtual std::uint64_t memory_bytes() const { return 0; }
+    /// Samples met so far that were damaged and were replaced or left out.
+    virtual std::int64_t damaged() const { return 0; }
 };
 
 }  // namespace cnntrain::data

@@ -3,6 +3,9 @@
 // What a stream delivers is a pure function of data set, seed and first sample. Training: sample p of the endless
 // stream is record shuffled_order(seed, p / size, size)[p % size]; batches straddle epochs and drop nothing. Passes:
 // every sample once, in order; the last batch of a pass is padded with zero images and label -1.
+//
+// Several ranks share a stream by taking its micro-batches in turn: rank r of n gets batches r, r + n, r + 2n, ...; each
+// pass is then padded to whole rounds, so that all ranks see equally many batches.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +17,23 @@
 namespace cnntrain::data {
 
 struct StreamStats {
-    double wait_seconds = 0;    // next() blocked: the pipeline is too slow
-    double decode_seconds = 0;  // of all workers together
-    std::int64_t images = 0;    // handed out, without padding
+    double wait_seconds = 0;   // next() blocked: the pipeline is too slow
+    double work_seconds = 0;   // of all workers together
+    StageSeconds stages;       // the parts of that work
+    std::int64_t images = 0;   // handed out, without padding
+    std::int64_t damaged = 0;  // replaced or left out
+    std::uint64_t ring_bytes = 0;
+    std::uint64_t worker_bytes = 0;   // buffers of the workers
+    std::uint64_t dataset_bytes = 0;  // index of the data set
 };
 
 /// A BatchSource that knows its length and its place.
 class Stream : public BatchSource {
 public:
     virtual std::int64_t samples() const = 0;  // per epoch or pass
-    /// ceil(samples / micro batch): batches of a validation pass.
+    /// ceil(samples / (micro batch * ranks)): batches of a validation pass, on each rank.
     virtual std::int64_t batches_per_pass() const = 0;
-    /// Training: number of the first sample of the batch that next() returns next; resume with it.
+    /// Training: number of the first sample, over all ranks, of the round that next() returns a batch of; resume with it.
     virtual std::int64_t position() const = 0;
     virtual StreamStats stats() const = 0;
 };
@@ -39,7 +47,9 @@ struct LoaderSettings {
     Feed feed = Feed::training;
     std::int64_t micro_batch = 1;
     std::int64_t first_sample = 0;  // training: any position; passes: 0
-    int threads = 1;                // they sleep while the ring is full
+    std::int64_t rank = 0;
+    std::int64_t ranks = 1;
+    int threads = 1;  // they sleep while the ring is full
     std::int64_t batches_ahead = 16;
     std::int64_t ring_bytes = 1LL << 28;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
     std::uint64_t seed = 0;
@@ -60,7 +70,7 @@ public:
     StreamStats stats() const override;
 
 private:
-    class Ring;
+    class Ring;                   // a SlotOwner
     std::shared_ptr<Ring> ring_;  // shared with the leases
 };
 

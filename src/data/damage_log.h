@@ -1,0 +1,28 @@
+// Damaged images: counted, and told once for each file.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace cnntrain::data {
+
+/// Thread-safe.
+class DamageLog {
+public:
+    /// `message` says file, record and reason. The first one of each file is logged as a warning that ends with
+    /// `consequence`.
+    void add(const std::string& file, std::string_view message, std::string_view consequence);
+
+    std::int64_t count() const { return count_.load(); }
+
+private:
+    std::atomic<std::int64_t> count_ = 0;
+    std::mutex mutex_;
+    std::set<std::string> told_;  // files
+};
+
+}  // namespace cnntrain::data
