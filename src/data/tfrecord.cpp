@@ -1,128 +1,137 @@
 #include "cnntrain/data/tfrecord.h"
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <filesystem>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "data/record_cache.h"
+#include "data/record_frame.h"
+#include "data/record_index.h"
 
 namespace cnntrain::data {
 namespace {
 
-constexpr std::uint64_t kHeaderBytes = 12;  // length and its crc
-constexpr std::uint64_t kFooterBytes = 4;   // crc of the payload
-/// More open files than this are opened for each read: the usual limit of a process is 1024.
-constexpr std::size_t kMaxOpenFiles = 512;
-
-template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
-    T value = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-        value |= static_cast<T>(static_cast<T>(bytes[i]) << (8 * i));
+/// The same for all processes that see the same files, however they name them.
+std::uint64_t identity_of(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed) {
+    std::uint64_t hash = hash_text("");
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        std::error_code error;
+        const std::filesystem::path whole = std::filesystem::weakly_canonical(paths[i], error);
+        hash = hash_text(error ? paths[i] : whole.string(), hash);
+        hash = hash_text(
+            " " + std::to_string(indexed[i].size_bytes) + " " + std::to_string(indexed[i].modified_ns) + "\n", hash);
     }
-    return value;
+    return hash;
 }
 
-template <typename T> void store_little_endian(T value, std::span<std::byte> bytes) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-        bytes[i] = static_cast<std::byte>(value >> (8 * i));
+std::unique_ptr<RecordCache> open_cache(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed,
+                                        const RecordOptions& options) {
+    RecordCacheSettings settings;
+    settings.folder = options.cache_folder;
+    settings.identity = identity_of(paths, indexed);
+    settings.budget_bytes = static_cast<std::uint64_t>(options.cache_bytes);
+    for (const IndexedFile& file : indexed) {
+        settings.records += static_cast<std::int64_t>(file.lengths.size());
+        settings.data_bytes += file.size_bytes;
     }
-}
-
-[[noreturn]] void fail(const std::string& path, std::size_t record, std::uint64_t offset, const std::string& what) {
-    throw Error(ErrorKind::data,
-                path + ", record " + std::to_string(record) + " (at byte " + std::to_string(offset) + "): " + what);
-}
-
-[[noreturn]] void fail_cut(const std::string& path, std::size_t record, std::uint64_t offset, std::uint64_t needed,
-                           std::uint64_t left) {
-    fail(path, record, offset,
-         "the file is cut short: the record needs " + std::to_string(needed) + " bytes, " + std::to_string(left) +
-             " are left; copy or make the file again");
+    return RecordCache::open(settings);
 }
 
 }  // namespace
 
-RecordFiles::RecordFiles(std::vector<std::string> paths, int threads, const FileSystem& files)
-    : files_(&files), paths_(std::move(paths)), open_(paths_.size()), entries_(paths_.size()) {
-    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
-    arena.execute(
-        [&] { tbb::parallel_for(std::size_t{0}, paths_.size(), [&](std::size_t file) { index_file(file); }); });
+RecordFiles::RecordFiles(std::vector<std::string> paths, const RecordOptions& options, FileSystem& files)
+    : files_(&files), paths_(std::move(paths)), open_(files.allow_open_files(paths_.size())) {
+    const std::vector<IndexedFile> indexed = index_files(paths_, options, files, open_);
+    starts_.reserve(paths_.size() + 1);
     starts_.push_back(0);
-    for (const auto& entries : entries_) {
-        starts_.push_back(starts_.back() + static_cast<std::int64_t>(entries.size()));
+    for (const IndexedFile& file : indexed) {
+        starts_.push_back(starts_.back() + static_cast<std::int64_t>(file.lengths.size()));
     }
+    offsets_.reserve(static_cast<std::size_t>(size()) + paths_.size());
+    for (const IndexedFile& file : indexed) {
+        offsets_.push_back(0);
+        for (const std::uint64_t length : file.lengths) {
+            offsets_.push_back(offsets_.back() + kRecordFrameBytes + length);
+        }
+    }
+    if (options.cache_bytes > 0 && size() > 0) cache_ = open_cache(paths_, indexed, options);
 }
 
-void RecordFiles::index_file(std::size_t file) {
-    const std::string& path = paths_[file];
-    std::unique_ptr<InputFile> input = files_->open(path);
-    const std::uint64_t size = input->size_bytes();
-    std::vector<Entry>& entries = entries_[file];
-    std::array<std::byte, kHeaderBytes> header{};
-    for (std::uint64_t offset = 0; offset < size;) {
-        const std::size_t record = entries.size();
-        const std::uint64_t left = size - offset;
-        if (left < kHeaderBytes && record == 0) {
-            fail(path, record, offset, "this is not a TFRecord file (it has " + std::to_string(size) + " bytes only)");
-        }
-        if (left < kHeaderBytes) fail_cut(path, record, offset, kHeaderBytes + kFooterBytes, left);
-        input->read_at(offset, header);
-        const std::span<const std::byte> bytes(header);
-        const auto length = load_little_endian<std::uint64_t>(bytes.first<8>());
-        if (mask_crc(crc32c(bytes.first<8>())) != load_little_endian<std::uint32_t>(bytes.last<4>())) {
-            fail(path, record, offset,
-                 record == 0 ? "this is not a TFRecord file (the checksum of the first record's length is wrong)"
-                             : "the checksum of the record's length is wrong: the file is damaged");
-        }
-        // Compared without adding to `length`, which may be anything up to 2^64 - 1.
-        if (length > left - kHeaderBytes || left - kHeaderBytes - length < kFooterBytes) {
-            fail_cut(path, record, offset, kHeaderBytes + length + kFooterBytes, left);
-        }
-        entries.push_back({offset, length});
-        offset += kHeaderBytes + length + kFooterBytes;
-    }
-    if (file < kMaxOpenFiles) open_[file] = std::move(input);
-}
+RecordFiles::~RecordFiles() = default;
 
 RecordFiles::Place RecordFiles::place(std::int64_t index) const {
     CNNTRAIN_CHECK(index >= 0 && index < size(), "record number out of range");
     const auto next = std::upper_bound(starts_.begin(), starts_.end(), index);
     const auto file = static_cast<std::size_t>(next - starts_.begin()) - 1;
-    return {file, static_cast<std::size_t>(index - starts_[file])};
+    const std::size_t at = static_cast<std::size_t>(index) + file;  // each file before this one has its end, too
+    return {file, index - starts_[file], offsets_[at], offsets_[at + 1] - offsets_[at] - kRecordFrameBytes};
 }
 
-void RecordFiles::read(std::int64_t index, std::vector<std::byte>& payload) const {
-    const auto [file, record] = place(index);
-    const Entry& entry = entries_[file][record];
-    const std::unique_ptr<InputFile> temporary = open_[file] ? nullptr : files_->open(paths_[file]);
-    const InputFile& input = temporary ? *temporary : *open_[file];
-    payload.resize(entry.length + kFooterBytes);
-    input.read_at(entry.offset + kHeaderBytes, payload);
-    const auto stored = load_little_endian<std::uint32_t>(std::span(payload).last<kFooterBytes>());
-    payload.resize(entry.length);
-    if (mask_crc(crc32c(payload)) != stored) {
-        fail(paths_[file], record, entry.offset,
-             "the checksum of the record's " + std::to_string(entry.length) + " bytes is wrong: the file is damaged");
+std::span<const std::byte> RecordFiles::read(std::int64_t index, std::vector<std::byte>& buffer) const {
+    const Place at = place(index);
+    const std::uint64_t needed = at.length + kRecordFooterBytes;
+    if (cache_) {
+        if (const auto frame = cache_->find(index, needed)) return frame->first(at.length);
+        if (const auto room = cache_->claim(index, needed)) {
+            const std::span<const std::byte> payload = read_checked(at, *room);
+            cache_->publish(index, *room);
+            return payload;
+        }
     }
+    if (buffer.size() < needed) {
+        const std::size_t grown = std::max<std::size_t>(needed, buffer.size() + buffer.size() / 2);
+        buffer.clear();  // nothing to carry over
+        buffer.resize(grown);
+    }
+    return read_checked(at, std::span(buffer).first(needed));
+}
+
+std::span<const std::byte> RecordFiles::read_checked(const Place& at, std::span<std::byte> frame) const {
+    const bool is_open = at.file < open_.size();
+    const std::unique_ptr<InputFile> temporary = is_open ? nullptr : files_->open(paths_[at.file]);
+    const InputFile& input = is_open ? *open_[at.file] : *temporary;
+    input.read_at(at.offset + kRecordHeaderBytes, frame);
+    const std::span<const std::byte> payload = frame.first(at.length);
+    if (mask_crc(crc32c(payload)) != load_little_endian<std::uint32_t>(frame.last(kRecordFooterBytes))) {
+        fail_record(
+            paths_[at.file], at.record, at.offset,
+            "the checksum of the record's " + std::to_string(at.length) + " bytes is wrong: the file is damaged");
+    }
+    return payload;
+}
+
+void RecordFiles::will_need(std::int64_t index) const noexcept {
+    if (index < 0 || index >= size() || (cache_ && cache_->contains(index))) return;
+    const Place at = place(index);
+    if (at.file < open_.size()) open_[at.file]->will_need(at.offset, kRecordFrameBytes + at.length);
+}
+
+std::uint64_t RecordFiles::memory_bytes() const {
+    std::uint64_t total = offsets_.capacity() * sizeof(offsets_[0]) + starts_.capacity() * sizeof(starts_[0]) +
+                          open_.capacity() * sizeof(open_[0]) + paths_.capacity() * sizeof(paths_[0]);
+    for (const std::string& path : paths_) {
+        total += path.capacity();
+    }
+    return total;
+}
+
+RecordCacheStats RecordFiles::cache() const {
+    return cache_ ? cache_->stats() : RecordCacheStats{};
 }
 
 std::string RecordFiles::describe(std::int64_t index) const {
-    const auto [file, record] = place(index);
-    return paths_[file] + ", record " + std::to_string(record) + " (at byte " +
-           std::to_string(entries_[file][record].offset) + ")";
+    const Place at = place(index);
+    return paths_[at.file] + ", record " + std::to_string(at.record) + " (at byte " + std::to_string(at.offset) + ")";
 }
 
 void RecordWriter::write(std::span<const std::byte> payload) {
-    std::array<std::byte, kHeaderBytes> header{};
+    std::array<std::byte, kRecordHeaderBytes> header{};
     const std::span<std::byte> bytes(header);
     store_little_endian<std::uint64_t>(payload.size(), bytes.first<8>());
     store_little_endian<std::uint32_t>(mask_crc(crc32c(bytes.first<8>())), bytes.last<4>());
-    std::array<std::byte, kFooterBytes> footer{};
+    std::array<std::byte, kRecordFooterBytes> footer{};
     store_little_endian<std::uint32_t>(mask_crc(crc32c(payload)), footer);
     file_->write(header);
     file_->write(payload);

@@ -1,0 +1,45 @@
+// How a TFRecord file frames one record, for those who read and write the bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cnntrain::data {
+
+inline constexpr std::uint64_t kRecordHeaderBytes = 12;  // u64 length and its masked crc
+inline constexpr std::uint64_t kRecordFooterBytes = 4;   // masked crc of the payload
+inline constexpr std::uint64_t kRecordFrameBytes = kRecordHeaderBytes + kRecordFooterBytes;
+
+template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
+    T value = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+        value |= static_cast<T>(static_cast<T>(bytes[i]) << (8 * i));
+    }
+    return value;
+}
+
+template <typename T> void store_little_endian(T value, std::span<std::byte> bytes) {
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+        bytes[i] = static_cast<std::byte>(value >> (8 * i));
+    }
+}
+
+/// Error(data): "<path>, record <n> (at byte <offset>): <what>".
+[[noreturn]] void fail_record(const std::string& path, std::int64_t record, std::uint64_t offset,
+                              const std::string& what);
+
+/// FNV-1a, 64 bit: the same text gives the same number in every process. `hash` continues an earlier one.
+constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325u) {
+    for (const char c : text) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+/// 16 digits, for the names of files.
+std::string hex_name(std::uint64_t hash);
+
+}  // namespace cnntrain::data
