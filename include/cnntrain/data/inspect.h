@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -66,7 +67,7 @@ struct SetReport {
     std::int64_t records = 0;
     Range<std::int64_t> record_bytes;      // payloads
     std::int64_t median_record_bytes = 0;  // the lower one of two
-    std::map<std::string, FeatureReport> features;
+    std::map<std::string, FeatureReport, std::less<>> features;
     std::int64_t other_features = 0;              // keys (counted per record) beyond kMostKeys different ones
     std::map<std::int64_t, std::int64_t> labels;  // label -> records
     std::int64_t other_labels = 0;                // records, beyond kMostLabels different ones
