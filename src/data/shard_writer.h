@@ -42,9 +42,9 @@ struct ShardPlan {
 
 /// What became of one source.
 struct MadeRecord {
-    std::string bytes;    // the record; empty if there is none
-    std::string skipped;  // why there is none; empty if there is one
-    std::string note;     // counted by text: "PNG"
+    std::string bytes;                    // the record; empty if there is none
+    std::string skipped = {};             // why there is none; empty if there is one
+    std::vector<std::string> notes = {};  // counted by text: "converted from PNG"
 };
 
 struct SkippedSource {
@@ -66,6 +66,7 @@ struct ShardJob {
     int threads = 1;
     bool overwrite = false;  // remove what stands in the folder instead of refusing another plan's files
     std::int64_t max_skipped = std::numeric_limits<std::int64_t>::max();
+    std::string unit = "records";  // what sources are called in messages
 
     // Optional; called by the thread that called write_shards, several times a second.
     std::function<void(const ShardProgress&)> progress = {};
