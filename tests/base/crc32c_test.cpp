@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +16,15 @@ std::vector<std::byte> bytes(std::size_t count, int first, int step) {
     std::vector<std::byte> result(count);
     for (std::size_t i = 0; i < count; ++i)
         result[i] = static_cast<std::byte>(first + step * static_cast<int>(i));
+    return result;
+}
+
+/// Without a pattern that would hide blocks in the wrong place.
+std::vector<std::byte> noise(std::size_t count) {
+    std::vector<std::byte> result(count);
+    std::minstd_rand random(5);
+    for (std::byte& byte : result)
+        byte = static_cast<std::byte>(random() >> 7);
     return result;
 }
 
@@ -30,12 +41,36 @@ TEST(Crc32c, KnownAnswers) {
 
 TEST(Crc32c, TableAndInstructionAgreeAtEveryLengthAndOffset) {
     if (!crc32c_instruction_available()) GTEST_SKIP() << "this processor has no crc32 instruction";
-    const auto data = bytes(300, 3, 41);
+    const auto data = noise(2010);
     for (std::size_t offset = 0; offset < 9; ++offset) {
-        for (std::size_t length = 0; offset + length <= data.size(); ++length) {
+        for (std::size_t length = 0; length <= 2000; ++length) {
             const auto part = std::span(data).subspan(offset, length);
             ASSERT_EQ(crc32c_by_table(part, 17), crc32c_by_instruction(part, 17)) << offset << " " << length;
         }
+    }
+}
+
+TEST(Crc32c, TableAndInstructionAgreeOnLargeData) {
+    if (!crc32c_instruction_available()) GTEST_SKIP() << "this processor has no crc32 instruction";
+    const auto data = noise(300'007);
+    const auto all = std::span(data);
+    for (const std::size_t length : {12'287u, 12'288u, 12'289u, 24'576u, 36'863u, 100'000u, 300'000u}) {
+        for (std::size_t offset = 0; offset < 8; ++offset) {
+            const auto part = all.subspan(offset, std::min(length, data.size() - offset));
+            ASSERT_EQ(crc32c_by_table(part, 0xdeadbeef), crc32c_by_instruction(part, 0xdeadbeef))
+                << offset << " " << length;
+        }
+    }
+}
+
+TEST(Crc32c, EveryFlippedBitOfALargeBlockChangesTheSum) {
+    auto data = noise(3 * 4096 + 3 * 128 + 11);
+    const std::uint32_t right = crc32c(data);
+    for (std::size_t at = 0; at < data.size(); ++at) {
+        const std::byte bit{static_cast<unsigned char>(1u << (at % 8))};
+        data[at] ^= bit;
+        ASSERT_NE(crc32c(data), right) << at;
+        data[at] ^= bit;
     }
 }
 
