@@ -25,6 +25,11 @@ Violation one_data_source(const OptionValues& values) {
     return "--generated-data and --synthetic-data are both given; choose one";
 }
 
+Violation cache_or_not(const OptionValues& values) {
+    if (!values.flag("no_dataset_cache") || values.number("dataset_cache_gb") == 0.0) return {};
+    return "--no-dataset-cache and --dataset-cache-gb are both given; choose one";
+}
+
 Violation memory_proportions(const OptionValues& values) {
     if (!values.is_set("available_memory_proportion")) return {};
     const auto& list = std::get<std::vector<double>>(values.at("available_memory_proportion").value);
@@ -169,6 +174,7 @@ constexpr Rule kRules[] = {
     {kTVE, one_norm},
     {kTVE, one_length},
     {kTVE, one_data_source},
+    {kTVE, cache_or_not},
     {kT, memory_proportions},
     {kT, shards_need_pipeline},
     {kT, splits_need_pipeline},

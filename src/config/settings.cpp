@@ -24,7 +24,6 @@ void derive(Settings& settings, const OptionValues& values) {
     if (values.flag("generated_data")) settings.data.source = DataSource::generated;
     if (values.flag("synthetic_data")) settings.data.source = DataSource::synthetic;
     if (settings.data.source != DataSource::real) settings.data.data_dir.clear();
-    settings.data.cache = !values.flag("no_dataset_cache");
     settings.training.weight_decay_exclude = weight_decay_exclusions(settings.model.family, settings.data.dataset);
     if (settings.training.iterations == 0) settings.training.iterations.reset();
 }

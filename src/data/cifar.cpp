@@ -90,6 +90,10 @@ TensorDesc Cifar::image_desc() const {
     return {settings_.dtype, {kSide, kSide, 3}};
 }
 
+std::uint64_t Cifar::memory_bytes() const {
+    return static_cast<std::uint64_t>(size_) * (label_bytes_ + static_cast<std::size_t>(kPixels));
+}
+
 std::int32_t Cifar::read(std::int64_t index, SamplePosition position, std::span<std::byte> image, Workspace&) const {
     const std::span<const std::uint8_t> planes(record(index) + label_bytes_, kPixels);
     const std::array<float, 256> value = standardisation_table(planes);

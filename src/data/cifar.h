@@ -28,6 +28,7 @@ public:
     TensorDesc image_desc() const override;
     std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
                       Workspace& workspace) const override;
+    std::uint64_t memory_bytes() const override;
 
 private:
     const std::uint8_t* record(std::int64_t index) const;

@@ -42,9 +42,8 @@ public:
                       Workspace& workspace) const override;
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
     std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
+    std::uint64_t cache_bytes() const override { return records_.cache().reserved_bytes; }
     std::int64_t damaged() const override { return damage_.count(); }
-
-    RecordCacheStats cache() const { return records_.cache(); }
 
 private:
     void load(std::int64_t index, Workspace& workspace) const;

@@ -17,7 +17,12 @@ std::shared_ptr<const Dataset> open_imagenet(const DataSettings& settings, Split
     how.augment = augment;
     how.percentage_to_use = settings.percentage_to_use;
     how.seed = settings.seed;
-    how.threads = settings.threads;
+    how.on_bad_image = settings.strict         ? OnBadImage::stop
+                       : split == Split::train ? OnBadImage::replace
+                                               : OnBadImage::leave_out;
+    how.records.threads = settings.threads;
+    how.records.index_name = split == Split::train ? "train.cnntrain-index" : "validation.cnntrain-index";
+    how.records.cache_bytes = settings.cache_bytes;
     auto dataset = std::make_shared<Imagenet>(split_files(settings.dataset, settings.folder, split), how);
     if (settings.percentage_to_use < 100) {
         log::debug("using the first " + std::to_string(dataset->size()) +

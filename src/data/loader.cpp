@@ -60,6 +60,8 @@ public:
         }
     }
 
+    std::uint64_t held_bytes() const { return order_.capacity() * sizeof(order_[0]); }
+
 private:
     std::int64_t place_in_stream(std::int64_t batch, std::int64_t offset) const {
         return batch * round() + settings_.rank * settings_.micro_batch + offset;
@@ -230,6 +232,7 @@ void Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
     }
     slot.left_out += outcome.left_out;
     slot.finished += claim.end - claim.first;
+    stats_.filled += claim.end - claim.first;
     if (slot.finished == settings_.micro_batch) {
         slot.state = SlotState::ready;
         ready_.notify_one();
@@ -317,6 +320,7 @@ Batch Loader::Ring::next() {
                                      [](const PlannedSample& sample) { return sample.record != kPaddingRecord; }) -
                        slot->left_out;
     stats_.images += valid;
+    stats_.left_out += slot->left_out;
     lock.unlock();
     const auto number = static_cast<std::size_t>(slot - slots_.data());
     return {slot->images.bytes(), slot->labels, valid, Lease(shared_from_this(), number)};
@@ -335,7 +339,8 @@ StreamStats Loader::Ring::stats() const {
     StreamStats stats = stats_;
     stats.damaged = dataset_->damaged();
     stats.ring_bytes = slots_.size() * desc_.bytes();
-    stats.dataset_bytes = dataset_->memory_bytes();
+    stats.dataset_bytes = dataset_->memory_bytes() + planner_.held_bytes();
+    stats.cache_bytes = dataset_->cache_bytes();
     return stats;
 }
 

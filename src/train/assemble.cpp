@@ -95,6 +95,9 @@ data::DataSettings data_settings(const config::Settings& settings, DType half, s
     result.train_with_valid_preprocessing = settings.data.train_with_valid_preprocessing;
     result.percentage_to_use = static_cast<double>(settings.data.percentage_to_use);
     result.seed = seed;
+    result.threads = core_budget(settings.run).input_threads;
+    result.cache_bytes = static_cast<std::int64_t>(settings.data.cache_gb * 1e9);
+    result.strict = settings.data.strict;
     return result;
 }
 

@@ -41,6 +41,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     const std::int64_t batch = stream_->image_desc().shape.front();
     const schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), batch);
     const std::int64_t stride = std::max<std::int64_t>(1, plan.batches / kPauses);
+    const std::int64_t left_out_before = stream_->stats().left_out;
     const Stopwatch watch;
     double correct = 0;
     std::int64_t samples = 0;
@@ -54,8 +55,14 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
         log.progress(
             {done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds(), "batches"});
     }
-    CNNTRAIN_CHECK(samples == plan.images,
+    const std::int64_t left_out = stream_->stats().left_out - left_out_before;
+    CNNTRAIN_CHECK(samples + left_out == plan.images,
                    "validation saw " + std::to_string(samples) + " of " + std::to_string(plan.images) + " images");
+    if (left_out > 0) {
+        log.line(std::to_string(left_out) + " of " + std::to_string(plan.images) +
+                 " validation images could not be decoded and are not counted");
+    }
+    if (samples == 0) throw Error(ErrorKind::data, "no validation image could be decoded");
     row.val_time = watch.seconds();
     row.val_size = samples;
     row.raw_acc = 100.0 * correct / static_cast<double>(samples);

@@ -12,6 +12,7 @@
 #include "cnntrain/train/assemble.h"
 #include "train/describe.h"
 #include "train/evaluator.h"
+#include "train/input_benchmark.h"
 #include "train/weights.h"
 
 namespace cnntrain::train {
@@ -65,7 +66,12 @@ Trainer::Trainer(const config::ParseResult& arguments, const Host& host, RunFold
 int Trainer::run() {
     open_data();
     introduce();
-    if (settings_.device.dataset_benchmark) return benchmark_input();
+    if (settings_.device.dataset_benchmark) {
+        stream_ = train_data_->stream(loader_settings(settings_, 0));
+        const std::int64_t batches = plan_.iterations_per_host_step * settings_.training.gradient_accumulation_count;
+        benchmark_input(*stream_, batches, log_, host_.stop_requested);
+        return 0;
+    }
     compile();
     load_weights();
     log_.line(metrics::compilation_line(since_start_.seconds()));
@@ -107,18 +113,6 @@ void Trainer::introduce() {
     log_.line("Command line: " + host_.command_line);
     log_.line(summary);
     log_.line(option_dictionary(json));
-}
-
-int Trainer::benchmark_input() {
-    const std::int64_t batches = plan_.iterations_per_host_step * settings_.training.gradient_accumulation_count;
-    stream_ = train_data_->stream(loader_settings(settings_, 0));
-    const Stopwatch watch;
-    for (std::int64_t i = 0; i < batches && !stop_requested(); ++i) {
-        stream_->next();
-    }
-    const double images = static_cast<double>(stream_->stats().images);
-    log_.line("mean throughput: " + config::to_string(config::Value{images / watch.seconds()}) + " imgs/sec");
-    return 0;
 }
 
 void Trainer::compile() {
@@ -189,6 +183,9 @@ Trainer::LoopEnd Trainer::loop() {
         }
     }
     log_.line(metrics::loop_completed_line(loop_watch_.seconds()));
+    if (const std::int64_t damaged = stream_->stats().damaged; damaged > 0) {
+        log_.line(std::to_string(damaged) + " training images could not be decoded; each time the next one was taken");
+    }
     return LoopEnd::finished;
 }
 

@@ -52,7 +52,6 @@ private:
     void load_initial_weights(const std::string& init_path);
     void resume();
 
-    int benchmark_input();
     LoopEnd loop();
     /// Runs up to the step's end, or to the update after which a stop was asked for.
     void run_host_step(const schedule::HostStep& step, double learning_rate);

@@ -15,6 +15,7 @@
 #include "cnntrain/train/runs.h"
 #include "train/describe.h"
 #include "train/evaluator.h"
+#include "train/input_benchmark.h"
 #include "train/run_folder.h"
 
 namespace cnntrain::train {
@@ -66,6 +67,11 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     if (!folder.logs.empty()) files.make_directories(folder.logs);
     metrics::RunLog log(files, *host.console, {folder.logs, host.terminal_width > 0, host.terminal_width});
     introduce(arguments, folder, host, log);
+    if (settings.device.dataset_benchmark) {
+        const auto stream = data.stream(loader_settings(settings, 0));
+        benchmark_input(*stream, stream->batches_per_pass(), log, host.stop_requested);
+        return 0;
+    }
 
     Evaluator evaluator(settings, *backend, data, seed);
     if (points.empty()) {

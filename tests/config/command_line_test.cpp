@@ -57,8 +57,8 @@ TEST(CommandLine, ExactNameBeatsLongerOnes) {
 TEST(CommandLine, BooleansHaveNoForms) {
     EXPECT_FALSE(parse(kImageNet + "--eight-bit-io --no-eight-bit-io").settings.data.eight_bit_io);
     EXPECT_TRUE(parse(kCifar + "--no-validation --validation").settings.validation.enabled);
-    EXPECT_FALSE(parse(kCifar + "--no-dataset-cache").settings.data.cache);
-    EXPECT_TRUE(parse(kCifar + "--no-dataset-cache --dataset-cache").settings.data.cache);
+    EXPECT_EQ(parse(kCifar + "--dataset-cache-gb 1.5").settings.data.cache_gb, 1.5);
+    EXPECT_EQ(parse(kCifar + "--no-dataset-cache --dataset-cache --dataset-cache-gb 2").settings.data.cache_gb, 2);
     EXPECT_FALSE(parse(kCifar + "--no-stop-on-nan").settings.run.stop_on_nan);
     EXPECT_TRUE(parse(kCifar).settings.run.stop_on_nan);
 }

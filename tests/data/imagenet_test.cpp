@@ -4,6 +4,7 @@
 #include "cnntrain/data/image_folder.h"
 #include "data/crop.h"
 #include "data/image_ops.h"
+#include "data/resize.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -122,6 +123,82 @@ TEST_F(ImagenetRecords, BadRecordsNameFileRecordAndReason) {
     EXPECT_THAT(error_of(make_example(jpeg.substr(0, 400), 7)), AllOf(HasSubstr(where), HasSubstr("damaged")));
     EXPECT_THAT(error_of("\xff\xff\xff not an example"), AllOf(HasSubstr(where), HasSubstr("not a tf.Example")));
     EXPECT_THAT(error_of(""), AllOf(HasSubstr(where), HasSubstr("label is -1")));
+}
+
+TEST_F(ImagenetRecords, LargeCropsAreShrunkInTheDct) {
+    const std::string jpeg = encode_jpeg(make_photo(200, 230), {.quality = 95});
+    const Imagenet data({shard({make_example(jpeg, 3)})}, {.image_size = kSide, .augment = true, .seed = 4});
+    JpegDecoder decoder;
+    std::vector<std::uint8_t> pixels;
+    ResizeScratch scratch;
+    int shrunken = 0;
+    for (std::uint64_t i = 0; i < 30; ++i) {
+        Rng crops(4, RngStream::crop, 0, i);
+        Rng flips(4, RngStream::flip, 0, i);
+        const Rectangle crop = sample_crop({200, 230}, {}, crops);
+        const int shrink = largest_shrink({crop.height, crop.width}, kSide);
+        shrunken += shrink > 1 ? 1 : 0;
+        decoder.open(std::as_bytes(std::span(jpeg)));
+        const PixelView view = decoder.decode(crop, {DctMethod::fast, shrink}, pixels);
+        std::vector<float> expected(kSide * kSide * 3);
+        resize(view, {{kSide, kSide}, {0, 0, kSide, kSide}, flips.uniform() < 0.5}, {},
+               std::as_writable_bytes(std::span(expected)), scratch);
+        EXPECT_EQ(read(data, 0, {0, i}), expected);
+    }
+    EXPECT_GT(shrunken, 10);
+}
+
+TEST(LargestShrink, KeepsEnoughPixels) {
+    EXPECT_EQ(largest_shrink({447, 900}, 224), 1);
+    EXPECT_EQ(largest_shrink({448, 448}, 224), 2);
+    EXPECT_EQ(largest_shrink({1791, 2000}, 224), 4);
+    EXPECT_EQ(largest_shrink({1792, 5000}, 224), 8);
+    EXPECT_EQ(largest_shrink({10, 10}, 224), 1);
+}
+
+TEST_F(ImagenetRecords, UndecodableImagesAreReplacedInTraining) {
+    const std::string good = encode_jpeg(make_photo(30, 30));
+    const std::string path =
+        shard({make_example(good, 1), make_example("broken", 2), make_example(good.substr(0, 400), 3),
+               make_example(encode_jpeg(make_photo(31, 29, 7)), 4)});
+    const Imagenet data({path}, {.image_size = kSide, .augment = true, .on_bad_image = OnBadImage::replace});
+    std::int32_t label = 0;
+    const std::vector<float> replaced = read(data, 1, {5, 77}, &label);
+    EXPECT_EQ(label, 3);
+    EXPECT_EQ(replaced, read(data, 3, {5, 77}));  // with the position's own crop and flip
+    EXPECT_EQ(data.damaged(), 2);
+    read(data, 2, {}, &label);
+    EXPECT_EQ(label, 3);
+    EXPECT_EQ(data.damaged(), 3);
+    read(data, 0, {}, &label);
+    EXPECT_EQ(label, 0);
+
+    const Imagenet hopeless({shard(std::vector(40, make_example("broken", 2)))},
+                            {.image_size = kSide, .on_bad_image = OnBadImage::replace});
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(hopeless, 0); }), HasSubstr("so are the 16 records before it"));
+}
+
+TEST_F(ImagenetRecords, UndecodableImagesAreLeftOutOfValidation) {
+    const std::string path = shard({make_example("broken", 2), make_example(encode_jpeg(make_photo(30, 30)), 4)});
+    const Imagenet data({path}, {.image_size = kSide, .on_bad_image = OnBadImage::leave_out});
+    std::int32_t label = 0;
+    EXPECT_THAT(read(data, 0, {}, &label), testing::Each(0.0f));
+    EXPECT_EQ(label, kLeftOut);
+    read(data, 1, {}, &label);
+    EXPECT_EQ(label, 3);
+    EXPECT_EQ(data.damaged(), 1);
+}
+
+TEST_F(ImagenetRecords, DamagedRecordsAreErrorsWhateverIsDoneWithImages) {
+    const std::string path = shard({make_example(encode_jpeg(make_photo(30, 30)), 4), make_example("broken", 2000)});
+    std::string bytes = read_file(path);
+    bytes[60] = static_cast<char>(bytes[60] ^ 1);
+    write_file(path, bytes);
+    for (const OnBadImage policy : {OnBadImage::replace, OnBadImage::leave_out}) {
+        const Imagenet data({path}, {.image_size = kSide, .on_bad_image = policy});
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { read(data, 0); }), HasSubstr("checksum"));
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { read(data, 1); }), HasSubstr("label is 2000"));
+    }
 }
 
 TEST_F(ImagenetRecords, PercentageTakesTheFirstRecords) {

@@ -1,9 +1,12 @@
 #include "cnntrain/data/loader.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -26,6 +29,10 @@ public:
                       Workspace&) const override {
         ++reads;
         if (slow) std::this_thread::sleep_for(std::chrono::microseconds(50 * (index % 7)));
+        if (undecodable.contains(index)) {
+            std::fill(image.begin(), image.end(), std::byte{0});
+            return kLeftOut;
+        }
         if (bad_records.contains(index)) throw Error(ErrorKind::data, "record " + std::to_string(index) + " is bad");
         Rng rng(1, RngStream::test, position.epoch, position.index);
         const std::array<std::int64_t, 4> values = {index, position.epoch, static_cast<std::int64_t>(position.index),
@@ -35,10 +42,17 @@ public:
         }
         return static_cast<std::int32_t>(index);
     }
+    void will_need(std::int64_t index) const noexcept override {
+        const std::lock_guard lock(mutex);
+        announced.push_back(index);
+    }
 
     mutable std::atomic<int> reads = 0;
     bool slow = false;
     std::set<std::int64_t> bad_records;
+    std::set<std::int64_t> undecodable;
+    mutable std::mutex mutex;
+    mutable std::vector<std::int64_t> announced;
 
 private:
     std::int64_t size_;
@@ -144,6 +158,67 @@ TEST(Loader, APassHasEverySampleOnceWhateverTheBatch) {
     }
 }
 
+TEST(Loader, RanksShareAPassAndEverySampleComesOnce) {
+    const auto data = std::make_shared<CountingDataset>(23);
+    for (const std::int64_t ranks : {1, 2, 3, 5, 30}) {
+        for (const std::int64_t batch : {1, 2, 4, 25}) {
+            std::vector<std::int32_t> labels;
+            for (std::int64_t rank = 0; rank < ranks; ++rank) {
+                Loader loader(data, {.feed = Feed::passes, .micro_batch = batch, .rank = rank, .ranks = ranks});
+                ASSERT_EQ(loader.batches_per_pass(), (23 + batch * ranks - 1) / (batch * ranks));
+                for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_pass()))) {
+                    labels.insert(labels.end(), taken.labels.begin(), taken.labels.begin() + taken.valid_count);
+                }
+            }
+            std::sort(labels.begin(), labels.end());
+            std::vector<std::int32_t> all(23);
+            std::iota(all.begin(), all.end(), 0);
+            EXPECT_EQ(labels, all) << ranks << " ranks, batches of " << batch;
+        }
+    }
+}
+
+TEST(Loader, RanksTogetherTrainOnTheStreamOfOneRank) {
+    const auto data = std::make_shared<CountingDataset>(17);
+    Loader alone(data, {.micro_batch = 2, .first_sample = 12, .seed = 8});
+    const std::vector<Copied> expected = take(alone, 15);
+    std::vector<Copied> got(15);
+    for (std::int64_t rank = 0; rank < 3; ++rank) {
+        Loader loader(data, {.micro_batch = 2, .first_sample = 12, .rank = rank, .ranks = 3, .seed = 8});
+        const std::vector<Copied> mine = take(loader, 5);
+        EXPECT_EQ(loader.position(), 12 + 5 * 6);
+        for (std::size_t i = 0; i < 5; ++i) {
+            got[i * 3 + static_cast<std::size_t>(rank)] = mine[i];
+        }
+    }
+    EXPECT_EQ(got, expected);
+}
+
+TEST(Loader, SamplesLeftOutAreNotCounted) {
+    const auto data = std::make_shared<CountingDataset>(10);
+    data->undecodable = {3, 8, 9};
+    Loader loader(data, {.feed = Feed::passes, .micro_batch = 4, .threads = 2});
+    const std::vector<Copied> batches = take(loader, 3);
+    EXPECT_EQ(batches[0].valid_count, 3);
+    EXPECT_EQ(batches[0].labels, (std::vector<std::int32_t>{0, 1, 2, -1}));
+    EXPECT_EQ(batches[1].valid_count, 4);
+    EXPECT_EQ(batches[2].valid_count, 0);
+    EXPECT_EQ(batches[2].labels, (std::vector<std::int32_t>{-1, -1, -1, -1}));
+    EXPECT_EQ(loader.stats().images, 7);
+    EXPECT_EQ(loader.stats().left_out, 3);
+}
+
+TEST(Loader, AnnouncesABatchAhead) {
+    const auto data = std::make_shared<CountingDataset>(12);
+    {
+        Loader loader(data, {.feed = Feed::passes, .micro_batch = 4, .batches_ahead = 1});
+        take(loader, 3);
+    }
+    ASSERT_GE(data->announced.size(), 8u);
+    EXPECT_EQ(std::vector(data->announced.begin(), data->announced.begin() + 8),
+              (std::vector<std::int64_t>{4, 5, 6, 7, 8, 9, 10, 11}));
+}
+
 TEST(Loader, ErrorsComeWithTheirBatchAndStay) {
     for (const int threads : {1, 4}) {
         const auto data = std::make_shared<CountingDataset>(40);
@@ -209,7 +284,7 @@ TEST(Loader, CountsImagesAndTime) {
     Loader loader(data, {.feed = Feed::passes, .micro_batch = 4});
     take(loader, 2);
     EXPECT_EQ(loader.stats().images, 7);
-    EXPECT_GT(loader.stats().decode_seconds, 0);
+    EXPECT_GT(loader.stats().work_seconds, 0);
     EXPECT_GT(loader.stats().wait_seconds, 0);
 }
 

@@ -67,7 +67,8 @@ struct DataSettings {
     std::string data_dir;         // empty unless source is real
     std::int64_t image_size = 0;  // pixels, height = width
     std::int64_t pipeline_num_parallel = 0;
-    bool cache = true;             // keep the data set in RAM
+    double cache_gb = 0;           // 1e9 bytes of RAM for encoded records, shared by the host's processes
+    bool strict = false;           // an image that cannot be decoded ends the run
     bool normalise_input = false;  // ImageNet: mean and deviation; false: channel means only
     bool hostside_norm = false;    // normalise before the images reach the device
     bool train_with_valid_preprocessing = false;

@@ -70,6 +70,8 @@ public:
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
     /// Held for all readers together.
     virtual std::uint64_t memory_bytes() const { return 0; }
+    /// Held in memory that other processes share.
+    virtual std::uint64_t cache_bytes() const { return 0; }
     /// Samples met so far that were damaged and were replaced or left out.
     virtual std::int64_t damaged() const { return 0; }
 };

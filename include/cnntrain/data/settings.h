@@ -61,7 +61,9 @@ struct DataSettings {
     bool train_with_valid_preprocessing = false;
     double percentage_to_use = 100;  // ImageNet: the first floor(p * N / 100) images in file order
     std::uint64_t seed = 0;
-    int threads = 1;  // to index the files when they are opened
+    int threads = 1;               // to index the files when they are opened
+    std::int64_t cache_bytes = 0;  // ImageNet: memory for encoded records, shared by the host's processes
+    bool strict = false;           // an image that cannot be decoded is an error
 };
 
 /// What the host stores. Eight-bit IO gives u8 and moves ImageNet's normalisation to the device. It is without

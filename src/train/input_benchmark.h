@@ -1,0 +1,17 @@
+// `--dataset-benchmark`: the input pipeline alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "cnntrain/data/loader.h"
+#include "cnntrain/metrics/run_log.h"
+
+namespace cnntrain::train {
+
+/// Takes `batches` batches as fast as they come (fewer when a stop is asked for) and logs the throughput, the rate of
+/// each stage per core, and the memory held.
+void benchmark_input(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
+                     const std::function<bool()>& stop_requested);
+
+}  // namespace cnntrain::train

@@ -1,0 +1,203 @@
+// Times the input pipeline on TFRecords: reading alone, decoding alone, and whole streams with the share of each stage.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/tfrecord.h"
+#include "data/crop.h"
+#include "data/example.h"
+#include "data/imagenet.h"
+#include "data/jpeg.h"
+
+namespace cnntrain {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+    std::string data_dir;
+    std::string split = "train";
+    std::string dtype = "bf16";
+    std::int64_t image_size = 224;
+    std::int64_t batch = 32;
+    int threads = 1;
+    double seconds = 3;
+    int rounds = 3;
+    double cache_gb = 0;
+};
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Rate {
+    double images_per_second = 0;
+    double bytes_per_second = 0;
+};
+
+void print_rates(const char* name, std::vector<Rate> rates, const char* note) {
+    std::sort(rates.begin(), rates.end(),
+              [](const Rate& a, const Rate& b) { return a.images_per_second < b.images_per_second; });
+    const Rate& median = rates[rates.size() / 2];
+    std::printf("%-28s %9.1f images/s/core (%.1f to %.1f)", name, median.images_per_second,
+                rates.front().images_per_second, rates.back().images_per_second);
+    if (median.bytes_per_second > 0) std::printf(" %7.2f GB/s", median.bytes_per_second / 1e9);
+    std::printf("  %s\n", note);
+}
+
+/// Runs `work(i)`, which returns bytes, for i = 0, 1, ... during the asked time, several rounds.
+std::vector<Rate> time_rounds(const Options& options, const std::function<std::size_t(std::int64_t)>& work) {
+    std::vector<Rate> rates;
+    std::int64_t next = 0;
+    for (int round = 0; round < options.rounds; ++round) {
+        const Clock::time_point start = Clock::now();
+        std::int64_t images = 0;
+        double bytes = 0;
+        do {
+            bytes += static_cast<double>(work(next++));
+            ++images;
+        } while (seconds_since(start) < options.seconds);
+        const double seconds = seconds_since(start);
+        rates.push_back({static_cast<double>(images) / seconds, bytes / seconds});
+    }
+    return rates;
+}
+
+/// One thread reads records at random and checks them.
+void time_reading(const data::RecordFiles& records, const std::vector<std::uint32_t>& order, const Options& options) {
+    std::vector<std::byte> buffer;
+    const auto rates = time_rounds(options, [&](std::int64_t i) {
+        return records.read(order[static_cast<std::size_t>(i) % order.size()], buffer).size();
+    });
+    print_rates("read and check", rates, "records in random order, crc32c of each");
+}
+
+/// One thread decodes images that are in memory: the limit that libjpeg-turbo sets.
+void time_decoding(const data::RecordFiles& records, const std::vector<std::uint32_t>& order, const Options& options) {
+    const std::size_t count = std::min<std::size_t>(order.size(), 500);
+    std::vector<std::vector<std::byte>> images;
+    std::vector<std::byte> buffer;
+    data::ImageExample example;
+    for (std::size_t i = 0; i < count; ++i) {
+        data::parse_image_example(records.read(order[i], buffer), example);
+        images.emplace_back(example.jpeg.begin(), example.jpeg.end());
+    }
+    data::JpegDecoder decoder;
+    std::vector<std::uint8_t> pixels;
+    const auto whole = time_rounds(options, [&](std::int64_t i) {
+        const data::ImageSize size = decoder.open(images[static_cast<std::size_t>(i) % count]);
+        decoder.decode({0, 0, size.height, size.width}, {data::DctMethod::fast}, pixels);
+        return std::size_t{0};
+    });
+    print_rates("decode, whole images", whole, "libjpeg-turbo, nothing else");
+    const auto crops = time_rounds(options, [&](std::int64_t i) {
+        const data::ImageSize size = decoder.open(images[static_cast<std::size_t>(i) % count]);
+        Rng rng(1, RngStream::crop, 0, static_cast<std::uint64_t>(i));
+        const data::Rectangle crop = data::sample_crop(size, {}, rng);
+        const int shrink = data::largest_shrink({crop.height, crop.width}, options.image_size);
+        decoder.decode(crop, {data::DctMethod::fast, shrink}, pixels);
+        return std::size_t{0};
+    });
+    print_rates("decode, training crops", crops, "only the crop, shrunk in the DCT: the limit of the pipeline below");
+}
+
+data::DataSettings data_settings(const Options& options) {
+    data::DataSettings settings;
+    settings.dataset = data::DatasetId::imagenet;
+    settings.folder = data::find_data_folder(settings.dataset, options.data_dir);
+    settings.image_size = options.image_size;
+    settings.compute_dtype = options.dtype == "f32" ? DType::f32 : DType::bf16;
+    settings.eight_bit_io = options.dtype == "u8";
+    settings.threads = options.threads;
+    settings.cache_bytes = static_cast<std::int64_t>(options.cache_gb * 1e9);
+    return settings;
+}
+
+void print_stage(const char* name, double seconds, const data::StreamStats& stats) {
+    std::printf("  %-26s %9.3f ms/image %6.1f %%\n", name, 1e3 * seconds / static_cast<double>(stats.filled),
+                100 * seconds / stats.work_seconds);
+}
+
+void time_stream(const data::InputData& input, const Options& options) {
+    const auto stream = input.stream({.micro_batch = options.batch, .threads = options.threads});
+    for (int i = 0; i < 3; ++i)
+        stream->next();  // the workers' buffers grow
+    std::vector<Rate> rates;
+    for (int round = 0; round < options.rounds; ++round) {
+        const std::int64_t before = stream->stats().filled;
+        const Clock::time_point start = Clock::now();
+        do {
+            stream->next();
+        } while (seconds_since(start) < options.seconds);
+        const auto images = static_cast<double>(stream->stats().filled - before);
+        rates.push_back({images / seconds_since(start) / options.threads, 0});
+    }
+    const std::string note = "whole pipeline, " + std::to_string(options.threads) + " threads, " + options.dtype;
+    print_rates("stream", rates, note.c_str());
+    const data::StreamStats stats = stream->stats();
+    print_stage("read and check", stats.stages.read, stats);
+    print_stage("parse", stats.stages.parse, stats);
+    print_stage("decode", stats.stages.decode, stats);
+    print_stage("resize and store", stats.stages.resize, stats);
+    std::printf("  memory: ring %.1f MB, workers %.1f MB, index and order %.1f MB, shared cache %.1f MB\n",
+                static_cast<double>(stats.ring_bytes) / 1e6, static_cast<double>(stats.worker_bytes) / 1e6,
+                static_cast<double>(stats.dataset_bytes) / 1e6, static_cast<double>(stats.cache_bytes) / 1e6);
+}
+
+int run(const Options& options) {
+    const data::DataSettings settings = data_settings(options);
+    const data::Split split = options.split == "train" ? data::Split::train : data::Split::validation;
+    {
+        const data::RecordFiles records(data::split_files(settings.dataset, settings.folder, split));
+        const auto order = shuffled_order(1, 0, static_cast<std::uint32_t>(records.size()));
+        std::printf("%lld records in %zu files of %s\n", static_cast<long long>(records.size()), records.paths().size(),
+                    settings.folder.c_str());
+        time_reading(records, order, options);
+        time_decoding(records, order, options);
+    }
+    time_stream(data::InputData(settings, split), options);
+    return 0;
+}
+
+}  // namespace
+
+}  // namespace cnntrain
+
+int main(int argc, char** argv) {
+    cnntrain::Options options;
+    CLI::App app{"Times the input pipeline on ImageNet TFRecords, per core and by stage."};
+    app.add_option("--data-dir", options.data_dir, "folder with TFRecord files")->required();
+    app.add_option("--split", options.split, "train or validation")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"train", "validation"}));
+    app.add_option("--dtype", options.dtype, "of the pixels delivered: bf16, f32 or u8")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"bf16", "f32", "u8"}));
+    app.add_option("--image-size", options.image_size, "side of the images delivered")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--batch", options.batch, "images of a batch")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--threads", options.threads, "loader threads")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--seconds", options.seconds, "of each round")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--rounds", options.rounds, "of which median and range are printed")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--cache-gb", options.cache_gb, "memory for encoded records")->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    try {
+        return cnntrain::run(options);
+    } catch (const cnntrain::Error& error) {
+        std::fprintf(stderr, "error: %s\n", error.what());
+        return cnntrain::exit_code(error.kind());
+    }
+}
