@@ -62,6 +62,37 @@ TEST(TfRecord, NumbersRecordsThroughAllFiles) {
     EXPECT_EQ(records.describe(4), folder / "c, record 1 (at byte 100016)");
 }
 
+TEST(TfRecord, ViewsAreExactAndTheBufferStopsGrowing) {
+    const TemporaryFolder folder;
+    write_records(folder / "a", {std::string(5000, 'x'), "small", std::string(3000, 'y')});
+    const RecordFiles records({folder / "a"});
+    std::vector<std::byte> buffer;
+    EXPECT_EQ(records.read(0, buffer).size(), 5000u);
+    const std::byte* const place = buffer.data();
+    const std::size_t size = buffer.size();
+    for (const std::int64_t i : {1, 2, 0, 1}) {
+        records.will_need(i);
+        const std::span<const std::byte> payload = records.read(i, buffer);
+        EXPECT_EQ(payload.size(), records.payload_bytes(i));
+        EXPECT_EQ(payload.data(), place);
+    }
+    EXPECT_EQ(buffer.size(), size);
+    records.will_need(-1);
+    records.will_need(3);
+}
+
+TEST(TfRecord, TheIndexIsCompact) {
+    MemoryFiles files;
+    RecordWriter writer(files, "shard");
+    for (int i = 0; i < 10'000; ++i) {
+        writer.write({});
+    }
+    writer.commit();
+    const RecordFiles records({"shard"}, {}, files);
+    EXPECT_LT(records.memory_bytes(), 10'000u * 8 + 500);
+    EXPECT_GE(records.memory_bytes(), 10'000u * 8);
+}
+
 /// Counts the files that are open at one time.
 class CountingFiles : public MemoryFiles {
 public:
