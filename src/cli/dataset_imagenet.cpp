@@ -1,58 +1,125 @@
-// `cnntrain dataset imagenet`: JPEG files to the TFRecord files that training reads.
-#include <filesystem>
+// `cnntrain dataset imagenet`: image files to the TFRecord files that training reads.
+#include <unistd.h>
+
+#include <algorithm>
 #include <iostream>
+#include <limits>
 
 #include "cli/dataset_commands.h"
 #include "cli/flags.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cli/size_text.h"
+#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/writers.h"
+#include "cnntrain/metrics/run_log.h"
 
 namespace cnntrain::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
+const std::vector<Flag>& known_flags() {
+    static const std::vector<Flag> flags = {
+        {"--raw-data-dir", "", "images: its folders train and validation (or val), or else all for training"},
+        {"--validation-dir", "", "images of the validation split, if they are elsewhere"},
+        {"--output-dir", "", "folder to write the TFRecord files into (also --local_scratch_dir)",
+         "--local-scratch-dir"},
+        {"--labels", "", "training images and classes, a pair in each line, instead of class folders"},
+        {"--validation-labels", "",
+         "likewise, or the class of each image in sorted order (found as synset_labels.txt)"},
+        {"--classes", "", "file with one class in each line, in label order (default: all classes, sorted)"},
+        {"--synset-names", "", "file with a class and its name in words in each line"},
+        {"--bounding-boxes", "", "CSV file (name, xmin, ymin, xmax, ymax) or folder of Pascal VOC XML files"},
+        {"--validation-fraction", "0", "of the training images, to be held out if there is no validation folder"},
+        {"--train-shards", "1024", "files of the training split"},
+        {"--validation-shards", "128", "files of the validation split"},
+        {"--seed", "0", "of the order of the images"},
+        {"--threads", "0", "images converted at once; 0: as many as there are cores"},
+        {"--max-skipped", "", "damaged images that are too many (default: 1 % of the images, but at least 10)"},
+        {"--overwrite", "", "remove the files of another conversion from the output folder", {}, true},
+    };
+    return flags;
+}
 
-/// `<raw>/train` and `<raw>/validation`; a folder without them is all training images.
-void find_raw_folders(const std::string& raw, data::ImagenetWriterSettings& settings) {
-    if (!fs::is_directory(raw)) {
-        throw Error(ErrorKind::data, "--raw-data-dir " + raw + ": no such folder");
-    }
-    const bool split = fs::is_directory(raw + "/train") || fs::is_directory(raw + "/validation");
-    if (!split) {
-        settings.train_folder = raw;
-        return;
-    }
-    if (fs::is_directory(raw + "/train")) settings.train_folder = raw + "/train";
-    if (fs::is_directory(raw + "/validation")) settings.validation_folder = raw + "/validation";
+int file_count(const Flags& flags, std::string_view name) {
+    const std::int64_t count = flags.integer(name, 1);
+    return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
+}
+
+data::ImagenetWriterSettings settings_from(const Flags& flags) {
+    data::ImagenetWriterSettings settings;
+    const auto take = [&](std::string_view name, std::string& to) {
+        if (flags.given(name)) to = flags.text(name);
+    };
+    settings.output_folder = flags.text("--output-dir");
+    take("--validation-labels", settings.validation_labels);
+    data::find_raw_images(flags.text("--raw-data-dir"), settings);
+    take("--validation-dir", settings.validation_folder);
+    take("--labels", settings.train_labels);
+    take("--classes", settings.classes);
+    take("--synset-names", settings.synset_names);
+    take("--bounding-boxes", settings.bounding_boxes);
+    settings.validation_fraction = flags.number("--validation-fraction", 0, 1);
+    settings.train_shards = file_count(flags, "--train-shards");
+    settings.validation_shards = file_count(flags, "--validation-shards");
+    settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
+    const auto threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), 4096));
+    settings.threads = threads == 0 ? available_cores() : threads;
+    if (flags.given("--max-skipped")) settings.max_skipped = flags.integer("--max-skipped", 0);
+    settings.overwrite = flags.given("--overwrite");
+    return settings;
+}
+
+data::ConversionEvents events_on(ProgressReport& report) {
+    data::ConversionEvents events;
+    events.notice = [&](const std::string& text) { report.line(text); };
+    events.skipped = [&](const std::string& path, const std::string& reason) {
+        report.line("skipped " + path + ": " + reason);
+    };
+    events.progress = [&](const data::ConversionProgress& now) { report.update(now.done, now.kept, now.total); };
+    events.stop_requested = stop_requested;
+    return events;
+}
+
+void print_summary(const data::ImagenetWriterResult& result, const std::string& folder, double seconds) {
+    const std::int64_t converted = result.converted_png + result.converted_cmyk;
+    std::cout << "Wrote " << result.train_images << " training and " << result.validation_images
+              << " validation images of " << result.classes << " classes to " << folder << '\n'
+              << result.images << " images: " << converted << " converted to RGB JPEG (" << result.converted_png
+              << " PNG, " << result.converted_cmyk << " CMYK), " << result.skipped << " skipped";
+    if (result.skipped > 0) std::cout << " (see " << folder << "/skipped.txt)";
+    if (result.boxes > 0) std::cout << ", " << result.boxes << " with bounding boxes";
+    std::cout << "; " << result.files_written + result.files_kept << " files, " << size_text(result.bytes) << ", "
+              << decimal(seconds) << " s";
+    if (result.files_kept > 0) std::cout << " (" << result.files_kept << " files were there already)";
+    std::cout << std::endl;
 }
 
 }  // namespace
 
 int dataset_imagenet(const std::vector<std::string>& arguments) {
-    const Flags flags("cnntrain dataset imagenet",
-                      {{"--raw-data-dir", "", "JPEG files: its folders train and validation, or else all for training"},
-                       {"--validation-dir", "", "JPEG files of the validation split, if they are elsewhere"},
-                       {"--output-dir", "", "folder to write the TFRecord files into"},
-                       {"--train-shards", "1024", "files of the training split"},
-                       {"--validation-shards", "128", "files of the validation split"},
-                       {"--seed", "0", "of the order of the images"}},
-                      arguments);
+    const Flags flags("cnntrain dataset imagenet", known_flags(), arguments);
     if (flags.wants_help()) {
         std::cout << flags.help();
         return 0;
     }
-    data::ImagenetWriterSettings settings;
-    find_raw_folders(flags.text("--raw-data-dir"), settings);
-    if (flags.given("--validation-dir")) settings.validation_folder = flags.text("--validation-dir");
-    settings.output_folder = flags.text("--output-dir");
-    settings.train_shards = static_cast<int>(flags.integer("--train-shards", 1));
-    settings.validation_shards = static_cast<int>(flags.integer("--validation-shards", 1));
-    settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
-    const data::ImagenetWriterResult result = data::write_imagenet_tfrecords(settings);
-    std::cout << "Wrote " << result.train_images << " training and " << result.validation_images
-              << " validation images of " << result.classes << " classes to " << settings.output_folder << '\n';
-    return 0;
+    const data::ImagenetWriterSettings settings = settings_from(flags);
+    catch_stop_signals();
+    data::ImagenetWriterResult result;
+    double seconds = 0;
+    {
+        ProgressReport report(std::cerr, metrics::terminal_width(STDERR_FILENO), "images");
+        result = data::write_imagenet_tfrecords(settings, events_on(report));
+        seconds = report.elapsed_seconds();
+    }
+    if (!result.interrupted) {
+        print_summary(result, settings.output_folder, seconds);
+        return 0;
+    }
+    std::cout << "Stopped: " << result.files_written + result.files_kept << " files are finished in "
+              << settings.output_folder << "; run the same command again to go on with the others" << std::endl;
+    return kInterruptedExitCode;
 }
 
 }  // namespace cnntrain::cli

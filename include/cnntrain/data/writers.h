@@ -27,12 +27,12 @@ struct ImagenetWriterSettings {
     std::string validation_folder;  // likewise
     std::string output_folder;
 
-    // Text files, "" = none; the formats are in README.md.
-    std::string train_labels;       // "<path>,<class>" for the training images, instead of folders
-    std::string validation_labels;  // likewise, or one class per line in the sorted order of the images
-    std::string classes;            // one per line, in label order, instead of all classes sorted
-    std::string synset_names;       // "<class> <text>"
-    std::string bounding_boxes;     // CSV file, or folder of Pascal VOC XML files
+    // Lists are text files; "" = none. Paths are relative to the split's folder, and the last separator of a line counts.
+    std::string train_labels;       // "<path><blank, tab or comma><class>" in each line, instead of class folders
+    std::string validation_labels;  // likewise, or one class in each line, in the sorted order of the images
+    std::string classes;            // one class in each line, in label order; default: all classes, sorted
+    std::string synset_names;       // "<class><blank or tab><its name in words>"; default: the class
+    std::string bounding_boxes;  // "<file name>,<xmin>,<ymin>,<xmax>,<ymax>" (0..1), or folder of Pascal VOC XML files
 
     double validation_fraction = 0;  // of the training images, held out; needs an empty validation_folder
     std::uint64_t seed = 0;          // of the order, and of what is held out
