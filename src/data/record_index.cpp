@@ -131,21 +131,22 @@ bool holds(const std::string& place, const std::vector<std::byte>& bytes, const 
     }
 }
 
-/// Whether `place` holds the index now. The processes of one host do this at the same time, and then it does not matter
-/// which of them succeeds; should two of them mix what they write, its checksum says so to the next reader.
+/// False when nothing can be written there. The processes of one host do this at the same time, and one of them finishes
+/// first: that the others then find their temporary file gone is as good. Should they have mixed what they wrote, the
+/// checksum says so to the next reader.
 bool store_index(const std::string& place, const std::vector<std::byte>& bytes, FileSystem& files) {
     if (holds(place, bytes, files)) return true;
+    bool written = false;
     try {
         if (const std::string folder = folder_of(place); !folder.empty()) files.make_directories(folder);
         const std::unique_ptr<OutputFile> file = files.create(place);
         file->write(bytes);
+        written = true;
         file->commit();
-        return true;
     } catch (const Error& error) {
-        if (holds(place, bytes, files)) return true;
         log::debug(std::string("the index of the records is not kept: ") + error.what());
-        return false;
     }
+    return written;
 }
 
 /// The kept indexes of the folders that a set of files lies in.
