@@ -1,4 +1,4 @@
-// `cnntrain dataset`: writes data sets in the formats that training reads.
+// `cnntrain dataset`: writes data sets in the formats that training reads, and looks at them.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -45,9 +45,12 @@ struct Kind {
     int (*run)(const std::vector<std::string>& arguments);
 };
 
-constexpr std::array<Kind, 2> kKinds = {{
+constexpr std::array<Kind, 5> kKinds = {{
     {"cifar", "", "a small generated set that can be learnt, in CIFAR-10's format", dataset_cifar},
     {"imagenet", "imagenet_to_gcs.py", "TFRecord files from folders of images", dataset_imagenet},
+    {"inspect", "", "what TFRecord or CIFAR files hold: records, keys, sizes, labels", dataset_inspect},
+    {"verify", "", "whether a data set is whole and sound: checksums, missing files, images", dataset_verify},
+    {"reshard", "", "the same records in another number of TFRecord files, shuffled", dataset_reshard},
 }};
 
 void print_kinds() {

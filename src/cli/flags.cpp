@@ -26,6 +26,12 @@ const Flag& known_flag(const std::string& command, const std::vector<Flag>& know
     refuse(command + ": unknown flag '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
 }
 
+/// The row of the word without a flag; null if there is none.
+const Flag* positional(const std::vector<Flag>& known) {
+    const auto found = std::ranges::find_if(known, [](const Flag& flag) { return !flag.name.starts_with('-'); });
+    return found == known.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 Flags::Flags(std::string command, const std::vector<Flag>& known, const std::vector<std::string>& arguments)
@@ -38,6 +44,12 @@ Flags::Flags(std::string command, const std::vector<Flag>& known, const std::vec
         if (word == "--help" || word == "-h") {
             wants_help_ = true;
             return;
+        }
+        const Flag* place = word.starts_with('-') ? nullptr : positional(known);
+        if (place != nullptr) {
+            const bool first = values_.emplace(place->name, word).second;
+            if (!first) refuse(command_ + ": one " + std::string(place->name) + " only, got also '" + word + "'");
+            continue;
         }
         const std::size_t equals = word.find('=');
         const std::string name = word.substr(0, equals);
@@ -55,7 +67,9 @@ Flags::Flags(std::string command, const std::vector<Flag>& known, const std::vec
 
 std::string Flags::help() const {
     constexpr std::size_t kColumn = 28;
-    std::string text = "usage: " + command_ + " [options]\n\n";
+    const Flag* place = positional(known_);
+    std::string text =
+        "usage: " + command_ + (place == nullptr ? "" : " " + std::string(place->name)) + " [options]\n\n";
     for (const Flag& flag : known_) {
         std::string line = "  " + std::string(flag.name);
         line.resize(std::max(line.size() + 2, kColumn), ' ');

@@ -11,7 +11,7 @@
 namespace cnntrain::cli {
 
 struct Flag {
-    std::string_view name;      // "--output-dir"
+    std::string_view name;  // "--output-dir"; without the hyphens ("PATH") it is the word that has no flag before it
     std::string_view fallback;  // used when it is not given
     std::string_view help;
     std::string_view alias = {};  // another name; not listed

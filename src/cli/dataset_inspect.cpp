@@ -1,0 +1,257 @@
+// `cnntrain dataset inspect`: what data files hold.
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/dataset_commands.h"
+#include "cli/flags.h"
+#include "cli/progress.h"
+#include "cli/size_text.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/data/inspect.h"
+#include "cnntrain/metrics/run_log.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+using Labels = std::vector<std::pair<std::int64_t, std::int64_t>>;  // label, records
+
+constexpr std::size_t kLabelsShown = 5;
+constexpr std::size_t kDamageShown = 10;
+constexpr std::uint64_t kMega = 1000000;
+
+std::string number(std::int64_t value) {
+    return std::to_string(value);
+}
+
+std::string number(double value) {
+    return decimal(value, 3);
+}
+
+/// "3", or "1..5 (mean 2.4)"
+template <typename T> std::string range_text(const data::Range<T>& range) {
+    if (range.count == 0) return "-";
+    if (range.min == range.max) return number(range.min);
+    return number(range.min) + ".." + number(range.max) + " (mean " + decimal(range.mean()) + ")";
+}
+
+/// Keys come from the file.
+std::string printable(std::string_view text) {
+    std::string clean(text);
+    std::ranges::replace_if(
+        clean, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    return clean;
+}
+
+/// Most frequent first; of equal ones the lower label first.
+Labels by_frequency(const data::SetReport& set) {
+    Labels labels(set.labels.begin(), set.labels.end());
+    std::ranges::stable_sort(labels, [](const auto& a, const auto& b) { return a.second > b.second; });
+    return labels;
+}
+
+std::string list_text(const Labels& labels, std::size_t begin, std::size_t end) {
+    std::string text;
+    for (std::size_t i = begin; i < end; ++i) {
+        text += (i == begin ? "" : ", ") + number(labels[i].first) + " (" + number(labels[i].second) + ")";
+    }
+    return text;
+}
+
+void print_row(std::string_view title, const std::string& text) {
+    std::string line = "  " + std::string(title);
+    line.resize(std::max<std::size_t>(line.size() + 1, 17), ' ');
+    std::cout << line << text << '\n';
+}
+
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths(rows.front().size(), 0);
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths[i] = std::max(widths[i], row[i].size());
+        }
+    }
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            line += "  " + row[i] + std::string(widths[i] - row[i].size(), ' ');
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        std::cout << line << '\n';
+    }
+}
+
+void print_images(const data::ImageReport& images) {
+    if (images.height.count + images.not_jpeg == 0) return;
+    print_row("image height", range_text(images.height));
+    print_row("image width", range_text(images.width));
+    print_row("image kinds", number(images.grey) + " grey, " + number(images.inks) + " CMYK, " +
+                                 number(images.progressive) + " progressive, " + number(images.not_jpeg) + " not JPEG");
+    if (images.boxes.count == 0) return;
+    print_row("boxes per image", range_text(images.boxes) + "; " + number(images.without_box) + " images without");
+}
+
+void print_labels(const data::SetReport& set, bool all) {
+    if (set.labels.empty()) return;
+    data::Range<std::int64_t> per_class;
+    for (const auto& [label, count] : set.labels) {
+        per_class.add(count);
+    }
+    print_row("labels", number(static_cast<std::int64_t>(set.labels.size())) + " classes, " +
+                            number(set.labels.begin()->first) + ".." + number(set.labels.rbegin()->first) +
+                            "; records per class " + range_text(per_class));
+    if (set.other_labels > 0) print_row("", number(set.other_labels) + " records have labels beyond these");
+    const Labels labels = by_frequency(set);
+    const std::size_t shown = std::min(kLabelsShown, labels.size());
+    print_row("  most frequent", list_text(labels, 0, shown));
+    print_row("  rarest", list_text(labels, labels.size() - shown, labels.size()));
+    if (!all) return;
+    std::vector<std::vector<std::string>> rows = {{"label", "records"}};
+    for (const auto& [label, count] : set.labels) {
+        rows.push_back({number(label), number(count)});
+    }
+    std::cout << '\n';
+    print_table(rows);
+}
+
+void print_features(const data::SetReport& set) {
+    if (set.features.empty()) return;
+    std::vector<std::vector<std::string>> rows = {
+        {"key", "type", "records", "values in a record", "bytes of a value", "values"}};
+    for (const auto& [key, feature] : set.features) {
+        const bool mixed = feature.records_by_type[static_cast<std::size_t>(feature.type())] != feature.records();
+        const std::string values =
+            feature.integers.count > 0 ? range_text(feature.integers) : range_text(feature.floats);
+        rows.push_back({printable(key), std::string(name(feature.type())) + (mixed ? " and others" : ""),
+                        number(feature.records()), range_text(feature.list_length), range_text(feature.value_bytes),
+                        values});
+    }
+    std::cout << '\n';
+    print_table(rows);
+    if (set.other_features > 0) {
+        std::cout << "  and " << set.other_features << " features with other keys\n";
+    }
+}
+
+void print_set(const data::SetReport& set, bool all_labels) {
+    std::cout << set.name << ": " << set.format << ", " << set.records << " records in " << set.files
+              << (set.files == 1 ? " file, " : " files, ") << size_text(static_cast<std::uint64_t>(set.bytes)) << '\n';
+    print_row("record bytes",
+              range_text(set.record_bytes) + (set.records > 0 ? ", median " + number(set.median_record_bytes) : ""));
+    print_images(set.images);
+    print_labels(set, all_labels);
+    print_features(set);
+    if (set.not_examples > 0) print_row("no tf.Example", number(set.not_examples) + " records");
+    if (set.damaged_records > 0) print_row("damaged", number(set.damaged_records) + " records (wrong checksum)");
+    for (std::size_t i = 0; i < std::min(kDamageShown, set.damaged_files.size()); ++i) {
+        print_row("damaged", set.damaged_files[i]);
+    }
+    if (set.damaged_files.size() > kDamageShown) {
+        print_row("damaged", "and " + std::to_string(set.damaged_files.size() - kDamageShown) + " more files");
+    }
+}
+
+template <typename T> nlohmann::ordered_json range_json(const data::Range<T>& range) {
+    if (range.count == 0) return nullptr;
+    return {{"min", range.min}, {"mean", range.mean()}, {"max", range.max}};
+}
+
+nlohmann::ordered_json features_json(const data::SetReport& set) {
+    auto features = nlohmann::ordered_json::object();
+    for (const auto& [key, feature] : set.features) {
+        features[key] = {{"type", name(feature.type())},
+                         {"records", feature.records()},
+                         {"list_length", range_json(feature.list_length)},
+                         {"value_bytes", range_json(feature.value_bytes)},
+                         {"int64_values", range_json(feature.integers)},
+                         {"float_values", range_json(feature.floats)}};
+    }
+    return features;
+}
+
+nlohmann::ordered_json set_json(const data::SetReport& set) {
+    auto labels = nlohmann::ordered_json::object();
+    for (const auto& [label, count] : set.labels) {
+        labels[std::to_string(label)] = count;
+    }
+    nlohmann::ordered_json record_bytes = range_json(set.record_bytes);
+    if (set.records > 0) record_bytes["median"] = set.median_record_bytes;
+    const data::ImageReport& images = set.images;
+    return {{"name", set.name},
+            {"format", set.format},
+            {"files", set.files},
+            {"bytes", set.bytes},
+            {"records", set.records},
+            {"record_bytes", record_bytes},
+            {"images",
+             {{"height", range_json(images.height)},
+              {"width", range_json(images.width)},
+              {"grey", images.grey},
+              {"cmyk", images.inks},
+              {"progressive", images.progressive},
+              {"not_jpeg", images.not_jpeg},
+              {"boxes", range_json(images.boxes)},
+              {"without_box", images.without_box}}},
+            {"labels", labels},
+            {"other_labels", set.other_labels},
+            {"features", features_json(set)},
+            {"other_features", set.other_features},
+            {"not_examples", set.not_examples},
+            {"damaged_records", set.damaged_records},
+            {"damaged_files", set.damaged_files}};
+}
+
+void print_json(const std::vector<data::SetReport>& sets) {
+    auto document = nlohmann::ordered_json::array();
+    for (const data::SetReport& set : sets) {
+        document.push_back(set_json(set));
+    }
+    std::cout << document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace
+
+int dataset_inspect(const std::vector<std::string>& arguments) {
+    const Flags flags("cnntrain dataset inspect",
+                      {{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
+                       {"--records", "", "look at the first so many records of each file only"},
+                       {"--labels", "", "list every label with its records", {}, true},
+                       {"--json", "", "print the same as JSON; the labels are always all there", {}, true},
+                       {"--threads", "0", "files read side by side; 0 = as many as there are cores"}},
+                      arguments);
+    if (flags.wants_help()) {
+        std::cout << flags.help();
+        return 0;
+    }
+    data::InspectSettings settings;
+    settings.path = flags.text("PATH");
+    if (flags.given("--records")) settings.records_per_file = flags.integer("--records", 1);
+    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_cores()));
+    if (settings.threads == 0) settings.threads = available_cores();
+    std::vector<data::SetReport> sets;
+    {
+        ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");
+        settings.progress = [&](std::uint64_t done, std::uint64_t total) {
+            progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
+        };
+        sets = data::inspect(settings);
+    }
+    if (flags.given("--json")) {
+        print_json(sets);
+    } else {
+        for (const data::SetReport& set : sets) {
+            if (&set != &sets.front()) std::cout << '\n';
+            print_set(set, flags.given("--labels"));
+        }
+    }
+    const bool damaged = std::ranges::any_of(
+        sets, [](const data::SetReport& set) { return set.damaged_records > 0 || !set.damaged_files.empty(); });
+    if (!damaged) return 0;
+    throw Error(ErrorKind::data, settings.path + " is damaged, see above; cnntrain dataset verify lists what is wrong");
+}
+
+}  // namespace cnntrain::cli

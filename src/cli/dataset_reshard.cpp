@@ -1,0 +1,107 @@
+// `cnntrain dataset reshard`: the same records in another number of files.
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/dataset_commands.h"
+#include "cli/flags.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cli/size_text.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/data/reshard.h"
+#include "cnntrain/metrics/run_log.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+constexpr int kPublishedValidationShards = 128;
+
+/// Beyond the range of an int is as impossible as beyond the range that the library names.
+int shard_count(const Flags& flags, std::string_view name) {
+    return static_cast<int>(std::min<std::int64_t>(flags.integer(name, 1), 1000000));
+}
+
+std::vector<data::ReshardSplit> wanted_splits(const Flags& flags) {
+    const std::string& split = flags.text("--split");
+    const std::vector<std::string> names = {"train", "validation", "all"};
+    if (std::ranges::find(names, split) == names.end()) {
+        const std::string nearest = nearest_name(split, names);
+        throw Error(ErrorKind::usage, "cnntrain dataset reshard: --split expects train, validation or all, got '" +
+                                          split + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    }
+    const int shards = shard_count(flags, "--shards");
+    if (split != "all") {
+        if (!flags.given("--validation-shards")) return {{split, shards}};
+        throw Error(ErrorKind::usage,
+                    "cnntrain dataset reshard: --validation-shards is for --split all; with --split " + split +
+                        " the number is --shards");
+    }
+    const int validation_shards =
+        flags.given("--validation-shards") ? shard_count(flags, "--validation-shards") : kPublishedValidationShards;
+    return {{"train", shards}, {"validation", validation_shards}};
+}
+
+void print_result(const data::ReshardResult& result, const data::ReshardSettings& settings, double seconds) {
+    std::cout << "Wrote";
+    for (std::size_t i = 0; i < settings.splits.size(); ++i) {
+        const data::ReshardSplit& split = settings.splits[i];
+        std::cout << (i == 0 ? " " : " and ") << result.records[i] << ' ' << split.name << " records in "
+                  << split.shards << " shards";
+    }
+    std::cout << " (" << size_text(result.bytes) << ") to " << settings.output_folder << " in " << decimal(seconds)
+              << " s";
+    if (result.shards_kept > 0) std::cout << "; " << result.shards_kept << " shards were there already";
+    std::cout << '\n';
+}
+
+}  // namespace
+
+int dataset_reshard(const std::vector<std::string>& arguments) {
+    const Flags flags("cnntrain dataset reshard",
+                      {{"--input-dir", "", "folder with the shards to read", "--data-dir"},
+                       {"--output-dir", "", "folder for the new shards; not the same"},
+                       {"--split", "all", "train, validation or all"},
+                       {"--shards", "", "files to write; of the training split if --split is all"},
+                       {"--validation-shards", "", "files of the validation split if --split is all (default 128)"},
+                       {"--seed", "0", "of the new order of the records"},
+                       {"--no-shuffle", "", "keep the order of the records", {}, true},
+                       {"--overwrite", "", "remove other shards in the output folder instead of refusing", {}, true},
+                       {"--threads", "0", "files written side by side; 0 = as many as there are cores"}},
+                      arguments);
+    if (flags.wants_help()) {
+        std::cout << flags.help();
+        return 0;
+    }
+    data::ReshardSettings settings;
+    settings.input_folder = flags.text("--input-dir");
+    settings.output_folder = flags.text("--output-dir");
+    settings.splits = wanted_splits(flags);
+    settings.shuffle = !flags.given("--no-shuffle");
+    settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
+    settings.overwrite = flags.given("--overwrite");
+    const auto threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), 4096));
+    settings.threads = threads == 0 ? available_cores() : threads;
+    catch_stop_signals();
+    settings.stop_requested = stop_requested;
+    data::ReshardResult result;
+    double seconds = 0;
+    {
+        ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "records");
+        settings.progress = [&](const data::ReshardProgress& now) { progress.update(now.done, now.kept, now.total); };
+        result = data::reshard(settings);
+        seconds = progress.elapsed_seconds();
+    }
+    if (result.interrupted) {
+        std::cout << "Stopped: " << result.shards_written + result.shards_kept
+                  << " shards are finished; run the same command again to go on with the others\n";
+        return kInterruptedExitCode;
+    }
+    print_result(result, settings, seconds);
+    return 0;
+}
+
+}  // namespace cnntrain::cli

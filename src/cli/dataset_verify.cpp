@@ -1,0 +1,97 @@
+// `cnntrain dataset verify`: is a data set whole and sound?
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include "cli/dataset_commands.h"
+#include "cli/flags.h"
+#include "cli/progress.h"
+#include "cli/size_text.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/data/verify.h"
+#include "cnntrain/metrics/run_log.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+constexpr std::uint64_t kMega = 1000000;
+
+void print_finding(const data::Finding& finding) {
+    std::cout << finding.file;
+    if (finding.record >= 0) {
+        std::cout << ", record " << finding.record << " (at byte " << finding.offset << ")";
+    }
+    std::cout << ": " << name(finding.fault) << ": " << finding.what << '\n';
+}
+
+void print_row(std::string_view title, const std::string& text) {
+    std::string line = "  " + std::string(title);
+    line.resize(std::max<std::size_t>(line.size() + 1, 20), ' ');
+    std::cout << line << text << '\n';
+}
+
+void print_result(const data::VerifyResult& result, double seconds) {
+    print_row("files", std::to_string(result.files));
+    print_row("records", std::to_string(result.records));
+    if (result.images_decoded > 0) {
+        print_row("images decoded", std::to_string(result.images_decoded) + " (" +
+                                        decimal(static_cast<double>(result.images_decoded) / seconds) + " per second)");
+    }
+    print_row("checked", size_text(result.bytes) + " in " + decimal(seconds, 2) + " s, " +
+                             decimal(static_cast<double>(result.bytes) / 1e9 / seconds, 2) + " GB/s");
+    if (result.unchecked_bytes > 0) print_row("not checked", std::to_string(result.unchecked_bytes) + " bytes");
+    std::array<std::int64_t, data::kFaults> counts{};
+    for (const data::Finding& finding : result.findings) {
+        ++counts[static_cast<std::size_t>(finding.fault)];
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i] > 0) print_row(name(static_cast<data::Fault>(i)), std::to_string(counts[i]));
+    }
+    for (const std::string& note : result.notes) {
+        std::cout << "note: " << note << '\n';
+    }
+}
+
+}  // namespace
+
+int dataset_verify(const std::vector<std::string>& arguments) {
+    const Flags flags("cnntrain dataset verify",
+                      {{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
+                       {"--decode", "", "decode every image, too; a warning counts as an error", {}, true},
+                       {"--threads", "0", "files read side by side; 0 = as many as there are cores"}},
+                      arguments);
+    if (flags.wants_help()) {
+        std::cout << flags.help();
+        return 0;
+    }
+    data::VerifySettings settings;
+    settings.path = flags.text("PATH");
+    settings.decode = flags.given("--decode");
+    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_cores()));
+    if (settings.threads == 0) settings.threads = available_cores();
+    data::VerifyResult result;
+    double seconds = 0;
+    {
+        ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");
+        settings.progress = [&](std::uint64_t done, std::uint64_t total) {
+            progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
+        };
+        result = data::verify(settings);
+        seconds = std::max(progress.elapsed_seconds(), 1e-6);
+    }
+    for (const data::Finding& finding : result.findings) {
+        print_finding(finding);
+    }
+    if (!result.findings.empty()) std::cout << '\n';
+    std::cout << settings.path << ": " << (result.findings.empty() ? "nothing is wrong" : "NOT SOUND") << '\n';
+    print_result(result, seconds);
+    if (result.findings.empty()) return 0;
+    throw Error(ErrorKind::data, settings.path + ": " + std::to_string(result.findings.size()) +
+                                     " findings, listed above; copy or make these files again");
+}
+
+}  // namespace cnntrain::cli
