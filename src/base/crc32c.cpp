@@ -5,8 +5,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
-#include <wmmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "base/crc32c_paths.h"

@@ -89,10 +89,9 @@ protected:
     std::vector<OwnedExample> read_split(Split split) {
         const RecordFiles records(split_files(DatasetId::imagenet, settings_.output_folder, split));
         std::vector<OwnedExample> examples;
-        std::vector<std::byte> payload;
+        std::vector<std::byte> buffer;
         for (std::int64_t i = 0; i < records.size(); ++i) {
-            records.read(i, payload);
-            examples.push_back(parse_owned(payload));
+            examples.push_back(parse_owned(records.read(i, buffer)));
         }
         return examples;
     }

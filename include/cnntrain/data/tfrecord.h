@@ -46,7 +46,7 @@ public:
     const std::vector<std::string>& paths() const { return paths_; }
     /// The payload: a view of the shared cache, valid as long as this object, or of `buffer`, valid until it changes.
     /// `buffer` only grows, so that one reader's buffer stops allocating; its size means nothing.
-    std::span<const std::byte> read(std::int64_t index, std::vector<std::byte>& buffer) const;
+    [[nodiscard]] std::span<const std::byte> read(std::int64_t index, std::vector<std::byte>& buffer) const;
     /// Asks the system to read the record ahead, unless it is cached.
     void will_need(std::int64_t index) const noexcept;
 
