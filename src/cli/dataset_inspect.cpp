@@ -92,7 +92,9 @@ void print_images(const data::ImageReport& images) {
     print_row("image kinds", number(images.grey) + " grey, " + number(images.inks) + " CMYK, " +
                                  number(images.progressive) + " progressive, " + number(images.not_jpeg) + " not JPEG");
     if (images.boxes.count == 0) return;
-    print_row("boxes per image", range_text(images.boxes) + "; " + number(images.without_box) + " images without");
+    const bool none = images.without_box == images.boxes.count;
+    print_row("boxes per image",
+              none ? "none" : range_text(images.boxes) + "; none in " + number(images.without_box) + " images");
 }
 
 void print_labels(const data::SetReport& set, bool all) {
@@ -105,10 +107,12 @@ void print_labels(const data::SetReport& set, bool all) {
                             number(set.labels.begin()->first) + ".." + number(set.labels.rbegin()->first) +
                             "; records per class " + range_text(per_class));
     if (set.other_labels > 0) print_row("", number(set.other_labels) + " records have labels beyond these");
-    const Labels labels = by_frequency(set);
-    const std::size_t shown = std::min(kLabelsShown, labels.size());
-    print_row("  most frequent", list_text(labels, 0, shown));
-    print_row("  rarest", list_text(labels, labels.size() - shown, labels.size()));
+    if (per_class.min < per_class.max) {
+        const Labels labels = by_frequency(set);
+        const std::size_t shown = std::min(kLabelsShown, labels.size());
+        print_row("  most frequent", list_text(labels, 0, shown));
+        print_row("  rarest", list_text(labels, labels.size() - shown, labels.size()));
+    }
     if (!all) return;
     std::vector<std::vector<std::string>> rows = {{"label", "records"}};
     for (const auto& [label, count] : set.labels) {

@@ -211,11 +211,11 @@ void verify_names(const DataFiles& found, VerifyResult& result) {
             add(Fault::mixed_sets, file, "its number is not below " + std::to_string(set.count));
         }
         for (const std::string& file : set.missing) {
-            add(Fault::missing_file, file, "the file is missing");
+            add(Fault::missing_file, file, "not in the folder");
         }
     }
     for (const std::string& file : found.leftovers) {
-        add(Fault::leftover, file, "an unfinished file: its writer was stopped, or is still at work");
+        add(Fault::leftover, file, "its writer was stopped, or is still at work");
     }
 }
 
@@ -235,7 +235,7 @@ void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult
     } else if (empty > 0) {
         for (std::size_t i = 0; i < files.size(); ++i) {
             if (files[i].records > 0 || !files[i].findings.empty()) continue;
-            files[i].findings.push_back({Fault::empty_file, set.files[i], -1, 0, "the file has no record"});
+            files[i].findings.push_back({Fault::empty_file, set.files[i], -1, 0, "it has no record"});
         }
     }
     if (set.format != FileFormat::tfrecord && !set.files.empty()) {

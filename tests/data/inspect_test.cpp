@@ -115,6 +115,32 @@ TEST(Inspect, CountsWhatIsNoExampleAndNothingOfIt) {
     EXPECT_EQ(set.features.at("key").integers.min, 4);
 }
 
+TEST(Inspect, CutAndChangedExamplesAreSurvived) {
+    const std::string whole = wire::example({{"ids", wire::integers({5, -3, 30521})},
+                                             {"weights", wire::floats({0.5F, 1})},
+                                             {"text", wire::bytes({"ab", "abcd"})}});
+    std::size_t values = 0;
+    const auto visit = [&](const std::string& record) {
+        values = 0;
+        return visit_features(std::as_bytes(std::span(record)), [&](std::string_view, const FeatureSummary& feature) {
+            values += static_cast<std::size_t>(feature.length);
+        });
+    };
+    ASSERT_TRUE(visit(whole));
+    EXPECT_EQ(values, 7U);
+    for (std::size_t size = 1; size < whole.size(); ++size) {
+        EXPECT_FALSE(visit(whole.substr(0, size))) << size << " bytes";
+    }
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+        for (int value = 0; value < 256; ++value) {
+            std::string changed = whole;
+            changed[at] = static_cast<char>(value);
+            visit(changed);
+            EXPECT_LE(values, whole.size()) << "byte " << at << " = " << value;
+        }
+    }
+}
+
 TEST(Inspect, ManyKeysAndLabelsAreCountedWithoutBeingKept) {
     const TemporaryFolder folder;
     std::vector<wire::Entry> entries;

@@ -1,0 +1,193 @@
+// `cnntrain dataset inspect`, `verify` and `reshard`, end to end on small files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "data/fixtures.h"
+
+namespace cnntrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+    int exit_code = -1;
+    std::string text;
+};
+
+/// `streams`: where standard error goes.
+Outcome run(const std::string& arguments, const std::string& streams = "2>&1") {
+    const std::string line = std::string(CNNTRAIN_PROGRAM) + " dataset " + arguments + " " + streams;
+    Outcome outcome;
+    FILE* pipe = popen(line.c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    char buffer[4096];
+    for (std::size_t count = fread(buffer, 1, sizeof buffer, pipe); count > 0;
+         count = fread(buffer, 1, sizeof buffer, pipe)) {
+        outcome.text.append(buffer, count);
+    }
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    return outcome;
+}
+
+void expect_refused(const std::string& arguments, ErrorKind kind, const std::string& part) {
+    SCOPED_TRACE(arguments);
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code(kind)) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("error: "), HasSubstr(part)));
+}
+
+/// Four train shards of 3 images and one validation shard of 2.
+class DatasetCommands : public ::testing::Test {
+protected:
+    DatasetCommands() {
+        fs::create_directory(set());
+        for (int shard = 0; shard < 4; ++shard) {
+            std::vector<std::string> records;
+            for (int i = 0; i < 3; ++i) {
+                records.push_back(image(shard * 3 + i));
+            }
+            data::write_records(train(shard), records);
+        }
+        data::write_records(set() + "/validation-00000-of-00001", {image(100), image(101)});
+    }
+
+    static std::string image(int number) {
+        const auto seed = static_cast<std::uint64_t>(number);
+        return data::make_example(data::encode_jpeg(data::make_photo(10 + number % 5, 20, seed)), 1 + number);
+    }
+    std::string set() const { return folder_ / "set"; }
+    std::string train(int shard) const { return set() + "/train-0000" + std::to_string(shard) + "-of-00004"; }
+    void damage(const std::string& path, std::size_t at) const {
+        std::string bytes = data::read_file(path);
+        bytes[at] = static_cast<char>(bytes[at] ^ 8);
+        data::write_file(path, bytes);
+    }
+
+    data::TemporaryFolder folder_;
+};
+
+TEST_F(DatasetCommands, HelpNamesTheFlags) {
+    EXPECT_THAT(run("--help").text,
+                AllOf(HasSubstr("\n  inspect "), HasSubstr("\n  verify "), HasSubstr("\n  reshard ")));
+    EXPECT_THAT(run("inspect --help").text, AllOf(HasSubstr("inspect PATH [options]"), HasSubstr("--records")));
+    EXPECT_THAT(run("verify --help").text, HasSubstr("--decode"));
+    EXPECT_THAT(run("reshard --help").text, HasSubstr("--validation-shards"));
+}
+
+TEST_F(DatasetCommands, InspectPrintsEachSplit) {
+    const Outcome outcome = run("inspect " + set());
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr("train: TFRecord, 12 records in 4 files"), HasSubstr("image height   10..14 (mean "),
+                      HasSubstr("labels         12 classes, 1..12; records per class 1"),
+                      ContainsRegex("image/class/label +int64 +12 +1 "),
+                      HasSubstr("validation: TFRecord, 2 records in 1 file"), Not(HasSubstr("  label  records"))));
+    EXPECT_THAT(run("inspect --labels " + set()).text, HasSubstr("  label  records\n  1      1\n  2      1\n"));
+    EXPECT_THAT(run("inspect " + set() + " --records 2").text, HasSubstr("train: TFRecord, 8 records in 4 files"));
+    EXPECT_THAT(run("inspect --data-dir " + train(1)).text, HasSubstr("train-00001-of-00004: TFRecord, 3 records"));
+}
+
+TEST_F(DatasetCommands, InspectPrintsJson) {
+    const Outcome outcome = run("inspect --json " + set(), "2>/dev/null");
+    EXPECT_EQ(outcome.exit_code, 0);
+    const nlohmann::json sets = nlohmann::json::parse(outcome.text);
+    ASSERT_EQ(sets.size(), 2U);
+    EXPECT_EQ(sets[0]["name"], "train");
+    EXPECT_EQ(sets[0]["records"], 12);
+    EXPECT_EQ(sets[0]["labels"]["12"], 1);
+    EXPECT_EQ(sets[0]["images"]["width"]["mean"], 20.0);
+    EXPECT_EQ(sets[0]["features"]["image/class/label"]["type"], "int64");
+    EXPECT_EQ(sets[0]["features"]["image/class/label"]["int64_values"]["max"], 12);
+    EXPECT_EQ(sets[1]["images"]["not_jpeg"], 0);
+}
+
+TEST_F(DatasetCommands, InspectShowsWhatItCanOfDamagedFiles) {
+    damage(train(0), 100);
+    const Outcome outcome = run("inspect " + set());
+    EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data));
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("12 records in 4 files"), HasSubstr("1 records (wrong checksum)"),
+                                    HasSubstr("cnntrain dataset verify")));
+}
+
+TEST_F(DatasetCommands, VerifyPassesSoundSets) {
+    for (const char* flags : {"", " --decode", " --threads 1"}) {
+        const Outcome outcome = run("verify " + set() + flags);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        EXPECT_THAT(outcome.text,
+                    AllOf(HasSubstr(set() + ": nothing is wrong"), ContainsRegex("records +14\n"), HasSubstr(" GB/s")));
+    }
+}
+
+TEST_F(DatasetCommands, VerifyListsEverythingThatIsWrong) {
+    damage(train(0), 100);
+    damage(train(1), 5);
+    const std::string bytes = data::read_file(train(2));
+    data::write_file(train(2), bytes.substr(0, bytes.size() - 1));
+    fs::remove(train(3));
+    data::write_file(train(3) + ".partial", "begun");
+    const Outcome outcome = run("verify " + set());
+    EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data));
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr("train-00000-of-00004, record 0 (at byte 0): damaged payload"),
+                      HasSubstr("train-00001-of-00004, record 0 (at byte 0): damaged length"),
+                      ContainsRegex("train-00002-of-00004, record 2 \\(at byte [0-9]+\\): damaged length: .*cut short"),
+                      HasSubstr("train-00003-of-00004: missing file"),
+                      HasSubstr("train-00003-of-00004.partial: unfinished file"), HasSubstr("NOT SOUND"),
+                      HasSubstr("5 findings")));
+}
+
+TEST_F(DatasetCommands, ReshardKeepsEveryRecord) {
+    const std::string output = folder_ / "new";
+    const std::string line = "reshard --input-dir " + set() + " --output-dir " + output;
+    const Outcome outcome = run(line + " --shards 5 --validation-shards 2 --seed 3");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("Wrote 12 train records in 5 shards and 2 validation records in 2 shards"));
+    EXPECT_THAT(run("verify " + output).text, AllOf(HasSubstr("nothing is wrong"), ContainsRegex("records +14\n")));
+    const auto sets = [](const std::string& folder) {
+        nlohmann::json document = nlohmann::json::parse(run("inspect --json " + folder, "2>/dev/null").text);
+        for (auto& split : document) {
+            split.erase("files");
+        }
+        return document;
+    };
+    EXPECT_EQ(sets(set()), sets(output));
+    EXPECT_THAT(run(line + " --shards 5 --validation-shards 2 --seed 3").text,
+                HasSubstr("7 shards were there already"));
+    expect_refused(line + " --split train --shards 4", ErrorKind::usage, "--overwrite");
+}
+
+TEST_F(DatasetCommands, WrongLinesAreRefused) {
+    const std::string output = " --output-dir " + (folder_ / "new");
+    expect_refused("inspect", ErrorKind::usage, "PATH is needed");
+    expect_refused("inspect " + set() + " " + set(), ErrorKind::usage, "one PATH only");
+    expect_refused("inspect " + set() + " --lables", ErrorKind::usage, "did you mean '--labels'");
+    expect_refused("inspect " + set() + " --json=yes", ErrorKind::usage, "takes no value");
+    expect_refused("verify " + (folder_ / "nowhere"), ErrorKind::data, "no such file or folder");
+    expect_refused("verfy " + set(), ErrorKind::usage, "did you mean 'verify'");
+    expect_refused("reshard --input-dir " + set() + " --output-dir " + set() + " --shards 2", ErrorKind::usage,
+                   "is the input folder");
+    expect_refused("reshard --input-dir " + set() + output, ErrorKind::usage, "--shards is needed");
+    expect_refused("reshard --input-dir " + set() + output + " --shards 100000", ErrorKind::usage, "not in 1..99999");
+    expect_refused("reshard --input-dir " + set() + output + " --shards 2 --split trian", ErrorKind::usage,
+                   "did you mean 'train'");
+    expect_refused("reshard --input-dir " + set() + output + " --shards 2 --split train --validation-shards 1",
+                   ErrorKind::usage, "--split all");
+    fs::remove(train(1));
+    expect_refused("reshard --input-dir " + set() + output + " --shards 2", ErrorKind::data, "train-00001-of-00004");
+}
+
+}  // namespace
+}  // namespace cnntrain::cli
