@@ -42,9 +42,10 @@ bool is_message(const WireReader& reader, std::uint32_t field) {
 ListKind list_kind(std::span<const std::byte> feature) {
     ListKind kind = ListKind::unset;
     for_each_field(feature, [&](const WireReader& reader) {
-        if (reader.type() == WireType::bytes && reader.field() >= 1 && reader.field() <= 3) {
-            kind = static_cast<ListKind>(reader.field());  // of several, the last one counts
-        }
+        if (reader.type() != WireType::bytes || reader.field() < 1 || reader.field() > 3) return;
+        const auto found = static_cast<ListKind>(reader.field());
+        if (kind != ListKind::unset && kind != found) fail();  // no writer puts two into a oneof
+        kind = found;
     });
     return kind;
 }
@@ -127,12 +128,15 @@ struct Found {
 
 void note_entry(std::span<const std::byte> entry, Found& found) {
     std::string_view key;
-    std::span<const std::byte> value;
+    std::optional<std::span<const std::byte>> value;
     for_each_field(entry, [&](const WireReader& reader) {
         const auto bytes = reader.type() == WireType::bytes ? reader.bytes() : std::span<const std::byte>();
         if (is_message(reader, kKey)) key = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-        if (is_message(reader, kValue)) value = bytes;
+        if (!is_message(reader, kValue)) return;
+        if (value) fail();  // no writer gives an entry two values
+        value = bytes;
     });
+    if (!value) value.emplace();
     if (key == "image/encoded") found.encoded = value;
     if (key == "image/class/label") found.label = value;
     for (std::size_t i = 0; i < kCoordinates.size(); ++i) {

@@ -1,0 +1,19 @@
+// One fuzz target per executable: a function that takes any bytes, and inputs to start from.
+//
+// Built with clang and CNNTRAIN_FUZZ=ON the executable is a libFuzzer program; otherwise driver.cpp runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// libFuzzer's entry. Errors of kind data are the expected answer to bad bytes; anything else ends the process.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace cnntrain::fuzz {
+
+/// Sound inputs, small, one for each shape of the format.
+std::vector<std::string> seeds();
+
+}  // namespace cnntrain::fuzz
