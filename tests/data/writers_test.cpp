@@ -1,12 +1,15 @@
 #include "cnntrain/data/writers.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <map>
 #include <set>
 
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/example.h"
+#include "example.pb.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -71,6 +74,30 @@ TEST(GeneratedCifar, ImpossibleCounts) {
     EXPECT_THROW(write_generated_cifar({"/nowhere", 1, 10, 10, 11}), Error);
 }
 
+/// The standard keys of one record, by name.
+class Keys {
+public:
+    explicit Keys(std::span<const std::byte> record) {
+        EXPECT_TRUE(message_.ParseFromArray(record.data(), static_cast<int>(record.size())));
+    }
+    const proto::Feature& of(const std::string& key) const {
+        static const proto::Feature none;
+        const auto found = message_.features().feature().find(key);
+        EXPECT_NE(found, message_.features().feature().end()) << key;
+        return found == message_.features().feature().end() ? none : found->second;
+    }
+    std::string text(const std::string& key) const { return of(key).bytes_list().value(0); }
+    std::int64_t integer(const std::string& key) const { return of(key).int64_list().value(0); }
+    std::vector<float> floats(const std::string& key) const {
+        const auto& values = of(key).float_list().value();
+        return {values.begin(), values.end()};
+    }
+    std::size_t size() const { return message_.features().feature().size(); }
+
+private:
+    proto::Example message_;
+};
+
 class ImagenetWriter : public testing::Test {
 protected:
     ImagenetWriter() {
@@ -79,21 +106,47 @@ protected:
         settings_.train_shards = 3;
         settings_.validation_shards = 2;
         settings_.seed = 6;
-        posix_files().make_directories(folder_ / "raw/n03");
         for (int i = 0; i < 4; ++i) {
-            write_file(folder_ / ("raw/n02_" + std::to_string(i) + ".JPEG"), encode_jpeg(make_photo(20 + i, 30)));
-            write_file(folder_ / ("raw/n03/x" + std::to_string(i) + ".jpg"), encode_jpeg(make_photo(30 + i, 30)));
+            image("raw/n02_" + std::to_string(i) + ".JPEG", 20 + i);
+            image("raw/n03/x" + std::to_string(i) + ".jpg", 30 + i);
         }
-        write_file(folder_ / "raw/n01_a_b.JPEG", encode_jpeg(make_photo(50, 30)));
+        image("raw/n01_a_b.JPEG", 50);
     }
-    std::vector<OwnedExample> read_split(Split split) {
+    void image(const std::string& name, int height) {
+        posix_files().make_directories(std::filesystem::path(folder_ / name).parent_path().string());
+        write_file(folder_ / name, encode_jpeg(make_photo(height, 30)));
+    }
+    std::string list(const std::string& name, const std::string& text) {
+        write_file(folder_ / name, text);
+        return folder_ / name;
+    }
+    std::vector<Keys> read_split(Split split) {
         const RecordFiles records(split_files(DatasetId::imagenet, settings_.output_folder, split));
-        std::vector<OwnedExample> examples;
+        std::vector<Keys> all;
         std::vector<std::byte> buffer;
         for (std::int64_t i = 0; i < records.size(); ++i) {
-            examples.push_back(parse_owned(records.read(i, buffer)));
+            all.emplace_back(records.read(i, buffer));
         }
-        return examples;
+        return all;
+    }
+    /// Label and class by file name.
+    std::map<std::string, std::string> labels(Split split) {
+        std::map<std::string, std::string> found;
+        for (const Keys& keys : read_split(split)) {
+            found[keys.text("image/filename")] =
+                std::to_string(keys.integer("image/class/label")) + " " + keys.text("image/class/synset");
+        }
+        return found;
+    }
+    std::string failure(ErrorKind kind) {
+        return message_of(kind, [&] { write_imagenet_tfrecords(settings_); });
+    }
+    std::map<std::string, std::string> shards() {
+        std::map<std::string, std::string> all;
+        for (const std::string& name : posix_files().list(settings_.output_folder)) {
+            if (name.find("-of-") != std::string::npos) all[name] = read_file(settings_.output_folder + "/" + name);
+        }
+        return all;
     }
     TemporaryFolder folder_;
     ImagenetWriterSettings settings_;
@@ -101,59 +154,214 @@ protected:
 
 TEST_F(ImagenetWriter, EveryImageOnceWithItsLabelShuffled) {
     const ImagenetWriterResult result = write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(result.images, 9);
     EXPECT_EQ(result.train_images, 9);
     EXPECT_EQ(result.validation_images, 0);
     EXPECT_EQ(result.classes, 3);
-    EXPECT_EQ(posix_files().list(settings_.output_folder),
-              (std::vector<std::string>{"train-00000-of-00003", "train-00001-of-00003", "train-00002-of-00003"}));
+    EXPECT_EQ(result.files_written, 3);
+    EXPECT_EQ(result.skipped + result.converted_png + result.converted_cmyk + result.files_kept, 0);
     std::map<std::int64_t, int> counts;
     std::vector<std::int64_t> heights;
-    for (const OwnedExample& example : read_split(Split::train)) {
-        ++counts[example.label];
-        const std::int64_t height = JpegDecoder().open(std::as_bytes(std::span(example.jpeg))).height;
+    for (const Keys& keys : read_split(Split::train)) {
+        const std::int64_t label = keys.integer("image/class/label");
+        const std::int64_t height = keys.integer("image/height");
+        ++counts[label];
         heights.push_back(height);
-        EXPECT_EQ(example.label, height == 50 ? 1 : height < 30 ? 2 : 3);
+        EXPECT_EQ(label, height == 50 ? 1 : height < 30 ? 2 : 3);
     }
     EXPECT_EQ(counts, (std::map<std::int64_t, int>{{1, 1}, {2, 4}, {3, 4}}));
     EXPECT_EQ(std::set<std::int64_t>(heights.begin(), heights.end()).size(), 9u);
     EXPECT_FALSE(std::is_sorted(heights.begin(), heights.end()));
 }
 
-TEST_F(ImagenetWriter, SameSeedSameFiles) {
+TEST_F(ImagenetWriter, AllStandardKeys) {
+    settings_.train_folder = folder_ / "raw/n03";
+    settings_.train_labels = list("labels.csv", "x2.jpg,n03\n");
+    settings_.synset_names = list("names.txt", "n03 some thing, thing\n");
+    settings_.bounding_boxes = list("boxes.csv", "x2.jpg,0.125,0.25,0.5,1\nx2.jpg,0,0,0.5,0.5\n");
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).boxes, 1);
+    const std::vector<Keys> records = read_split(Split::train);
+    ASSERT_EQ(records.size(), 1u);
+    const Keys& keys = records.front();
+    EXPECT_EQ(keys.text("image/encoded"), read_file(folder_ / "raw/n03/x2.jpg"));
+    EXPECT_EQ(keys.text("image/format"), "JPEG");
+    EXPECT_EQ(keys.text("image/colorspace"), "RGB");
+    EXPECT_EQ(keys.text("image/filename"), "x2.jpg");
+    EXPECT_EQ(keys.text("image/class/synset"), "n03");
+    EXPECT_EQ(keys.text("image/class/text"), "some thing, thing");
+    EXPECT_EQ(keys.integer("image/class/label"), 1);
+    EXPECT_EQ(keys.integer("image/height"), 32);
+    EXPECT_EQ(keys.integer("image/width"), 30);
+    EXPECT_EQ(keys.integer("image/channels"), 3);
+    EXPECT_EQ(keys.floats("image/object/bbox/xmin"), (std::vector<float>{0.125F, 0}));
+    EXPECT_EQ(keys.floats("image/object/bbox/ymin"), (std::vector<float>{0.25F, 0}));
+    EXPECT_EQ(keys.floats("image/object/bbox/xmax"), (std::vector<float>{0.5F, 0.5F}));
+    EXPECT_EQ(keys.floats("image/object/bbox/ymax"), (std::vector<float>{1, 0.5F}));
+    EXPECT_EQ(keys.of("image/object/bbox/label").int64_list().value_size(), 2);
+    EXPECT_EQ(keys.integer("image/object/bbox/label"), 1);
+    EXPECT_EQ(keys.size(), 15u);
+}
+
+TEST_F(ImagenetWriter, BoxesHaveTheirObjectsLabels) {
+    posix_files().make_directories(folder_ / "xml");
+    list("xml/n01_a_b.xml",
+         "<annotation><size><width>10</width><height>10</height></size>"
+         "<object><name>n03</name><bndbox><xmin>0</xmin><ymin>0</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></object>"
+         "<object><name>?</name><bndbox><xmin>5</xmin><ymin>0</ymin><xmax>9</xmax><ymax>5</ymax></bndbox></object>"
+         "</annotation>");
+    settings_.bounding_boxes = folder_ / "xml";
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).boxes, 1);
+    for (const Keys& keys : read_split(Split::train)) {
+        const auto& box_labels = keys.of("image/object/bbox/label").int64_list().value();
+        const bool marked = keys.text("image/filename") == "n01_a_b.JPEG";
+        EXPECT_EQ(std::vector<std::int64_t>(box_labels.begin(), box_labels.end()),
+                  marked ? (std::vector<std::int64_t>{3, 1}) : std::vector<std::int64_t>());
+        EXPECT_EQ(keys.floats("image/object/bbox/xmin").size(), marked ? 2u : 0u);
+    }
+}
+
+TEST_F(ImagenetWriter, SeedDecidesEverythingAtAnyThreadCount) {
     write_imagenet_tfrecords(settings_);
-    const std::string first = read_file(settings_.output_folder + "/train-00001-of-00003");
+    const auto first = shards();
+    settings_.output_folder = folder_ / "again";
+    settings_.threads = 3;
     write_imagenet_tfrecords(settings_);
-    EXPECT_EQ(read_file(settings_.output_folder + "/train-00001-of-00003"), first);
+    EXPECT_EQ(shards(), first);
     settings_.seed = 7;
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("seed is 7, was 6"));
+    settings_.overwrite = true;
     write_imagenet_tfrecords(settings_);
-    EXPECT_NE(read_file(settings_.output_folder + "/train-00001-of-00003"), first);
+    EXPECT_NE(shards(), first);
+}
+
+TEST_F(ImagenetWriter, ChangedSourcesAreAnotherConversion) {
+    write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).files_kept, 3);
+    image("raw/n01_a_b.JPEG", 60);
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("training images is 9"));
+    image("raw/n01_a_b.JPEG", 50);
+    settings_.synset_names = list("names.txt", "n01 thing\n");
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("class names is 1"));
 }
 
 TEST_F(ImagenetWriter, ValidationSharesTheClasses) {
-    settings_.validation_folder = folder_ / "raw/n03";
-    for (int i = 0; i < 4; ++i) {
-        posix_files().remove(folder_ / ("raw/n03/x" + std::to_string(i) + ".jpg"));
-    }
-    write_file(folder_ / "raw/n03/n02_v.jpg", encode_jpeg(make_photo(20, 20)));
+    image("val/n03/n02_v.jpg", 20);
+    image("val/n02_v.jpg", 20);
+    settings_.validation_folder = folder_ / "val";
     write_imagenet_tfrecords(settings_);
-    const std::vector<OwnedExample> validation = read_split(Split::validation);
-    ASSERT_EQ(validation.size(), 1u);
-    EXPECT_EQ(validation[0].label, 2);
+    EXPECT_EQ(labels(Split::train)["n02_0.JPEG"], "2 n02");
+    const std::vector<Keys> validation = read_split(Split::validation);
+    ASSERT_EQ(validation.size(), 2u);
+    EXPECT_EQ(validation[0].integer("image/class/label") + validation[1].integer("image/class/label"), 2 + 3);
+    image("val/n09/strange.jpg", 20);
+    settings_.output_folder = folder_ / "other";
+    std::string notices;
+    ConversionEvents events;
+    events.notice = [&](const std::string& text) { notices += text; };
+    EXPECT_EQ(write_imagenet_tfrecords(settings_, events).classes, 4);
+    EXPECT_THAT(notices, AllOf(HasSubstr("1 validation images"), HasSubstr("n09")));
+}
+
+TEST_F(ImagenetWriter, LayoutOfThePublishedFiles) {
+    image("published/train/n01/n01_1.JPEG", 20);
+    image("published/train/n02/n02_1.JPEG", 21);
+    image("published/validation/ILSVRC2012_val_00000002.JPEG", 31);
+    image("published/validation/ILSVRC2012_val_00000001.JPEG", 30);
+    settings_.train_folder.clear();
+    find_raw_images(folder_ / "published", settings_);
+    EXPECT_EQ(settings_.train_folder, folder_ / "published/train");
+    EXPECT_EQ(settings_.validation_folder, folder_ / "published/validation");
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("ILSVRC2012_val_00000001.JPEG"), HasSubstr("no class"),
+                                                HasSubstr("--validation-labels")));
+    list("published/synset_labels.txt", "n02\nn01\n");
+    find_raw_images(folder_ / "published", settings_);
+    write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(labels(Split::validation),
+              (std::map<std::string, std::string>{{"ILSVRC2012_val_00000001.JPEG", "2 n02"},
+                                                  {"ILSVRC2012_val_00000002.JPEG", "1 n01"}}));
+    list("published/synset_labels.txt", "n02\n");
+    settings_.output_folder = folder_ / "other";
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("1 classes"), HasSubstr("2 images")));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { find_raw_images(folder_ / "none", settings_); }),
+                HasSubstr("no such folder"));
+}
+
+TEST_F(ImagenetWriter, ClassFoldersOfTheValidationCountMoreThanTheList) {
+    image("published/val/n01/a.JPEG", 20);
+    list("published/synset_labels.txt", "n02\n");
+    ImagenetWriterSettings settings;
+    find_raw_images(folder_ / "published", settings);
+    EXPECT_EQ(settings.validation_folder, folder_ / "published/val");
+    EXPECT_EQ(settings.validation_labels, "");
+    find_raw_images(folder_ / "raw", settings);
+    EXPECT_EQ(settings.train_folder, folder_ / "raw");
+    EXPECT_EQ(settings.validation_folder, "");
+}
+
+TEST_F(ImagenetWriter, LabelFilesAndClassOrder) {
+    settings_.train_labels = list("labels.txt", "n03/x1.jpg zebra\nn02_1.JPEG\tant\n");
+    settings_.classes = list("classes.txt", "zebra\nbee\nant\n");
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).classes, 3);
+    EXPECT_EQ(labels(Split::train),
+              (std::map<std::string, std::string>{{"x1.jpg", "1 zebra"}, {"n02_1.JPEG", "3 ant"}}));
+    settings_.output_folder = folder_ / "other";
+    list("classes.txt", "zebra\n");
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("n02_1.JPEG"), HasSubstr("ant"), HasSubstr("classes.txt")));
+    list("labels.txt", "n03/x1.jpg zebra\nnone.jpg zebra\n");
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("labels.txt, line 2"), HasSubstr("none.jpg")));
+}
+
+TEST_F(ImagenetWriter, HeldOutImages) {
+    settings_.validation_fraction = 0.4;
+    const ImagenetWriterResult result = write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(result.validation_images, 4);
+    EXPECT_EQ(result.train_images, 5);
+    std::map<std::string, std::string> all = labels(Split::train);
+    all.merge(labels(Split::validation));
+    EXPECT_EQ(all.size(), 9u);
+    settings_.validation_folder = settings_.train_folder;
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("fraction"));
+    settings_.validation_fraction = 1;
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("fraction"));
+}
+
+TEST_F(ImagenetWriter, DamagedImagesAreSkippedAndOthersConverted) {
+    write_file(folder_ / "raw/n02_bad.JPEG", "no image");
+    write_file(folder_ / "raw/n02_empty.JPEG", "");
+    write_file(folder_ / "raw/n01_inks.JPEG", encode_jpeg(make_plain(16, 24, {200, 100, 50, 204})));
+    ASSERT_EQ(::symlink("/nowhere", (folder_ / "raw/n01_gone.JPEG").c_str()), 0);
+    std::map<std::string, std::string> skipped;
+    ConversionEvents events;
+    events.skipped = [&](const std::string& path, const std::string& reason) { skipped[path] = reason; };
+    const ImagenetWriterResult result = write_imagenet_tfrecords(settings_, events);
+    EXPECT_EQ(result.images, 13);
+    EXPECT_EQ(result.train_images, 10);
+    EXPECT_EQ(result.skipped, 3);
+    EXPECT_EQ(result.converted_cmyk, 1);
+    EXPECT_EQ(skipped.size(), 3u);
+    EXPECT_EQ(skipped[folder_ / "raw/n02_empty.JPEG"], "the file is empty");
+    EXPECT_THAT(read_file(settings_.output_folder + "/skipped.txt"),
+                AllOf(HasSubstr("n02_bad.JPEG\t"), HasSubstr("n02_empty.JPEG\t"), HasSubstr("n01_gone.JPEG\t")));
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).converted_cmyk, 1);  // also when all files are kept
+    settings_.max_skipped = 2;
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("3 of 13 images"), HasSubstr("--max-skipped")));
 }
 
 TEST_F(ImagenetWriter, BadInput) {
-    write_file(folder_ / "raw/n02_bad.JPEG", "no image");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { write_imagenet_tfrecords(settings_); }),
-                AllOf(HasSubstr("n02_bad.JPEG"), HasSubstr("not a JPEG")));
-    for (const std::string& name : posix_files().list(settings_.output_folder)) {
-        RecordFiles({settings_.output_folder + "/" + name});  // finished or absent
-    }
-    posix_files().remove(folder_ / "raw/n02_bad.JPEG");
-    write_file(folder_ / "raw/classless.JPEG", encode_jpeg(make_photo(20, 20)));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { write_imagenet_tfrecords(settings_); }),
-                HasSubstr("classless.JPEG has no class"));
+    image("raw/classless.JPEG", 20);
+    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("classless.JPEG in " + settings_.train_folder + " has no class"));
+    posix_files().remove(folder_ / "raw/classless.JPEG");
+    settings_.train_folder = folder_ / "nowhere";
+    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("does not exist"));
+    posix_files().make_directories(settings_.train_folder);
+    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("no .jpg"));
+    settings_.train_folder.clear();
+    failure(ErrorKind::usage);
+    settings_.train_folder = folder_ / "raw";
+    settings_.validation_labels = "labels.txt";
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("labels.txt"));
     settings_.train_shards = 0;
-    EXPECT_THROW(write_imagenet_tfrecords(settings_), Error);
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("shards"));
 }
 
 }  // namespace
