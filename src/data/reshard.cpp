@@ -48,7 +48,8 @@ const FileSet& split_of(const DataFiles& found, const std::string& split) {
     }
     if (set == nullptr) {
         throw Error(ErrorKind::data, "no " + split + " shard (" + shard_name(split, 0, 1024) +
-                                         " or of another shard count) in " + found.folder);
+                                         " or of another shard count) in " + found.folder +
+                                         "; choose the splits that are there");
     }
     if (!set->missing.empty()) {
         throw Error(ErrorKind::data, std::to_string(set->missing.size()) + " of the " + std::to_string(set->count) +

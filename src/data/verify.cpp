@@ -20,6 +20,7 @@
 #include "data/features.h"
 #include "data/jpeg_check.h"
 #include "data/raw_records.h"
+#include "data/shard_journal.h"
 
 namespace cnntrain::data {
 namespace {
@@ -253,6 +254,25 @@ void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult
     }
 }
 
+/// What the folder's writer noted of its files: the only way to see that a file lacks its last records.
+std::map<std::string, FinishedFile> files_in_journal(const std::string& folder, VerifyResult& result) {
+    try {
+        std::optional<Journal> journal = read_journal(posix_files(), folder);
+        if (journal) return std::move(journal->finished);
+    } catch (const Error& error) {
+        const std::string name = std::filesystem::path(journal_path(folder)).filename().string();
+        result.findings.push_back({Fault::unreadable, name, -1, 0, error.what()});
+    }
+    return {};
+}
+
+void verify_against_journal(const FinishedFile& written, const std::string& name, FileResult& file) {
+    if (file.records == written.records || !file.findings.empty()) return;
+    file.findings.push_back(
+        {Fault::wrong_size, name, -1, 0,
+         "it has " + std::to_string(file.records) + " records, its writer noted " + std::to_string(written.records)});
+}
+
 void add_file(FileResult& file, VerifyResult& result) {
     ++result.files;
     result.records += file.records;
@@ -299,10 +319,14 @@ VerifyResult verify(const VerifySettings& settings) {
     });
     VerifyResult result;
     verify_names(found, result);
+    const std::map<std::string, FinishedFile> journal = files_in_journal(found.folder, result);
     for (std::size_t set = 0; set < found.sets.size(); ++set) {
         verify_counts(found.sets[set], files[set], result);
-        for (FileResult& file : files[set]) {
-            add_file(file, result);
+        for (std::size_t i = 0; i < files[set].size(); ++i) {
+            const std::string& name = found.sets[set].files[i];
+            const auto noted = journal.find(name);
+            if (noted != journal.end()) verify_against_journal(noted->second, name, files[set][i]);
+            add_file(files[set][i], result);
         }
     }
     return result;

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "data/raw_records.h"
+#include "data/shard_journal.h"
 #include "fixtures.h"
 #include "wire_text.h"
 
@@ -152,6 +153,18 @@ TEST(Verify, EveryFlippedBitAndEveryCutIsFound) {
         write_quickly(path, sound.substr(0, size));
         EXPECT_THAT(verify_path(path).findings, SizeIs(1)) << size << " bytes";
     }
+}
+
+TEST(Verify, LostRecordsAtTheEndAreFoundByWhatTheWriterNoted) {
+    const TemporaryFolder folder;
+    write_shards_of(folder, "train", 2, {image_record(), image_record(), image_record()});
+    const std::string file = "train-00001-of-00002";
+    const std::uint64_t size = std::filesystem::file_size(folder / file);
+    write_journal(posix_files(), folder.path(), {}, {{"train-00000-of-00002", 3, size}, {file, 3, size}});
+    EXPECT_THAT(verify_path(folder.path()).findings, IsEmpty());
+    std::filesystem::resize_file(folder / file, size / 3 * 2);
+    EXPECT_THAT(verify_path(folder.path()).findings,
+                ElementsAre(finds(Fault::wrong_size, file, -1, "2 records, its writer noted 3")));
 }
 
 TEST(Verify, RecordsLargerThanOneReadAndAcrossReads) {

@@ -22,7 +22,7 @@ enum class Fault {
     no_image,
     wrong_label,
     damaged_image,  // only when images are decoded: an error or a warning of libjpeg's
-    wrong_size,     // a CIFAR file that is no whole number of records
+    wrong_size,     // a CIFAR file that is no whole number of records; not the records that conversion.jsonl notes
 };
 inline constexpr int kFaults = static_cast<int>(Fault::wrong_size) + 1;
 std::string_view name(Fault fault);  // "missing file", ...
