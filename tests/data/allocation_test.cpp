@@ -1,0 +1,101 @@
+// A steady stream allocates nothing for an image. An executable of its own, because it counts every malloc of the process.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+
+#include "cnntrain/data/loader.h"
+#include "data/imagenet.h"
+#include "fixtures.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations = 0;
+
+}  // namespace
+
+// glibc calls these, from every library, in place of its own; operator new comes here too.
+extern "C" {
+
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* block, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* malloc(std::size_t size) {
+    ++allocations;
+    return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+    ++allocations;
+    return __libc_calloc(count, size);
+}
+void* realloc(void* block, std::size_t size) {
+    ++allocations;
+    return __libc_realloc(block, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+    ++allocations;
+    return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** block, std::size_t alignment, std::size_t size) {
+    ++allocations;
+    *block = __libc_memalign(alignment, size);
+    return *block == nullptr ? ENOMEM : 0;
+}
+
+}  // extern "C"
+
+namespace cnntrain::data {
+namespace {
+
+constexpr std::int64_t kImages = 40;
+constexpr std::int64_t kBatch = 8;
+
+std::vector<std::string> photographs() {
+    std::vector<std::string> payloads;
+    for (std::int64_t i = 0; i < kImages; ++i) {
+        const std::int64_t channels = i % 7 == 0 ? 1 : 3;
+        const TestImage photo =
+            make_photo(40 + 7 * (i % 9), 60 + 11 * (i % 5), static_cast<std::uint64_t>(i), channels);
+        payloads.push_back(make_example(encode_jpeg(photo, {.progressive = i % 4 == 0}), i + 1));
+    }
+    return payloads;
+}
+
+std::int64_t allocations_of(Stream& stream, std::int64_t batches) {
+    const std::int64_t before = allocations;
+    for (std::int64_t i = 0; i < batches; ++i) {
+        stream.next();
+    }
+    return allocations - before;
+}
+
+TEST(Allocation, TheCounterCounts) {
+    const std::int64_t before = allocations;
+    void* volatile block = ::operator new(8);  // volatile: not optimised away
+    ::operator delete(block);
+    EXPECT_EQ(allocations, before + 1);
+}
+
+TEST(Allocation, AStreamOfImagesAllocatesOncePerEpoch) {
+    const TemporaryFolder folder;
+    write_records(folder / "train-00000-of-00001", photographs());
+    for (const std::int64_t cache_bytes : {0, 1 << 24}) {
+        RecordOptions records;
+        records.cache_bytes = cache_bytes;
+        records.cache_folder = folder.path();
+        const auto data =
+            std::make_shared<Imagenet>(std::vector{folder / "train-00000-of-00001"},
+                                       ImagenetSettings{.image_size = 24, .augment = true, .records = records});
+        Loader loader(data, {.micro_batch = kBatch, .threads = 2, .batches_ahead = 3});
+        allocations_of(loader, 60 * kImages / kBatch);  // until both workers have met the largest images
+        // The order of each epoch is a new vector; that is all.
+        const std::int64_t epochs = 40;
+        EXPECT_LE(allocations_of(loader, epochs * kImages / kBatch), epochs + 1) << cache_bytes;
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::data
