@@ -90,8 +90,10 @@ int dataset_verify(const std::vector<std::string>& arguments) {
     std::cout << settings.path << ": " << (result.findings.empty() ? "nothing is wrong" : "NOT SOUND") << '\n';
     print_result(result, seconds);
     if (result.findings.empty()) return 0;
-    throw Error(ErrorKind::data, settings.path + ": " + std::to_string(result.findings.size()) +
-                                     " findings, listed above; copy or make these files again");
+    const std::size_t count = result.findings.size();
+    throw Error(ErrorKind::data, settings.path + ": " + std::to_string(count) +
+                                     (count == 1 ? " finding" : " findings") +
+                                     ", listed above; copy or make these files again");
 }
 
 }  // namespace cnntrain::cli
