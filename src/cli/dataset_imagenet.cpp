@@ -54,8 +54,8 @@ data::ImagenetWriterSettings settings_from(const Flags& flags) {
     };
     settings.output_folder = flags.text("--output-dir");
     take("--validation-labels", settings.validation_labels);
-    data::find_raw_images(flags.text("--raw-data-dir"), settings);
     take("--validation-dir", settings.validation_folder);
+    data::find_raw_images(flags.text("--raw-data-dir"), settings);
     take("--labels", settings.train_labels);
     take("--classes", settings.classes);
     take("--synset-names", settings.synset_names);

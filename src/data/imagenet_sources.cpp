@@ -170,10 +170,10 @@ void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings) {
         const std::string path = (fs::path(raw) / name).string();
         return fs::is_directory(path, failed) ? path : std::string();
     };
+    const std::string validation = folder("validation").empty() ? folder("val") : folder("validation");
     settings.train_folder = folder("train");
-    settings.validation_folder = folder("validation");
-    if (settings.validation_folder.empty()) settings.validation_folder = folder("val");
-    if (settings.train_folder.empty() && settings.validation_folder.empty()) settings.train_folder = raw;
+    if (settings.train_folder.empty() && validation.empty()) settings.train_folder = raw;
+    if (settings.validation_folder.empty()) settings.validation_folder = validation;
 
     const std::string labels = (fs::path(raw) / kSynsetLabels).string();
     if (settings.validation_folder.empty() || !settings.validation_labels.empty() || !fs::exists(labels, failed))

@@ -7,19 +7,20 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <thread>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/tfrecord.h"
+#include "data/data_files.h"
 #include "data/shard_journal.h"
 
 namespace cnntrain::data {
@@ -47,17 +48,10 @@ std::vector<ShardFile> files_of(const ShardPlan& plan) {
 }
 
 /// Is `name` a file of one of the plan's prefixes, of whatever count?
-bool is_shard_name(std::string_view name, const ShardPlan& plan) {
-    const std::string_view pattern = "-00000-of-00000";
-    for (const ShardSet& set : plan.sets) {
-        if (name.size() != set.prefix.size() + pattern.size() || !name.starts_with(set.prefix)) continue;
-        const std::string_view rest = name.substr(set.prefix.size());
-        const bool matches = std::equal(rest.begin(), rest.end(), pattern.begin(), [](char c, char wanted) {
-            return wanted == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : c == wanted;
-        });
-        if (matches) return true;
-    }
-    return false;
+bool is_shard_of(const ShardPlan& plan, std::string_view name) {
+    const std::optional<ShardName> shard = parse_shard_name(name);
+    return shard && std::any_of(plan.sets.begin(), plan.sets.end(),
+                                [&](const ShardSet& set) { return set.prefix == shard->prefix; });
 }
 
 /// Keeps two processes from writing into one folder. Where folders cannot be locked there is no such guard.
@@ -152,7 +146,7 @@ void Run::prepare() {
     for (const std::string& name : files_.list(plan_.folder)) {
         const bool partial = name.ends_with(kPartialSuffix);
         const std::string_view whole = std::string_view(name).substr(0, name.size() - kPartialSuffix.size() * partial);
-        if (!is_shard_name(whole, plan_)) continue;
+        if (!is_shard_of(plan_, whole)) continue;
         if (partial) {
             files_.remove(path(name));
         } else if (!same || !planned.contains(name)) {

@@ -293,9 +293,17 @@ TEST_F(ImagenetWriter, ClassFoldersOfTheValidationCountMoreThanTheList) {
     find_raw_images(folder_ / "published", settings);
     EXPECT_EQ(settings.validation_folder, folder_ / "published/val");
     EXPECT_EQ(settings.validation_labels, "");
-    find_raw_images(folder_ / "raw", settings);
-    EXPECT_EQ(settings.train_folder, folder_ / "raw");
-    EXPECT_EQ(settings.validation_folder, "");
+    ImagenetWriterSettings all_training;
+    find_raw_images(folder_ / "raw", all_training);
+    EXPECT_EQ(all_training.train_folder, folder_ / "raw");
+    EXPECT_EQ(all_training.validation_folder, "");
+    ImagenetWriterSettings elsewhere;  // as given: flat, so that the list of the raw folder is about it
+    elsewhere.validation_folder = folder_ / "raw/n03";
+    list("raw/synset_labels.txt", "n02\n");
+    find_raw_images(folder_ / "raw", elsewhere);
+    EXPECT_EQ(elsewhere.train_folder, folder_ / "raw");
+    EXPECT_EQ(elsewhere.validation_folder, folder_ / "raw/n03");
+    EXPECT_EQ(elsewhere.validation_labels, folder_ / "raw/synset_labels.txt");
 }
 
 TEST_F(ImagenetWriter, LabelFilesAndClassOrder) {

@@ -43,9 +43,9 @@ struct ImagenetWriterSettings {
     bool overwrite = false;                   // remove other files of the same names instead of refusing
 };
 
-/// Sets the folders to `<raw>/train` and `<raw>/validation` (or `<raw>/val`), and validation_labels to
-/// `<raw>/synset_labels.txt` if it is there; a folder without these is all training images. Error(data) if there is no
-/// such folder.
+/// Sets the folders to `<raw>/train` and `<raw>/validation` (or `<raw>/val`); a folder without these is all training
+/// images. A validation_folder or validation_labels that is set already stays; otherwise `<raw>/synset_labels.txt` has
+/// the labels if it is there and the validation images are not in class folders. Error(data) if there is no such folder.
 void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings);
 
 struct ConversionProgress {

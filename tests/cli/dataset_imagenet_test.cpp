@@ -1,0 +1,153 @@
+// `cnntrain dataset imagenet`, end to end on small files; the command's flags and its progress lines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "cli/flags.h"
+#include "cli/progress.h"
+#include "cnntrain/base/error.h"
+#include "data/fixtures.h"
+
+namespace cnntrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+    int exit_code = -1;
+    std::string text;  // both streams
+};
+
+Outcome run(const std::string& arguments) {
+    const std::string line = std::string(CNNTRAIN_PROGRAM) + " " + arguments + " 2>&1";
+    Outcome outcome;
+    FILE* pipe = popen(line.c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    char buffer[4096];
+    for (std::size_t count = fread(buffer, 1, sizeof buffer, pipe); count > 0;
+         count = fread(buffer, 1, sizeof buffer, pipe)) {
+        outcome.text.append(buffer, count);
+    }
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    return outcome;
+}
+
+class DatasetImagenet : public ::testing::Test {
+protected:
+    DatasetImagenet() {
+        for (int i = 0; i < 6; ++i) {
+            const std::string folder = folder_ / (i % 2 == 0 ? "raw/train/n01" : "raw/val/n02");
+            fs::create_directories(folder);
+            data::write_file(folder + "/x" + std::to_string(i) + ".JPEG",
+                             data::encode_jpeg(data::make_photo(20 + i, 30)));
+        }
+    }
+    std::string raw() const { return folder_ / "raw"; }
+    std::string out() const { return folder_ / "imagenet-data"; }
+    std::string line() const {
+        return "dataset imagenet --raw-data-dir " + raw() + " --output-dir " + out() +
+               " --train-shards 2 --validation-shards 1";
+    }
+    data::TemporaryFolder folder_;
+};
+
+TEST_F(DatasetImagenet, WritesReportsAndGoesOn) {
+    data::write_file(raw() + "/train/n01/bad.JPEG", "no image");
+    const Outcome first = run(line());
+    EXPECT_EQ(first.exit_code, 0) << first.text;
+    EXPECT_THAT(first.text,
+                AllOf(HasSubstr("skipped " + raw() + "/train/n01/bad.JPEG: the file is neither"),
+                      HasSubstr("Wrote 3 training and 3 validation images of 2 classes"), HasSubstr("3 files"),
+                      HasSubstr("1 skipped (see "), HasSubstr("3 validation images are of classes without training")));
+    EXPECT_TRUE(fs::exists(out() + "/train-00001-of-00002"));
+    EXPECT_TRUE(fs::exists(out() + "/skipped.txt"));
+    EXPECT_EQ(run("dataset verify " + out()).exit_code, 0);
+    EXPECT_THAT(run(line()).text, HasSubstr("3 files were there already"));
+    const Outcome other = run(line() + " --seed 4");
+    EXPECT_EQ(other.exit_code, exit_code(ErrorKind::usage));
+    EXPECT_THAT(other.text, AllOf(HasSubstr("seed is 4, was 0"), HasSubstr("--overwrite")));
+    EXPECT_EQ(run(line() + " --seed 4 --overwrite").exit_code, 0);
+    EXPECT_EQ(run(line() + " --seed 4 --max-skipped 0").exit_code, exit_code(ErrorKind::data));
+}
+
+TEST_F(DatasetImagenet, AnswersToTheScriptsName) {
+    const Outcome outcome = run("tools/datasets/imagenet_to_gcs.py --raw_data_dir=" + raw() + " --local_scratch_dir " +
+                                out() + " --train_shards 2 --validation_shards 1");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_TRUE(fs::exists(out() + "/validation-00000-of-00001"));
+    EXPECT_EQ(run("create_pretraining_data.py").exit_code, exit_code(ErrorKind::unsupported));
+}
+
+TEST_F(DatasetImagenet, WrongLines) {
+    const auto refused = [](const std::string& arguments, ErrorKind kind, const std::string& part) {
+        const Outcome outcome = run("dataset imagenet " + arguments);
+        EXPECT_EQ(outcome.exit_code, exit_code(kind)) << outcome.text;
+        EXPECT_THAT(outcome.text, HasSubstr(part));
+    };
+    refused("--raw-data-dir " + raw(), ErrorKind::usage, "--output-dir is needed");
+    refused("--raw-data-dir /nowhere --output-dir " + out(), ErrorKind::data, "/nowhere");
+    refused("--raw-dta-dir x", ErrorKind::usage, "did you mean '--raw-data-dir'?");
+    refused("--overwrite=yes", ErrorKind::usage, "takes no value");
+    refused("--raw-data-dir " + raw() + " --output-dir " + out() + " --validation-fraction 2", ErrorKind::usage,
+            "0 to 1");
+    EXPECT_FALSE(fs::exists(out()));
+    EXPECT_THAT(run("dataset imagenet --help").text, AllOf(HasSubstr("--bounding-boxes"), HasSubstr("--synset-names")));
+}
+
+TEST(Flags, SwitchesAliasesAndUnderscores) {
+    const std::vector<Flag> known = {{"--one-name", "", "", "--other-name"}, {"--on", "", "", {}, true}};
+    const Flags flags("x", known, {"--other_name", "a", "--on"});
+    EXPECT_EQ(flags.text("--one-name"), "a");
+    EXPECT_TRUE(flags.given("--on"));
+    EXPECT_FALSE(Flags("x", known, {"--one-name=b"}).given("--on"));
+}
+
+TEST(Flags, Numbers) {
+    const auto number = [](const std::string& word) {
+        return Flags("x", {{"--f", "", ""}}, {"--f", word}).number("--f", 0, 1);
+    };
+    EXPECT_EQ(number("0.25"), 0.25);
+    for (const char* word : {"1.5", "-0.1", "nan", "a", "0.5x", ""}) {
+        EXPECT_THROW(number(word), Error) << word;
+    }
+}
+
+TEST(Progress, Lines) {
+    EXPECT_EQ(progress_line(250, 0, 1000, 10, "images"), "[ 25.0%] 250/1000 images, 25.0 images/s, 0:00:30 left");
+    // What was done before does not count for the rate.
+    EXPECT_EQ(progress_line(500, 400, 1000, 10, "images"), "[ 50.0%] 500/1000 images, 10.0 images/s, 0:00:50 left");
+    EXPECT_THAT(progress_line(400, 400, 1000, 10, "images"), Not(HasSubstr("left")));
+    EXPECT_THAT(progress_line(0, 0, 0, 0, "images"), HasSubstr("0/0 images"));
+}
+
+TEST(Progress, ATerminalsLineIsErasedForOthers) {
+    std::ostringstream console;
+    {
+        ProgressReport report(console, 20, "images");
+        std::this_thread::sleep_for(std::chrono::milliseconds(250));
+        report.update(250, 0, 1000);
+        report.line("a line");
+    }
+    EXPECT_EQ(console.str(), "[ 25.0%] 250/1000 i\r                   \ra line\n");
+}
+
+TEST(Progress, OtherConsolesGetLinesSeldom) {
+    std::ostringstream console;
+    ProgressReport report(console, 0, "images");
+    for (int i = 0; i < 100; ++i) {
+        report.update(i, 0, 100);
+    }
+    EXPECT_EQ(console.str(), "");
+}
+
+}  // namespace
+}  // namespace cnntrain::cli
