@@ -1,7 +1,10 @@
 #include "cli/signals.h"
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 
 #include <unistd.h>
 
@@ -11,12 +14,20 @@ namespace cnntrain::cli {
 
 namespace {
 
-// The one thing that a handler may write and a run may read.
-volatile std::sig_atomic_t stop_flag = 0;
+/// One request may come as two signals: timeout(1) and batch systems send them to the process and to its group.
+constexpr std::int64_t kSameRequestNs = 1'000'000'000;
+
+// What a handler may write and a run may read.
+std::atomic<std::int64_t> stop_time_ns{0};  // of the first signal; 0: none yet
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 extern "C" void on_stop_signal(int) {
-    if (stop_flag != 0) _exit(kInterruptedExitCode);
-    stop_flag = 1;
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t now_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    std::int64_t first = 0;
+    if (stop_time_ns.compare_exchange_strong(first, now_ns)) return;
+    if (now_ns - first >= kSameRequestNs) _exit(kInterruptedExitCode);
 }
 
 }  // namespace
@@ -31,7 +42,7 @@ void catch_stop_signals() {
 }
 
 bool stop_requested() {
-    return stop_flag != 0;
+    return stop_time_ns != 0;
 }
 
 }  // namespace cnntrain::cli

@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT: the first asks the run to save and stop, the second ends the process at once.
+// SIGTERM and SIGINT: the first asks the run to save and stop, another a second or more later ends the process at once.
 #pragma once
 
 namespace cnntrain::cli {
