@@ -217,7 +217,11 @@ TEST_F(Program, ReportsDamagedTfRecords) {
     data::write_file(file, "this is a text file, and not a short one");
     expect_error(line, ErrorKind::data, {"train-00000-of-00001"});
     write("no JPEG", 2);
-    expect_error(line, ErrorKind::data, {"train-00000-of-00001", "JPEG"});
+    expect_error(line + " --strict-data", ErrorKind::data, {"train-00000-of-00001", "JPEG"});
+    const Outcome replaced = run(line);
+    EXPECT_EQ(replaced.exit_code, 0);
+    EXPECT_THAT(replaced.text, HasSubstr("training images could not be decoded"));
+    EXPECT_THAT(replaced.text, HasSubstr("the next record replaces it"));
     write(photo, 5000);
     expect_error(line, ErrorKind::data, {"train-00000-of-00001", "5000"});
 }

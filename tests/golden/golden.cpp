@@ -81,11 +81,12 @@ public:
     TensorDesc image_desc() const override { return {DType::f32, {samples_, size_, size_, 3}}; }
 
     data::Batch next() override {
-        const auto images = std::make_shared<Images>(make_images(index_++, samples_, size_));
-        return {std::as_bytes(std::span(images->pixels)), images->labels, samples_, images};
+        current_ = make_images(index_++, samples_, size_);
+        return {std::as_bytes(std::span(current_.pixels)), current_.labels, samples_, {}};
     }
 
 private:
+    Images current_;  // until the next one is asked for
     std::int64_t samples_;
     std::int64_t size_;
     std::int64_t index_ = 0;
