@@ -10,9 +10,29 @@
 
 namespace cnntrain::nn {
 
-enum class Family : std::uint8_t { resnet };
+enum class Family : std::uint8_t { resnet, resnext, efficientnet };
 enum class DatasetKind : std::uint8_t { imagenet, cifar };
 enum class NormKind : std::uint8_t { batch, group };
+
+/// ResNeXt: the middle width of a bottleneck, relative to the stem's, is group_dim * convolution_groups / stem filters.
+struct ResnextSettings {
+    std::int64_t convolution_groups = 32;
+    std::int64_t group_dim = 4;
+    bool widenet = false;  // CIFAR: stage widths from 64 instead of from 16
+};
+
+struct EfficientnetSettings {
+    double width_coefficient = 0;  // of the channel counts; 0: the size's
+    double depth_coefficient = 0;  // of the block counts; 0: the size's
+    std::int64_t depth_divisor = 8;
+    std::int64_t top_width = 1280;  // before scaling
+    std::int64_t expand_ratio = 6;  // of the blocks of stages 2 to 7
+    std::int64_t group_dim = 1;     // channels per group of the spatial convolutions
+    bool squeeze_excite = true;
+    bool swish = true;                   // false: ReLU
+    std::optional<double> dropout_rate;  // empty: the size's
+    double block_survival_prob = 0.8;    // of the deepest block
+};
 
 struct ModelSettings {
     Family family = Family::resnet;
@@ -21,9 +41,12 @@ struct ModelSettings {
     std::int64_t classes = 1000;
     std::int64_t image_size = 224;
     NormKind norm = NormKind::batch;
-    std::int64_t groups = 32;  // group norm only; contiguous channels, must divide every channel count
+    /// Group norm only; contiguous channels, must divide every channel count. EfficientNet: at most one per channel.
+    std::int64_t groups = 32;
     double epsilon = 1e-5;
     double bn_decay = 0.97;  // of the moving averages; read by whoever appends the update
+    ResnextSettings resnext{};
+    EfficientnetSettings efficientnet{};
 };
 
 /// 16.16: {half, half}; 16.32: {half, f32}; 32.32: {f32, f32}. A weight whose stored type is not the compute type
