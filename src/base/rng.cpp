@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -37,6 +38,20 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
         key[1] += kWeyl1;
     }
     return counter;
+}
+
+WordKey word_key(std::uint64_t seed, RngStream stream, std::uint32_t site, std::int64_t iteration,
+                 std::int64_t micro_batch) {
+    const auto drawn = philox4x32({static_cast<std::uint32_t>(stream), site, 0, 0}, {low(seed), high(seed)});
+    const auto when = static_cast<std::uint64_t>(iteration);
+    const auto part = static_cast<std::uint64_t>(micro_batch);
+    const auto words = philox4x32({low(when), high(when), low(part), high(part)}, {drawn[0], drawn[1]});
+    return {words[0], words[1]};
+}
+
+std::uint32_t last_word_within(double probability) {
+    CNNTRAIN_CHECK(probability > 0 && probability <= 1, "no probability in (0, 1]: " + std::to_string(probability));
+    return static_cast<std::uint32_t>(std::ceil(probability * 0x1p32) - 1);
 }
 
 Rng::Rng(std::uint64_t seed, RngStream stream, std::uint32_t epoch, std::uint64_t index) {

@@ -33,6 +33,10 @@ private:
     std::ostringstream text_;
 };
 
+std::string_view name(Activation activation) {
+    return activation == Activation::swish ? "swish" : "relu";
+}
+
 void describe(AttrText& /*text*/, const NoAttrs& /*attrs*/) {}
 void describe(AttrText& text, const ConstantAttrs& a) {
     text.item("value", std::to_string(a.value));
@@ -49,7 +53,7 @@ void describe(AttrText& text, const ConvAttrs& a) {
     text.item("groups", a.groups, std::int64_t{1});
     text.flag("bias", a.bias);
     text.flag("residual", a.residual);
-    text.flag("relu", a.activation == Activation::relu);
+    text.flag(name(a.activation), a.activation != Activation::none);
     text.shape("result", a.result_shape);
 }
 void describe(AttrText& text, const PoolAttrs& a) {
@@ -65,22 +69,47 @@ void describe(AttrText& text, const ShortcutPadAttrs& a) {
     text.item("channels", a.channels);
     text.shape("result", a.input_shape);
 }
+void describe(AttrText& text, const RandomScaleAttrs& a) {
+    text.item("keep", a.keep);
+    text.flag("per sample", a.per_sample);
+    text.item("site", static_cast<std::int64_t>(a.site));
+}
 void describe(AttrText& text, const NormAttrs& a) {
     text.item("epsilon", a.epsilon);
     text.item("groups", a.groups);
     text.flag("residual", a.residual);
-    text.flag("relu", a.activation == Activation::relu);
+    text.flag(name(a.activation), a.activation != Activation::none);
     text.flag("summed gradient", a.summed_gradient);
 }
 void describe(AttrText& /*text*/, const DenseAttrs& /*attrs*/) {}
 void describe(AttrText& text, const SoftmaxAttrs& a) {
     text.item("label smoothing", a.label_smoothing);
 }
+void describe(AttrText& text, const MixImagesAttrs& a) {
+    text.flag("mixup", a.mixup);
+    text.item("cutmix distance", a.cutmix_distance);
+}
+void describe(AttrText& text, const MixedTargetsAttrs& a) {
+    text.item("label smoothing", a.label_smoothing);
+    text.shape("distances", a.distances);
+}
 void describe(AttrText& text, const UpdateAttrs& a) {
     text.item("gradient scale", a.gradient_scale, 1.0);
     text.item("weight decay", a.weight_decay);
     text.item("learning rate scale", a.learning_rate_scale, 1.0);
     text.item("momentum", a.momentum);
+}
+void describe(AttrText& text, const RmsPropAttrs& a) {
+    describe(text, a.update);
+    text.item("decay", a.decay);
+    text.item("epsilon", a.epsilon);
+}
+void describe(AttrText& text, const LarsAttrs& a) {
+    describe(text, a.update);
+    text.item("trust scale", a.trust_scale);
+    text.item("LARS weight decay", a.weight_decay);
+    text.item("epsilon", a.epsilon);
+    text.flag("skipped", !a.adapts);
 }
 void describe(AttrText& text, const MovingAverageAttrs& a) {
     text.item("decay", a.decay);

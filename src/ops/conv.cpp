@@ -147,7 +147,7 @@ void evaluate_conv2d(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     for (std::size_t i = 0; i < y.size(); ++i) {
         if (a.bias) y[i] += inputs[2]->values[i % channels];
         if (a.residual) y[i] += inputs.back()->values[i];
-        if (a.activation == graph::Activation::relu && y[i] < 0) y[i] = 0;
+        y[i] = activated(a.activation, y[i]);
     }
 }
 

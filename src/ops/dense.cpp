@@ -18,14 +18,24 @@ void expect_matrix(const TensorDesc& desc, std::string_view axes) {
     expect_rank(desc, 2, axes);
 }
 
+/// I and O of w[I,O] or w[1,1,I,O].
+Shape weight_shape(const TensorDesc& w) {
+    expect_floating(w, "w[I,O]");
+    const Shape& shape = w.shape;
+    if (shape.size() == 4 && shape[0] == 1 && shape[1] == 1) return {shape[2], shape[3]};
+    expect_rank(w, 2, "w[I,O] or w[1,1,I,O]");
+    return shape;
+}
+
 std::vector<TensorDesc> infer_dense(const Attrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 3);
     expect_matrix(inputs[0], "x[N,I]");
-    expect_matrix(inputs[1], "w[I,O]");
+    const Shape w = weight_shape(inputs[1]);
     expect_same_type(inputs[0], inputs[1], "x and w");
-    const std::int64_t features = inputs[0].shape[1];
-    const std::int64_t units = inputs[1].shape[1];
-    expect_shape(inputs[1], {features, units}, "w");
+    if (w[0] != inputs[0].shape[1]) {
+        reject("w must have " + std::to_string(inputs[0].shape[1]) + " inputs, not " + std::to_string(w[0]));
+    }
+    const std::int64_t units = w[1];
     expect_channel_vector(inputs[2], units, inputs[0].dtype, "bias");
     return {{inputs[0].dtype, {inputs[0].shape[0], units}}};
 }
@@ -34,8 +44,10 @@ void dense_gradient(GradContext& context) {
     const graph::ValueId dy = context.grad_output(0);
     if (context.needs(2)) context.set_grad(2, context.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "bias_grad"));
     if (context.needs(1)) {
+        DenseAttrs attrs;
+        attrs.kernel = context.desc(context.input(1)).shape.size() == 4;
         const std::vector<graph::ValueId> inputs = {context.input(0), dy};
-        context.set_grad(1, context.add_one(OpKind::dense_weight_grad, DenseAttrs{}, inputs, "weight_grad"));
+        context.set_grad(1, context.add_one(OpKind::dense_weight_grad, attrs, inputs, "weight_grad"));
     }
     if (context.needs(0)) {
         const std::vector<graph::ValueId> inputs = {dy, context.input(1)};
@@ -46,10 +58,12 @@ void dense_gradient(GradContext& context) {
 std::vector<TensorDesc> infer_input_grad(const Attrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_matrix(inputs[0], "dy[N,O]");
-    expect_matrix(inputs[1], "w[I,O]");
+    const Shape w = weight_shape(inputs[1]);
     expect_same_type(inputs[0], inputs[1], "dy and w");
-    expect_shape(inputs[1], {inputs[1].shape[0], inputs[0].shape[1]}, "w");
-    return {{inputs[0].dtype, {inputs[0].shape[0], inputs[1].shape[0]}}};
+    if (w[1] != inputs[0].shape[1]) {
+        reject("w must have " + std::to_string(inputs[0].shape[1]) + " outputs, not " + std::to_string(w[1]));
+    }
+    return {{inputs[0].dtype, {inputs[0].shape[0], w[0]}}};
 }
 
 std::vector<TensorDesc> infer_weight_grad(const Attrs& attrs, Descs inputs) {
@@ -58,7 +72,9 @@ std::vector<TensorDesc> infer_weight_grad(const Attrs& attrs, Descs inputs) {
     expect_matrix(inputs[1], "dy[N,O]");
     expect_same_type(inputs[0], inputs[1], "x and dy");
     expect_shape(inputs[1], {inputs[0].shape[0], inputs[1].shape[1]}, "dy");
-    TensorDesc dw{std::get<DenseAttrs>(attrs).result_type, {inputs[0].shape[1], inputs[1].shape[1]}};
+    const auto& a = std::get<DenseAttrs>(attrs);
+    TensorDesc dw{a.result_type, {inputs[0].shape[1], inputs[1].shape[1]}};
+    if (a.kernel) dw.shape.insert(dw.shape.begin(), {1, 1});
     expect_floating(dw, "dw");
     return {dw};
 }
@@ -93,7 +109,7 @@ template <typename Term> void for_each_product(std::int64_t n, std::int64_t in, 
 }
 
 void evaluate_dense(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    const Shape& w = inputs[1]->desc.shape;
+    const Shape w = weight_shape(inputs[1]->desc);
     std::vector<double>& y = outputs[0].values;
     for (std::size_t i = 0; i < y.size(); ++i)
         y[i] = inputs[2]->values[i % inputs[2]->values.size()];
@@ -103,14 +119,14 @@ void evaluate_dense(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs
 }
 
 void evaluate_input_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    const Shape& w = inputs[1]->desc.shape;
+    const Shape w = weight_shape(inputs[1]->desc);
     for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
         outputs[0].values[ix] += inputs[0]->values[iy] * inputs[1]->values[iw];
     });
 }
 
 void evaluate_weight_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    const Shape& w = outputs[0].desc.shape;
+    const Shape w = weight_shape(outputs[0].desc);
     for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
         outputs[0].values[iw] += inputs[0]->values[ix] * inputs[1]->values[iy];
     });

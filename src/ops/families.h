@@ -15,6 +15,17 @@ graph::OpDef normalise_image_op();
 graph::OpDef shortcut_pad_op();
 graph::OpDef shortcut_pad_grad_op();
 
+// gate.cpp
+graph::OpDef swish_op();
+graph::OpDef swish_grad_op();
+graph::OpDef sigmoid_op();
+graph::OpDef sigmoid_grad_op();
+graph::OpDef scale_channels_op();
+graph::OpDef scale_channels_grad_op();
+
+// random.cpp
+graph::OpDef random_scale_op();
+
 // conv.cpp
 graph::OpDef conv2d_op();
 graph::OpDef conv2d_input_grad_op();
@@ -47,9 +58,17 @@ graph::OpDef fold_norm_bias_op();
 graph::OpDef softmax_cross_entropy_op();
 graph::OpDef softmax_cross_entropy_grad_op();
 
+// mixing.cpp
+graph::OpDef mix_images_op();
+graph::OpDef mixed_cross_entropy_op();
+graph::OpDef mixed_cross_entropy_grad_op();
+
 // update.cpp
 graph::OpDef sgd_update_op();
 graph::OpDef momentum_update_op();
+graph::OpDef rmsprop_update_op();
+graph::OpDef lars_update_op();
 graph::OpDef moving_average_update_op();
+graph::OpDef round_copy_op();
 
 }  // namespace cnntrain::ops

@@ -81,6 +81,7 @@ bool reads_output(const NormAttrs& a) {
 
 template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<NormAttrs>(attrs);
+    if (a.residual && a.activation == Activation::swish) reject("swish after a residual has no gradient");
     expect_inputs(inputs, std::size_t{6} + (a.summed_gradient ? 1 : 0) + (reads_output(a) ? 1 : 0));
     expect_norm_inputs(inputs);
     const TensorDesc& x = inputs[0];
@@ -137,7 +138,7 @@ void apply(const NormAttrs& a, const Statistics& statistics, RefInputs inputs, c
         const double normalised = (inputs[0]->values[i] - m.mean[s]) / std::sqrt(m.variance[s] + a.epsilon);
         y[i] = inputs[1]->values[c] * normalised + inputs[2]->values[c];
         if (residual != nullptr) y[i] += (*residual)[i];
-        if (a.activation == Activation::relu && y[i] < 0) y[i] = 0;
+        y[i] = activated(a.activation, y[i]);
     }
 }
 
@@ -157,7 +158,7 @@ void evaluate_inference(const Attrs& attrs, RefInputs inputs, RefOutputs outputs
           outputs[0].values);
 }
 
-/// The gradient that reaches gamma * normalised + beta: dy summed, and masked by the activation.
+/// The gradient that reaches gamma * normalised + beta: dy summed, times the activation's derivative.
 std::vector<double> inner_gradient(const NormAttrs& a, const Statistics& statistics, RefInputs inputs,
                                    const std::vector<double>& normalised) {
     std::vector<double> dy = inputs[5]->values;
@@ -167,7 +168,11 @@ std::vector<double> inner_gradient(const NormAttrs& a, const Statistics& statist
         const std::size_t c = statistics.channel(i);
         const double y =
             reads_output(a) ? inputs.back()->values[i] : inputs[1]->values[c] * normalised[i] + inputs[2]->values[c];
-        if (!(y > 0)) dy[i] = 0;
+        if (a.activation == Activation::swish) {
+            dy[i] *= swish_slope(y);
+        } else if (!(y > 0)) {
+            dy[i] = 0;
+        }
     }
     return dy;
 }

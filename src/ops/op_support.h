@@ -47,6 +47,12 @@ template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, D
     return kPerElement * static_cast<double>(outputs[0].elements());
 }
 
+/// x * sigmoid(x) and its derivative (gate.cpp).
+double sigmoid(double x);
+double swish(double x);
+double swish_slope(double x);
+double activated(graph::Activation activation, double x);  // NaN stays NaN
+
 /// Gradients that only flow through the op's first output: false when it has none. Any other incoming gradient is a
 /// defect of the graph that asked for it.
 bool only_first_output_has_gradient(const graph::GradContext& context, std::size_t output_count);

@@ -15,6 +15,13 @@ graph::OpTable make_table() {
         add_op(),
         relu_op(),
         relu_grad_op(),
+        swish_op(),
+        swish_grad_op(),
+        sigmoid_op(),
+        sigmoid_grad_op(),
+        random_scale_op(),
+        scale_channels_op(),
+        scale_channels_grad_op(),
         normalise_image_op(),
         conv2d_op(),
         conv2d_input_grad_op(),
@@ -38,13 +45,20 @@ graph::OpTable make_table() {
         fold_norm_bias_op(),
         softmax_cross_entropy_op(),
         softmax_cross_entropy_grad_op(),
+        mix_images_op(),
+        mixed_cross_entropy_op(),
+        mixed_cross_entropy_grad_op(),
         sgd_update_op(),
         momentum_update_op(),
+        rmsprop_update_op(),
+        lars_update_op(),
         moving_average_update_op(),
+        round_copy_op(),
     };
     for (std::size_t i = 0; i < table.size(); ++i) {
         const graph::OpDef& def = table[i];
-        CNNTRAIN_CHECK(static_cast<std::size_t>(def.kind) == i && def.infer != nullptr && def.evaluate != nullptr,
+        CNNTRAIN_CHECK(static_cast<std::size_t>(def.kind) == i && def.infer != nullptr &&
+                           (def.evaluate != nullptr || def.evaluate_random != nullptr),
                        "the op table has no complete entry in place " + std::to_string(i));
     }
     return table;

@@ -20,7 +20,7 @@ namespace cnntrain::backend {
 struct RuntimeSettings {
     int threads = 0;                  // 0: all available cores
     bool stochastic_rounding = true;  // of 16-bit parameters and states when they are updated
-    std::uint64_t seed = 0;           // of the rounding
+    std::uint64_t seed = 0;           // of the rounding, dropout and drop-connect
     bool check_finite = true;         // look for non-finite values when the loss is one
 };
 
@@ -40,7 +40,7 @@ struct CompileReport {
 
 struct StepScalars {
     double learning_rate = 0;
-    std::int64_t iteration = 0;  // weight updates before this one; keys the stochastic rounding
+    std::int64_t iteration = 0;  // weight updates before this one; keys the random numbers
 };
 
 struct StepResult {

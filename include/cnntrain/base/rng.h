@@ -22,8 +22,29 @@ enum class RngStream : std::uint32_t {
     generated_data = 5,
     rounding = 6,
     synthetic_data = 7,
+    random_scale = 8,
     test = 100,
 };
+
+/// Random words that are a function of a key and an index: for millions of elements, where Philox would be too slow. Both
+/// words of a key are Philox4x32-10 of what it stands for.
+struct WordKey {
+    std::uint32_t first = 0, second = 0;
+};
+WordKey word_key(std::uint64_t seed, RngStream stream, std::uint32_t site, std::int64_t iteration,
+                 std::int64_t micro_batch);
+
+/// Two rounds of "xor with the shifted self, multiply by an odd constant", with the second key word added in between so that
+/// two keys do not walk one common sequence; multipliers and shifts are those of Wellons' low-bias search.
+constexpr std::uint32_t random_word(const WordKey& key, std::uint32_t index) {
+    std::uint32_t x = index ^ key.first;
+    x = (x ^ (x >> 16)) * 0x7feb352dU + key.second;
+    x = (x ^ (x >> 15)) * 0x846ca68bU;
+    return x ^ (x >> 16);
+}
+
+/// A word is at most this with the given probability, in (0, 1].
+std::uint32_t last_word_within(double probability);
 
 class Rng {
 public:

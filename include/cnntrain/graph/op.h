@@ -25,6 +25,13 @@ enum class OpKind : std::uint8_t {
     add,
     relu,
     relu_grad,
+    swish,
+    swish_grad,
+    sigmoid,
+    sigmoid_grad,
+    random_scale,
+    scale_channels,
+    scale_channels_grad,
     normalise_image,
     conv2d,
     conv2d_input_grad,
@@ -48,14 +55,21 @@ enum class OpKind : std::uint8_t {
     fold_norm_bias,
     softmax_cross_entropy,
     softmax_cross_entropy_grad,
+    mix_images,
+    mixed_cross_entropy,
+    mixed_cross_entropy_grad,
     sgd_update,
     momentum_update,
+    rmsprop_update,
+    lars_update,
     moving_average_update,
+    round_copy,
     count_,  // number of kinds, not a kind; NOLINT(readability-identifier-naming)
 };
 inline constexpr std::size_t kOpKindCount = static_cast<std::size_t>(OpKind::count_);
 
-enum class Activation : std::uint8_t { none, relu };
+/// swish: x * sigmoid(x).
+enum class Activation : std::uint8_t { none, relu, swish };
 
 struct NoAttrs {
     bool operator==(const NoAttrs&) const = default;
@@ -92,6 +106,9 @@ Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kerne
 /// bias are f32 or the activations' type; gradients of weights, gamma, beta and bias are f32.
 ///
 /// add: two equal descriptors -> the same. relu: x -> y. relu_grad: y, dy -> dy where y > 0, else 0.
+/// swish: x -> x * sigmoid(x). swish_grad: x, dy -> dx. sigmoid: x -> y. sigmoid_grad: y, dy -> dx.
+/// scale_channels: x[N,H,W,C], gate[N,C] -> x * gate. scale_channels_grad: x, gate, dy -> dx, dgate (of gate's type; summed
+/// over H, W in f32).
 ///
 /// conv2d: x[N,H,W,I*G], w[K,K,I,O] (, bias[O]) (, residual like y) -> y = activation(conv + bias + residual).
 /// conv2d_input_grad: dy, w -> dx. conv2d_weight_grad: x, dy -> dw. The gradients are those of the plain
@@ -131,12 +148,25 @@ struct ShortcutPadAttrs {
     bool operator==(const ShortcutPadAttrs&) const = default;
 };
 
+/// random_scale: x[N,...] -> y = x / keep * floor(keep + u), with one u in [0, 1) per element (dropout), or per sample
+/// (drop-connect: `per_sample`). Its gradient is the op itself on dy: nothing is stored. Kept is what has a random_word
+/// <= last_word_within(keep) (base/rng.h), for the word_key of seed, `site`, iteration and micro-batch and the row-major index
+/// of the element (or the sample's): the same on every backend, for every thread count, and after a resume. Layers of one
+/// graph have different sites. Training only.
+struct RandomScaleAttrs {
+    double keep = 1;  // probability, in (0, 1]
+    bool per_sample = false;
+    std::uint32_t site = 0;
+    bool operator==(const RandomScaleAttrs&) const = default;
+};
+
 /// batch_norm: x, gamma[C], beta[C] (, residual like x) -> y, mean f32[C], variance f32[C] (biased, over N,H,W).
 /// batch_norm_inference: x, gamma, beta, moving_mean, moving_variance (, residual) -> y.
 /// group_norm: as batch_norm with mean, variance f32[N,G] over H, W and the group's (contiguous) channels.
 /// y = activation(gamma * (x - mean) / sqrt(variance + epsilon) + beta + residual).
 /// *_grad: x, gamma, beta, mean, variance, dy (, y if activation and residual) -> dx, dgamma f32[C], dbeta f32[C]
-/// (, dresidual). Without a residual the activation's mask is recomputed from x; with one it is y > 0.
+/// (, dresidual). Without a residual the activation's derivative is recomputed from x; with one it is y > 0 (relu only:
+/// swish with a residual has no gradient).
 /// With `summed_gradient` the gradient takes a second dy directly after the first: the true dy is their sum.
 struct NormAttrs {
     double epsilon = 1e-5;
@@ -147,10 +177,12 @@ struct NormAttrs {
     bool operator==(const NormAttrs&) const = default;
 };
 
-/// dense: x[N,I], w[I,O], bias[O] -> y[N,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw.
+/// dense: x[N,I], w[I,O], bias[O] -> y[N,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw. A w[1,1,I,O]
+/// is taken as w[I,O]: a 1x1 convolution of a 1x1 picture (squeeze-excite).
 /// bias_grad: dy -> db f32[last axis], summed over all other axes.
 struct DenseAttrs {
     DType result_type = DType::f32;  // of dense_weight_grad
+    bool kernel = false;             // of dense_weight_grad: dw is [1,1,I,O]
     bool operator==(const DenseAttrs&) const = default;
 };
 
@@ -161,6 +193,28 @@ struct DenseAttrs {
 struct SoftmaxAttrs {
     double label_smoothing = 0;
     bool operator==(const SoftmaxAttrs&) const = default;
+};
+
+/// Mixed samples (mixup, Zhang et al. 2017; cutmix, Yun et al. 2019). The partner of sample n at distance d is sample
+/// (n - d) mod N of the micro-batch.
+/// mix_images: x[N,H,W,C] (, own f32[N] with mixup) (, box i32[4] with cutmix) -> y like x. Mixup:
+/// m[n] = own[n] * x[n] + (1 - own[n]) * x[partner at 1]; without it m = x. Cutmix: y[n] = m[partner at cutmix_distance] in
+/// the rows box[0] <= h < box[1] and columns box[2] <= w < box[3], else m[n]. No gradient.
+struct MixImagesAttrs {
+    bool mixup = false;
+    std::int64_t cutmix_distance = 0;  // 0: no cutmix
+    bool operator==(const MixImagesAttrs&) const = default;
+};
+
+/// mixed_cross_entropy: logits[N,C], labels i32[N], shares f32[N,P] -> loss f32[], correct f32[], sums as those of
+/// softmax_cross_entropy, with the loss of sample n = sum over p of shares[n,p] * (smoothed cross entropy with the label of
+/// the partner at distances[p]). A partner whose label is not in 0..C-1 adds nothing; a sample whose own is not counts
+/// nowhere. `correct` looks at the own label alone.
+/// mixed_cross_entropy_grad: logits, labels, shares, dloss f32[] -> dlogits.
+struct MixedTargetsAttrs {
+    double label_smoothing = 0;
+    std::vector<std::int64_t> distances;  // one per share, from 0
+    bool operator==(const MixedTargetsAttrs&) const = default;
 };
 
 /// Update ops have no outputs; they overwrite the inputs that OpDef::mutates names. A gradient may be of another type
@@ -175,6 +229,29 @@ struct UpdateAttrs {
     bool operator==(const UpdateAttrs&) const = default;
 };
 
+/// rmsprop_update: parameter, gradient, mean_square, velocity, learning_rate: s = decay * s + (1 - decay) * g^2;
+/// v = momentum * v + lr * learning_rate_scale * g / sqrt(s + epsilon); p -= v. Where g is 0 its quotient is 0.
+struct RmsPropAttrs {
+    UpdateAttrs update;
+    double decay = 0.9;  // of the mean square
+    double epsilon = 1e-3;
+    bool operator==(const RmsPropAttrs&) const = default;
+};
+
+/// lars_update (You et al. 2017): parameter, gradient, velocity, learning_rate: v = momentum * v + lr *
+/// learning_rate_scale * trust * (g + weight_decay * p); p -= v. Norms over the whole tensor: trust = trust_scale * |p| /
+/// (|g| + weight_decay * |p| + epsilon) where both norms are above 0, else 1. `adapts` false: trust 1, no weight_decay.
+struct LarsAttrs {
+    UpdateAttrs update;  // its weight_decay is part of g
+    double trust_scale = 1e-3;
+    double weight_decay = 0;
+    double epsilon = 0;
+    bool adapts = true;
+    bool operator==(const LarsAttrs&) const = default;
+};
+
+/// round_copy: parameter (16 bit), master f32: parameter = master, rounded to nearest. No attributes.
+///
 /// moving_average_update: moving, value: m = decay * m + (1 - decay) * value_scale * value.
 struct MovingAverageAttrs {
     double decay = 0.97;
@@ -190,14 +267,21 @@ struct FoldNormAttrs {
     bool operator==(const FoldNormAttrs&) const = default;
 };
 
-using Attrs =
-    std::variant<NoAttrs, ConstantAttrs, CastAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs, ResultAttrs,
-                 ShortcutPadAttrs, NormAttrs, DenseAttrs, SoftmaxAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
+using Attrs = std::variant<NoAttrs, ConstantAttrs, CastAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs, ResultAttrs,
+                           ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs,
+                           MixedTargetsAttrs, UpdateAttrs, RmsPropAttrs, LarsAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {
     TensorDesc desc;
     std::vector<double> values;
+};
+
+/// What the random numbers of one execution depend on, besides the op's attributes.
+struct RandomKey {
+    std::uint64_t seed = 0;
+    std::int64_t iteration = 0;
+    std::int64_t micro_batch = 0;  // within the weight update
 };
 
 class GradContext;
@@ -219,6 +303,10 @@ struct OpDef {
     /// Naive evaluation in float64; `outputs` have their descriptors and zeroed values. For an op that
     /// mutates, `outputs` are the new values of the mutated inputs, in the order of `mutates`.
     void (*evaluate)(const Attrs&, std::span<const RefTensor* const> inputs, std::span<RefTensor> outputs) = nullptr;
+
+    /// In the place of `evaluate`, for an op that draws random numbers.
+    void (*evaluate_random)(const Attrs&, const RandomKey&, std::span<const RefTensor* const> inputs,
+                            std::span<RefTensor> outputs) = nullptr;
 
     /// Inputs that an update op overwrites in place; such an op has no outputs in the graph.
     std::vector<int> mutates = {};

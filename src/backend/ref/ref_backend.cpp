@@ -17,7 +17,7 @@ using graph::Role;
 using graph::Value;
 using graph::ValueId;
 
-void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values) {
+void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values, const graph::RandomKey& random) {
     const auto slot = [&](ValueId value) -> RefTensor& { return values.at(static_cast<std::size_t>(value.index)); };
     const Node& node = graph.node(id);
     const graph::OpDef& def = graph.def(node);
@@ -33,7 +33,11 @@ void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values
         const TensorDesc& desc = graph.desc(target);
         outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
     }
-    def.evaluate(node.attrs, inputs, outputs);
+    if (def.evaluate_random != nullptr) {
+        def.evaluate_random(node.attrs, random, inputs, outputs);
+    } else {
+        def.evaluate(node.attrs, inputs, outputs);
+    }
     for (std::size_t i = 0; i < targets.size(); ++i)
         slot(targets[i]) = std::move(outputs[i]);
 }
@@ -92,6 +96,7 @@ private:
 
     Graph graph_;
     std::int64_t micro_batches_;
+    graph::RandomKey random_;  // of the micro-batch that is computed
     CompileReport report_;
     std::vector<RefTensor> values_;   // by ValueId
     std::vector<ValueId> variables_;  // parameters and states, in order of creation
@@ -105,6 +110,7 @@ private:
 RefExecutable::RefExecutable(const CompileRequest& request)
     : graph_(*request.graph),
       micro_batches_(request.micro_batches),
+      random_{.seed = request.runtime.seed},
       node_seconds_(static_cast<std::size_t>(graph_.node_count())),
       node_runs_(static_cast<std::size_t>(graph_.node_count())) {
     const Clock::time_point start = Clock::now();
@@ -205,7 +211,7 @@ void RefExecutable::run_phase(Phase phase) {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         if (graph_.node(NodeId{i}).phase != phase) continue;
         const Clock::time_point start = Clock::now();
-        evaluate_node(graph_, NodeId{i}, values_);
+        evaluate_node(graph_, NodeId{i}, values_, random_);
         if (!profiling_) continue;
         node_seconds_[static_cast<std::size_t>(i)] += seconds_since(start);
         ++node_runs_[static_cast<std::size_t>(i)];
@@ -225,7 +231,9 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
     StepResult result;
     if (const std::optional<ValueId> rate = graph_.find("learning_rate")) at(*rate).values = {scalars.learning_rate};
     start_sums();
+    random_.iteration = scalars.iteration;
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
+        random_.micro_batch = i;
         feed(source, result);
         run_phase(Phase::forward);
         run_phase(Phase::backward);
@@ -247,6 +255,7 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
 StepResult RefExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
+        random_.micro_batch = i;
         feed(source, result);
         run_phase(Phase::forward);
         add_outputs(Phase::forward, result);
@@ -328,7 +337,7 @@ std::vector<ProfileRow> RefExecutable::profile_alone(int repeats) {
         double least = std::numeric_limits<double>::infinity();
         for (int repeat = 0; repeat < std::max(repeats, 1); ++repeat) {
             const Clock::time_point start = Clock::now();
-            evaluate_node(graph_, NodeId{i}, values_);
+            evaluate_node(graph_, NodeId{i}, values_, random_);
             least = std::min(least, seconds_since(start));
         }
         rows.push_back(profile_row(NodeId{i}, least));
@@ -342,7 +351,8 @@ public:
     DType half_type() const override { return DType::bf16; }
 
     std::string why_unsupported(const Graph& graph, const Node& node) const override {
-        return graph.def(node).evaluate == nullptr ? "the op has no naive evaluator" : "";
+        const graph::OpDef& def = graph.def(node);
+        return def.evaluate == nullptr && def.evaluate_random == nullptr ? "the op has no naive evaluator" : "";
     }
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
