@@ -14,7 +14,6 @@ using graph::ValueId;
 
 namespace {
 
-constexpr Initialiser kConvWeight{Initialiser::Kind::truncated_normal_fan_in, 1};
 constexpr Initialiser kDenseWeight{Initialiser::Kind::glorot_uniform, 0};
 constexpr Initialiser kZeros{Initialiser::Kind::constant, 0};
 constexpr Initialiser kOnes{Initialiser::Kind::constant, 1};
@@ -56,6 +55,10 @@ ValueId Layers::channel_vector(ValueId vector) {
     return in_compute_type(vector, graph_.value(vector).name + "/cast");
 }
 
+std::string Layers::kernel_name(const std::string& scope) const {
+    return scope + (model_.family == Family::efficientnet ? "/kernel" : "/weight");
+}
+
 ValueId Layers::prepare_images(ValueId images, const InputSettings& input) {
     if (!input.normalise) return in_compute_type(images, "all/images");
     graph::NormaliseImageAttrs attrs{input.normalise->scale, input.normalise->shift, numerics_.compute};
@@ -68,36 +71,50 @@ ValueId Layers::conv(ValueId x, const std::string& scope, const ConvShape& shape
     attrs.stride = shape.stride;
     attrs.groups = shape.groups;
     attrs.padding = graph::same_padding(in[1], in[2], shape.kernel, shape.stride);
-    const ValueId weight = parameter(
-        scope + "/weight", {shape.kernel, shape.kernel, channels(x) / shape.groups, shape.filters}, kConvWeight);
-    const ValueId used = in_compute_type(weight, scope + "/weight/cast");
+    const std::string name = kernel_name(scope);
+    const ValueId weight =
+        parameter(name, {shape.kernel, shape.kernel, channels(x) / shape.groups, shape.filters}, shape.initialiser);
+    const ValueId used = in_compute_type(weight, name + "/cast");
     return graph_.add_one(OpKind::conv2d, std::move(attrs), {x, used}, scope);
 }
 
-ValueId Layers::norm(ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma_start) {
-    const bool grouped = model_.norm == NormKind::group;
-    const std::string node = scope + (grouped ? "/gn" : "/bn") + suffix;
-    const std::string leaf = node + (grouped ? "/GroupNorm" : "/batch_norm");
-    const ValueId beta = parameter(leaf + "/beta", {channels(x)}, kZeros);
-    const ValueId gamma = parameter(leaf + "/gamma", {channels(x)}, gamma_start == Gamma::zero ? kZeros : kOnes);
-    graph::NormAttrs attrs;
-    attrs.epsilon = model_.epsilon;
-    if (!grouped) return batch_norm(x, node, attrs, channel_vector(gamma), channel_vector(beta));
-    if (model_.groups < 1 || channels(x) % model_.groups != 0) {
-        throw Error(ErrorKind::usage, node + ": " + std::to_string(channels(x)) + " channels cannot be divided into " +
-                                          std::to_string(model_.groups) +
-                                          " groups; choose --groups so that it divides every channel count");
-    }
-    attrs.groups = model_.groups;
-    return graph_.add(OpKind::group_norm, attrs, {x, channel_vector(gamma), channel_vector(beta)}, node)[0];
+ValueId Layers::norm(ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma) {
+    const std::string node = scope + (grouped() ? "/gn" : "/bn") + suffix;
+    return norm_node(x, node, node + (grouped() ? "/GroupNorm" : "/batch_norm"), gamma);
 }
 
-ValueId Layers::batch_norm(ValueId x, const std::string& scope, const graph::NormAttrs& attrs, ValueId gamma,
-                           ValueId beta) {
-    const std::string mean_name = scope + "/batch_norm/moving_mean";
-    const std::string variance_name = scope + "/batch_norm/moving_variance";
+ValueId Layers::norm(ValueId x, const std::string& scope) {
+    return norm_node(x, scope + "/norm", scope + (grouped() ? "/GroupNorm" : "/batch_norm"), Gamma::one);
+}
+
+std::int64_t Layers::norm_groups(std::int64_t channels, const std::string& scope) const {
+    std::int64_t groups = model_.groups;
+    if (model_.family == Family::efficientnet) groups = std::min(groups, channels);
+    if (groups < 1 || channels % groups != 0) {
+        throw Error(ErrorKind::usage, scope + ": " + std::to_string(channels) + " channels cannot be divided into " +
+                                          std::to_string(groups) +
+                                          " groups; choose --groups so that it divides every channel count");
+    }
+    return groups;
+}
+
+ValueId Layers::norm_node(ValueId x, const std::string& scope, const std::string& leaf, Gamma gamma_start) {
+    const ValueId beta = parameter(leaf + "/beta", {channels(x)}, kZeros);
+    const ValueId gamma = parameter(leaf + "/gamma", {channels(x)}, gamma_start == Gamma::zero ? kZeros : kOnes);
+    if (!grouped()) return batch_norm(x, scope, leaf, channel_vector(gamma), channel_vector(beta));
+    graph::NormAttrs attrs;
+    attrs.epsilon = model_.epsilon;
+    attrs.groups = norm_groups(channels(x), scope);
+    return graph_.add(OpKind::group_norm, attrs, {x, channel_vector(gamma), channel_vector(beta)}, scope)[0];
+}
+
+ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::string& leaf, ValueId gamma, ValueId beta) {
+    const std::string mean_name = leaf + "/moving_mean";
+    const std::string variance_name = leaf + "/moving_variance";
     const ValueId mean = graph_.add_state(mean_name, {stored_type(mean_name), {channels(x)}}, kZeros);
     const ValueId variance = graph_.add_state(variance_name, {stored_type(variance_name), {channels(x)}}, kOnes);
+    graph::NormAttrs attrs;
+    attrs.epsilon = model_.epsilon;
     if (mode_ == Mode::training) return graph_.add(OpKind::batch_norm, attrs, {x, gamma, beta}, scope)[0];
     return graph_.add_one(OpKind::batch_norm_inference, attrs,
                           {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
@@ -105,6 +122,14 @@ ValueId Layers::batch_norm(ValueId x, const std::string& scope, const graph::Nor
 
 ValueId Layers::relu(ValueId x, const std::string& scope) {
     return graph_.add_one(OpKind::relu, NoAttrs{}, {x}, scope);
+}
+
+ValueId Layers::swish(ValueId x, const std::string& scope) {
+    return graph_.add_one(OpKind::swish, NoAttrs{}, {x}, scope);
+}
+
+ValueId Layers::sigmoid(ValueId x, const std::string& scope) {
+    return graph_.add_one(OpKind::sigmoid, NoAttrs{}, {x}, scope);
 }
 
 ValueId Layers::add(ValueId branch, ValueId shortcut, const std::string& scope) {
@@ -128,11 +153,30 @@ ValueId Layers::global_average_pool(ValueId x, const std::string& scope) {
     return graph_.add_one(OpKind::global_average_pool, NoAttrs{}, {x}, scope);
 }
 
-ValueId Layers::dense(ValueId x, const std::string& scope, std::int64_t outputs) {
-    const ValueId weight = parameter(scope + "/weight", {channels(x), outputs}, kDenseWeight);
+ValueId Layers::affine(ValueId x, const std::string& scope, Shape shape, Initialiser initialiser) {
+    const std::string name = kernel_name(scope);
+    const std::int64_t outputs = shape.back();
+    const ValueId weight = parameter(name, std::move(shape), initialiser);
     const ValueId bias = parameter(scope + "/bias", {outputs}, kZeros);
-    const ValueId used = in_compute_type(weight, scope + "/weight/cast");
+    const ValueId used = in_compute_type(weight, name + "/cast");
     return graph_.add_one(OpKind::dense, graph::DenseAttrs{}, {x, used, channel_vector(bias)}, scope);
+}
+
+ValueId Layers::dense(ValueId x, const std::string& scope, std::int64_t outputs) {
+    return affine(x, scope, {channels(x), outputs}, kDenseWeight);
+}
+
+ValueId Layers::pixel_conv(ValueId x, const std::string& scope, std::int64_t filters, Initialiser initialiser) {
+    return affine(x, scope, {1, 1, channels(x), filters}, initialiser);
+}
+
+ValueId Layers::scale_channels(ValueId x, ValueId gate, const std::string& scope) {
+    return graph_.add_one(OpKind::scale_channels, NoAttrs{}, {x, gate}, scope);
+}
+
+ValueId Layers::drop(ValueId x, const std::string& scope, const graph::RandomScaleAttrs& attrs) {
+    if (mode_ == Mode::evaluation || attrs.keep <= 0 || attrs.keep >= 1) return x;
+    return graph_.add_one(OpKind::random_scale, attrs, {x}, scope);
 }
 
 }  // namespace cnntrain::nn

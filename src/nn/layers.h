@@ -19,10 +19,12 @@ struct ConvShape {
     std::int64_t kernel = 1;
     std::int64_t stride = 1;
     std::int64_t groups = 1;
+    graph::Initialiser initialiser{graph::Initialiser::Kind::truncated_normal_fan_in, 1};
 };
 
 /// Adds layers to a graph. Every layer is one node named by its scope, and its variables live below that scope. Inputs
-/// and results are [N,H,W,C] in the compute type unless said otherwise.
+/// and results are [N,H,W,C] in the compute type unless said otherwise. A kernel's variable is <scope>/weight, in an
+/// EfficientNet <scope>/kernel.
 class Layers {
 public:
     Layers(graph::Graph& graph, const ModelSettings& model, const NumericsSettings& numerics, Mode mode)
@@ -31,19 +33,31 @@ public:
     /// Input images [N,H,W,3] of any type: normalised on the device if asked for, in the compute type.
     graph::ValueId prepare_images(graph::ValueId images, const InputSettings& input);
 
-    /// <scope>/weight, padding SAME, no bias.
+    /// Padding SAME, no bias.
     graph::ValueId conv(graph::ValueId x, const std::string& scope, const ConvShape& shape);
     /// Variables below <scope>/bn<suffix>/batch_norm or <scope>/gn<suffix>/GroupNorm.
     graph::ValueId norm(graph::ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma);
+    /// Variables below <scope>/batch_norm or <scope>/GroupNorm; the node is <scope>/norm.
+    graph::ValueId norm(graph::ValueId x, const std::string& scope);
     graph::ValueId relu(graph::ValueId x, const std::string& scope);
+    graph::ValueId swish(graph::ValueId x, const std::string& scope);
+    graph::ValueId sigmoid(graph::ValueId x, const std::string& scope);
     graph::ValueId add(graph::ValueId branch, graph::ValueId shortcut, const std::string& scope);
     graph::ValueId max_pool(graph::ValueId x, const std::string& scope, std::int64_t kernel, std::int64_t stride);
     /// Every stride-th pixel, channels zero-padded at the end to `channels`.
     graph::ValueId shortcut_pad(graph::ValueId x, const std::string& scope, std::int64_t channels, std::int64_t stride);
     /// [N,H,W,C] -> [N,C].
     graph::ValueId global_average_pool(graph::ValueId x, const std::string& scope);
-    /// [N,I] -> [N,outputs], <scope>/weight and <scope>/bias.
+    /// [N,I] -> [N,outputs], with <scope>/bias.
     graph::ValueId dense(graph::ValueId x, const std::string& scope, std::int64_t outputs);
+    /// [N,I] -> [N,filters]: a 1x1 convolution with <scope>/bias of pictures of one pixel.
+    graph::ValueId pixel_conv(graph::ValueId x, const std::string& scope, std::int64_t filters,
+                              graph::Initialiser initialiser);
+    /// x * gate[N,C] at every pixel.
+    graph::ValueId scale_channels(graph::ValueId x, graph::ValueId gate, const std::string& scope);
+    /// Dropout of elements or of whole samples; nothing where nothing is dropped, or in evaluation. `attrs.site`: one per
+    /// place in the network.
+    graph::ValueId drop(graph::ValueId x, const std::string& scope, const graph::RandomScaleAttrs& attrs);
 
     std::int64_t channels(graph::ValueId x) const { return graph_.desc(x).shape.back(); }
 
@@ -52,8 +66,13 @@ private:
     graph::ValueId parameter(const std::string& variable, Shape shape, graph::Initialiser initialiser);
     graph::ValueId in_compute_type(graph::ValueId x, const std::string& scope);
     graph::ValueId channel_vector(graph::ValueId vector);
-    graph::ValueId batch_norm(graph::ValueId x, const std::string& scope, const graph::NormAttrs& attrs,
-                              graph::ValueId gamma, graph::ValueId beta);
+    std::string kernel_name(const std::string& scope) const;
+    bool grouped() const { return model_.norm == NormKind::group; }
+    std::int64_t norm_groups(std::int64_t channels, const std::string& scope) const;
+    graph::ValueId norm_node(graph::ValueId x, const std::string& scope, const std::string& leaf, Gamma gamma);
+    graph::ValueId batch_norm(graph::ValueId x, const std::string& scope, const std::string& leaf, graph::ValueId gamma,
+                              graph::ValueId beta);
+    graph::ValueId affine(graph::ValueId x, const std::string& scope, Shape weight, graph::Initialiser initialiser);
 
     graph::Graph& graph_;
     const ModelSettings& model_;

@@ -4,8 +4,10 @@
 #include <array>
 
 #include "cnntrain/base/error.h"
+#include "nn/efficientnet.h"
 #include "nn/network.h"
 #include "nn/resnet.h"
+#include "nn/resnext.h"
 
 namespace cnntrain::nn {
 
@@ -24,8 +26,10 @@ struct FamilyEntry {
     Network (*network)(const ModelSettings&);
 };
 
-constexpr std::array<FamilyEntry, 1> kFamilies{{
+constexpr std::array<FamilyEntry, 3> kFamilies{{
     {Family::resnet, "resnet", resnet_sizes, resnet},
+    {Family::resnext, "resnext", resnext_sizes, resnext},
+    {Family::efficientnet, "efficientnet", efficientnet_sizes, efficientnet},
 }};
 
 const FamilyEntry& entry(Family family) {

@@ -1,7 +1,7 @@
 #include "nn/resnet.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <string_view>
 
 #include "cnntrain/base/error.h"
@@ -11,8 +11,6 @@ namespace cnntrain::nn {
 using graph::ValueId;
 
 namespace {
-
-enum class Block : std::uint8_t { two_conv, bottleneck };
 
 struct Size {
     std::string_view name;
@@ -64,6 +62,7 @@ struct Unit {
     std::int64_t width = 0;  // of the 3x3 convolutions
     std::int64_t outputs = 0;
     std::int64_t stride = 1;
+    std::int64_t groups = 1;  // of a bottleneck's 3x3 convolution
     Block block = Block::two_conv;
     Projection projection = Projection::conv;
     bool first = false;  // of its stage
@@ -89,7 +88,8 @@ ValueId two_conv_branch(Layers& layers, ValueId x, const std::string& scope, con
 ValueId bottleneck_branch(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
     x = layers.conv(x, scope + "/conv1", {.filters = unit.width});
     x = layers.relu(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1");
-    x = layers.conv(x, scope + "/conv2", {.filters = unit.width, .kernel = 3, .stride = unit.stride});
+    x = layers.conv(x, scope + "/conv2",
+                    {.filters = unit.width, .kernel = 3, .stride = unit.stride, .groups = unit.groups});
     x = layers.relu(layers.norm(x, scope, "2", Gamma::one), scope + "/relu2");
     x = layers.conv(x, scope + "/conv3", {.filters = unit.outputs});
     return layers.norm(x, scope, "3", unit.first ? Gamma::one : Gamma::zero);
@@ -102,26 +102,24 @@ ValueId residual_unit(Layers& layers, ValueId x, const std::string& scope, const
     return layers.add(branch, shortcut(layers, x, scope, unit), scope + "/add");
 }
 
-ValueId imagenet_stem(Layers& layers, ValueId x, const std::string& scope) {
-    x = layers.conv(x, scope + "/conv0", {.filters = 64, .kernel = 7, .stride = 2});
-    x = layers.relu(layers.norm(x, scope, "0", Gamma::one), scope + "/relu");
-    return layers.max_pool(x, scope + "/max_pool", 3, 2);
-}
-
-ValueId cifar_stem(Layers& layers, ValueId x, const std::string& scope) {
-    x = layers.conv(x, scope + "/conv0", {.filters = 16, .kernel = 3});
-    return layers.relu(layers.norm(x, scope, "0", Gamma::one), scope + "/relu");
-}
-
-Unit describe_unit(DatasetKind dataset, Block block, int stage, int unit) {
+ValueId stem(Layers& layers, ValueId x, const std::string& scope, DatasetKind dataset, std::int64_t filters) {
     const bool imagenet = dataset == DatasetKind::imagenet;
+    const ConvShape conv{.filters = filters, .kernel = imagenet ? 7 : 3, .stride = imagenet ? 2 : 1};
+    x = layers.conv(x, scope + "/conv0", conv);
+    x = layers.relu(layers.norm(x, scope, "0", Gamma::one), scope + "/relu");
+    return imagenet ? layers.max_pool(x, scope + "/max_pool", 3, 2) : x;
+}
+
+Unit describe_unit(const ResidualShape& shape, int stage, int unit) {
     Unit result;
-    result.width = std::int64_t{imagenet ? 64 : 16} << (stage - 1);
-    result.outputs = block == Block::two_conv ? result.width : result.width * kBottleneckExpansion;
-    result.block = block;
+    result.width = shape.width << (stage - 1);
+    result.outputs = shape.outputs << (stage - 1);
+    result.groups = shape.groups;
+    result.block = shape.block;
     result.first = unit == 1;
     result.stride = result.first && stage > 1 ? 2 : 1;
-    result.projection = imagenet || block == Block::bottleneck ? Projection::conv : Projection::pad;
+    const bool projects = shape.dataset == DatasetKind::imagenet || shape.block == Block::bottleneck;
+    result.projection = projects ? Projection::conv : Projection::pad;
     return result;
 }
 
@@ -134,17 +132,15 @@ std::vector<std::string> resnet_sizes(DatasetKind dataset) {
     return names;
 }
 
-Network resnet(const ModelSettings& settings) {
-    const auto table = sizes(settings.dataset);
-    const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
-    CNNTRAIN_CHECK(size != table.end(), "resnet size " + settings.size);
-
+Network residual_network(const ResidualShape& shape) {
     Network network;
-    network.push_back({"stage0", settings.dataset == DatasetKind::imagenet ? imagenet_stem : cifar_stem});
+    network.push_back({"stage0", [shape](Layers& layers, ValueId x, const std::string& scope) {
+                           return stem(layers, x, scope, shape.dataset, shape.stem_filters);
+                       }});
     for (int stage = 1; stage <= 4; ++stage) {
-        for (int u = 1; u <= size->units[static_cast<std::size_t>(stage - 1)]; ++u) {
+        for (int u = 1; u <= shape.units[static_cast<std::size_t>(stage - 1)]; ++u) {
             const std::string name = "stage" + std::to_string(stage) + "/unit" + std::to_string(u);
-            const Unit unit = describe_unit(settings.dataset, size->block, stage, u);
+            const Unit unit = describe_unit(shape, stage, u);
             network.push_back({name, [unit](Layers& layers, ValueId x, const std::string& scope) {
                                    return residual_unit(layers, x, scope, unit);
                                }});
@@ -156,10 +152,26 @@ Network resnet(const ModelSettings& settings) {
     network.push_back({"reduce_mean", [](Layers& layers, ValueId x, const std::string& scope) {
                            return layers.global_average_pool(x, scope);
                        }});
-    network.push_back({"fc1", [classes = settings.classes](Layers& layers, ValueId x, const std::string& scope) {
+    network.push_back({"fc1", [classes = shape.classes](Layers& layers, ValueId x, const std::string& scope) {
                            return layers.dense(x, scope, classes);
                        }});
     return network;
+}
+
+Network resnet(const ModelSettings& settings) {
+    const auto table = sizes(settings.dataset);
+    const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
+    CNNTRAIN_CHECK(size != table.end(), "resnet size " + settings.size);
+
+    ResidualShape shape;
+    shape.dataset = settings.dataset;
+    shape.block = size->block;
+    shape.units = size->units;
+    shape.stem_filters = settings.dataset == DatasetKind::imagenet ? 64 : 16;
+    shape.width = shape.stem_filters;
+    shape.outputs = size->block == Block::two_conv ? shape.width : shape.width * kBottleneckExpansion;
+    shape.classes = settings.classes;
+    return residual_network(shape);
 }
 
 }  // namespace cnntrain::nn

@@ -1,0 +1,273 @@
+#include "nn/efficientnet.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::nn {
+
+using graph::Initialiser;
+using graph::ValueId;
+
+namespace {
+
+struct Size {
+    std::string_view name;
+    double width;
+    double depth;
+    double dropout;
+    bool small_images;  // stem and stage 2 keep the resolution
+};
+
+constexpr std::array<Size, 9> kSizes{{
+    {"CIFAR", 0.5, 1.0, 0.0, true},
+    {"B0", 1.0, 1.0, 0.2, false},
+    {"B1", 1.0, 1.1, 0.2, false},
+    {"B2", 1.1, 1.2, 0.3, false},
+    {"B3", 1.2, 1.4, 0.3, false},
+    {"B4", 1.4, 1.8, 0.4, false},
+    {"B5", 1.6, 2.2, 0.4, false},
+    {"B6", 1.8, 2.6, 0.5, false},
+    {"B7", 2.0, 3.1, 0.5, false},
+}};
+
+/// Before scaling.
+struct Stage {
+    std::int64_t kernel;
+    std::int64_t stride;  // of the first block
+    std::int64_t outputs;
+    int blocks;
+    bool expands;
+};
+
+constexpr std::array<Stage, 7> kStages{{
+    {3, 1, 16, 1, false},
+    {3, 2, 24, 2, true},
+    {5, 2, 40, 2, true},
+    {3, 2, 80, 3, true},
+    {5, 1, 112, 3, true},
+    {5, 2, 192, 4, true},
+    {3, 1, 320, 1, true},
+}};
+
+constexpr std::int64_t kStemFilters = 32;
+constexpr double kSqueeze = 0.25;  // of a block's input channels
+constexpr Initialiser kPointwise{Initialiser::Kind::truncated_normal_fan_out, 2};
+constexpr Initialiser kSpatial{Initialiser::Kind::truncated_normal_fan_in, 2};
+
+/// The nearest multiple of `divisor` that is not below 90 % of the scaled count.
+std::int64_t scaled_channels(std::int64_t base, double width, std::int64_t divisor) {
+    const double wanted = static_cast<double>(base) * width;
+    const auto step = static_cast<double>(divisor);
+    const double rounded = std::max(step, std::floor((wanted + step / 2) / step) * step);
+    return static_cast<std::int64_t>(rounded < 0.9 * wanted ? rounded + step : rounded);
+}
+
+/// a, b, ..., z, aa, ab, ...: a coefficient may ask for many blocks.
+std::string block_letters(int index) {
+    const std::string last(1, static_cast<char>('a' + index % 26));
+    return index < 26 ? last : block_letters(index / 26 - 1) + last;
+}
+
+/// One inverted bottleneck: a widens, b is spatial, c narrows.
+struct MbConv {
+    std::string name;  // "block2a"
+    std::int64_t kernel = 3;
+    std::int64_t stride = 1;
+    std::int64_t inputs = 0;
+    std::int64_t middle = 0;
+    std::int64_t outputs = 0;
+    std::int64_t groups = 1;    // of the spatial convolution
+    std::int64_t squeezed = 0;  // channels between squeeze and excite; 0: neither
+    double survival = 1;        // of the branch, in training
+    std::uint32_t index = 0;
+    bool swish = true;
+
+    bool expands() const { return middle != inputs; }
+    bool residual() const { return stride == 1 && inputs == outputs; }
+};
+
+ValueId activation(Layers& layers, ValueId x, const std::string& scope, bool swish) {
+    return swish ? layers.swish(x, scope) : layers.relu(x, scope);
+}
+
+ValueId conv_norm(Layers& layers, ValueId x, const std::string& scope, const ConvShape& shape) {
+    return layers.norm(layers.conv(x, scope + "/conv/conv2d", shape), scope);
+}
+
+ValueId conv_norm_activation(Layers& layers, ValueId x, const std::string& scope, const ConvShape& shape, bool swish) {
+    return activation(layers, conv_norm(layers, x, scope, shape), scope + "/activation", swish);
+}
+
+ValueId squeeze_excite(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
+    ValueId gate = layers.global_average_pool(x, scope + "/mean");
+    gate = layers.pixel_conv(gate, scope + "/squeeze/conv2d", block.squeezed, kPointwise);
+    gate = activation(layers, gate, scope + "/activation", block.swish);
+    gate = layers.pixel_conv(gate, scope + "/excite/conv2d", block.middle, kPointwise);
+    return layers.scale_channels(x, layers.sigmoid(gate, scope + "/sigmoid"), scope + "/scale");
+}
+
+ValueId part_a(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
+    return conv_norm_activation(layers, x, scope, {.filters = block.middle, .initialiser = kPointwise}, block.swish);
+}
+
+ValueId part_b(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
+    const ConvShape shape{.filters = block.middle,
+                          .kernel = block.kernel,
+                          .stride = block.stride,
+                          .groups = block.groups,
+                          .initialiser = kSpatial};
+    x = conv_norm_activation(layers, x, scope, shape, block.swish);
+    return block.squeezed > 0 ? squeeze_excite(layers, x, scope + "/se", block) : x;
+}
+
+ValueId part_c(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
+    return conv_norm(layers, x, scope, {.filters = block.outputs, .initialiser = kPointwise});
+}
+
+ValueId residual_block(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
+    ValueId branch = block.expands() ? part_a(layers, x, scope + "/a", block) : x;
+    branch = part_b(layers, branch, scope + "/b", block);
+    branch = part_c(layers, branch, scope + "/c", block);
+    branch = layers.drop(branch, scope + "/drop", {.keep = block.survival, .per_sample = true, .site = block.index});
+    return layers.add(branch, x, scope + "/add");
+}
+
+/// A residual block is one function; the parts of others are one each.
+void append(Network& network, const MbConv& block) {
+    if (block.residual()) {
+        network.push_back({block.name, [block](Layers& layers, ValueId x, const std::string& scope) {
+                               return residual_block(layers, x, scope, block);
+                           }});
+        return;
+    }
+    if (block.expands()) {
+        network.push_back({block.name, [block](Layers& layers, ValueId x, const std::string& scope) {
+                               return part_a(layers, x, scope + "/a", block);
+                           }});
+    }
+    network.push_back({block.name + "/b", [block](Layers& layers, ValueId x, const std::string& scope) {
+                           return part_b(layers, x, scope, block);
+                       }});
+    network.push_back({block.name + "/c", [block](Layers& layers, ValueId x, const std::string& scope) {
+                           return part_c(layers, x, scope, block);
+                       }});
+}
+
+/// The numbers of a network after scaling.
+struct Plan {
+    std::int64_t stem = 0;
+    std::int64_t stem_stride = 2;
+    std::vector<MbConv> blocks;
+    std::int64_t head = 0;
+    double dropout = 0;
+};
+
+std::int64_t spatial_groups(const std::string& network, const std::string& block, std::int64_t channels,
+                            std::int64_t group_dim) {
+    const std::int64_t groups = std::max(channels / group_dim, std::int64_t{1});
+    if (channels % groups == 0) return groups;
+    throw Error(ErrorKind::usage, network + " with --group-dim " + std::to_string(group_dim) +
+                                      ": the spatial convolution of " + block + " has " + std::to_string(channels) +
+                                      " channels, which cannot be divided into " + std::to_string(groups) +
+                                      " equal groups; choose a --group-dim that divides them");
+}
+
+void check_settings(const EfficientnetSettings& settings) {
+    const auto require = [](bool holds, const char* message, double got) {
+        if (!holds)
+            throw Error(ErrorKind::usage, std::string("efficientnet: ") + message + ", got " + std::to_string(got));
+    };
+    const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+    require(settings.depth_divisor >= 1, "expected --depth-divisor of at least 1", number(settings.depth_divisor));
+    require(settings.expand_ratio >= 1, "expected --expand-ratio of at least 1", number(settings.expand_ratio));
+    require(settings.group_dim >= 1, "expected --group-dim of at least 1", number(settings.group_dim));
+    require(settings.width_coefficient >= 0, "expected --width-coefficient of at least 0", settings.width_coefficient);
+    require(settings.depth_coefficient >= 0, "expected --depth-coefficient of at least 0", settings.depth_coefficient);
+    const double rate = settings.dropout_rate.value_or(0);
+    require(rate >= 0 && rate < 1, "expected 0 <= --dropout-rate < 1", rate);
+}
+
+Plan make_plan(const ModelSettings& model, const Size& size) {
+    const EfficientnetSettings& settings = model.efficientnet;
+    const double width = settings.width_coefficient > 0 ? settings.width_coefficient : size.width;
+    const double depth = settings.depth_coefficient > 0 ? settings.depth_coefficient : size.depth;
+    const auto channels = [&](std::int64_t base) { return scaled_channels(base, width, settings.depth_divisor); };
+
+    Plan plan;
+    plan.stem = channels(kStemFilters);
+    plan.stem_stride = size.small_images ? 1 : 2;
+    plan.head = channels(settings.top_width);
+    plan.dropout = settings.dropout_rate.value_or(size.dropout);
+    std::int64_t inputs = plan.stem;
+    for (std::size_t s = 0; s < kStages.size(); ++s) {
+        const Stage& stage = kStages[s];
+        const auto repeats = static_cast<int>(std::ceil(depth * stage.blocks));
+        for (int r = 0; r < repeats; ++r) {
+            const bool keeps_resolution = r > 0 || (s == 1 && size.small_images);
+            MbConv block;
+            block.name = "block" + std::to_string(s + 1) + block_letters(r);
+            block.kernel = stage.kernel;
+            block.stride = keeps_resolution ? 1 : stage.stride;
+            block.inputs = inputs;
+            block.middle = inputs * (stage.expands ? settings.expand_ratio : 1);
+            block.outputs = channels(stage.outputs);
+            block.groups = spatial_groups("efficientnet " + model.size, block.name, block.middle, settings.group_dim);
+            block.swish = settings.swish;
+            if (settings.squeeze_excite) {
+                const auto squeezed = static_cast<std::int64_t>(kSqueeze * static_cast<double>(inputs));
+                block.squeezed = std::max(squeezed, std::int64_t{1});
+            }
+            inputs = block.outputs;
+            plan.blocks.push_back(std::move(block));
+        }
+    }
+    for (std::size_t i = 0; i < plan.blocks.size(); ++i) {
+        const double share = static_cast<double>(i) / static_cast<double>(plan.blocks.size());
+        plan.blocks[i].survival = 1 - (1 - settings.block_survival_prob) * share;
+        plan.blocks[i].index = static_cast<std::uint32_t>(i);
+    }
+    return plan;
+}
+
+}  // namespace
+
+std::vector<std::string> efficientnet_sizes(DatasetKind /*dataset*/) {
+    std::vector<std::string> names;
+    for (const Size& size : kSizes)
+        names.emplace_back(size.name);
+    return names;
+}
+
+Network efficientnet(const ModelSettings& settings) {
+    const auto* size =
+        std::find_if(kSizes.begin(), kSizes.end(), [&](const Size& s) { return s.name == settings.size; });
+    CNNTRAIN_CHECK(size != kSizes.end(), "efficientnet size " + settings.size);
+    check_settings(settings.efficientnet);
+    const Plan plan = make_plan(settings, *size);
+    const bool swish = settings.efficientnet.swish;
+
+    Network network;
+    const ConvShape stem{.filters = plan.stem, .kernel = 3, .stride = plan.stem_stride, .initialiser = kPointwise};
+    network.push_back({"block0", [stem, swish](Layers& layers, ValueId x, const std::string& scope) {
+                           return conv_norm_activation(layers, x, scope, stem, swish);
+                       }});
+    for (const MbConv& block : plan.blocks)
+        append(network, block);
+    const ConvShape head{.filters = plan.head, .initialiser = kPointwise};
+    const graph::RandomScaleAttrs dropout{.keep = 1 - plan.dropout,
+                                          .site = static_cast<std::uint32_t>(plan.blocks.size())};
+    network.push_back({"Top", [head, dropout, swish, classes = settings.classes](Layers& layers, ValueId x,
+                                                                                 const std::string& scope) {
+                           x = conv_norm_activation(layers, x, scope, head, swish);
+                           x = layers.global_average_pool(x, scope + "/mean");
+                           x = layers.drop(x, scope + "/dropout", dropout);
+                           return layers.dense(x, scope + "/logits/dense", classes);
+                       }});
+    return network;
+}
+
+}  // namespace cnntrain::nn

@@ -1,0 +1,73 @@
+#include "nn/resnext.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+#include "nn/resnet.h"
+
+namespace cnntrain::nn {
+
+namespace {
+
+struct Size {
+    std::string_view name;
+    std::array<int, 4> units;  // per stage; 0: no such stage
+};
+
+constexpr std::array<Size, 5> kImagenetSizes{{
+    {"14", {1, 1, 1, 1}},
+    {"26", {2, 2, 2, 2}},
+    {"50", {3, 4, 6, 3}},
+    {"101", {3, 4, 23, 3}},
+    {"152", {3, 8, 36, 3}},
+}};
+
+constexpr std::array<Size, 6> kCifarSizes{{
+    {"11", {1, 1, 1, 0}},
+    {"29", {3, 3, 3, 0}},
+    {"38", {4, 4, 4, 0}},
+    {"47", {5, 5, 5, 0}},
+    {"56", {6, 6, 6, 0}},
+    {"65", {7, 7, 7, 0}},
+}};
+
+std::span<const Size> sizes(DatasetKind dataset) {
+    if (dataset == DatasetKind::imagenet) return kImagenetSizes;
+    return kCifarSizes;
+}
+
+}  // namespace
+
+std::vector<std::string> resnext_sizes(DatasetKind dataset) {
+    std::vector<std::string> names;
+    for (const Size& size : sizes(dataset))
+        names.emplace_back(size.name);
+    return names;
+}
+
+Network resnext(const ModelSettings& settings) {
+    const auto table = sizes(settings.dataset);
+    const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
+    CNNTRAIN_CHECK(size != table.end(), "resnext size " + settings.size);
+    const ResnextSettings& groups = settings.resnext;
+    if (groups.convolution_groups < 1 || groups.group_dim < 1) {
+        throw Error(ErrorKind::usage, "resnext: expected --convolution-groups and --group-dim of at least 1, got " +
+                                          std::to_string(groups.convolution_groups) + " and " +
+                                          std::to_string(groups.group_dim));
+    }
+
+    ResidualShape shape;
+    shape.dataset = settings.dataset;
+    shape.units = size->units;
+    shape.stem_filters = settings.dataset == DatasetKind::imagenet || groups.widenet ? 64 : 16;
+    shape.outputs = 4 * shape.stem_filters;
+    shape.width = groups.convolution_groups * groups.group_dim;
+    shape.groups = groups.convolution_groups;
+    shape.classes = settings.classes;
+    return residual_network(shape);
+}
+
+}  // namespace cnntrain::nn

@@ -1,0 +1,327 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+#include "nn/requests.h"
+
+namespace cnntrain::nn {
+namespace {
+
+using graph::Graph;
+using graph::OpKind;
+using graph::Role;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+BuildRequest efficientnet_request(const std::string& size, std::int64_t batch = 1) {
+    const bool cifar = size == "CIFAR";
+    BuildRequest request = cifar ? cifar_request(size, batch) : imagenet_request(size, batch);
+    request.model.family = Family::efficientnet;
+    request.model.epsilon = 1e-3;
+    request.model.groups = 4;
+    return request;
+}
+
+BuildRequest grouped(BuildRequest request) {
+    request.model.efficientnet.group_dim = 16;
+    request.model.efficientnet.expand_ratio = 4;
+    return request;
+}
+
+// The moving mean and variance of every batch norm, which are not trained, come on top of `parameters`.
+struct SizeCase {
+    const char* size;
+    bool grouped;  // --group-dim 16 --expand-ratio 4
+    std::int64_t parameters;
+    std::int64_t with_moving;
+};
+
+const SizeCase kSizes[] = {
+    {"CIFAR", false, 1077932, 1099356}, {"CIFAR", true, 1683420, 1698764}, {"B0", false, 5288548, 5330564},
+    {"B0", true, 5913796, 5943908},     {"B1", false, 7794184, 7856232},   {"B1", true, 8332120, 8376120},
+    {"B2", false, 9109994, 9177562},    {"B2", true, 9504122, 9552042},    {"B3", false, 12233232, 12320528},
+    {"B3", true, 12590896, 12652592},   {"B4", false, 19341616, 19466816}, {"B4", true, 19328168, 19416312},
+    {"B5", false, 30389784, 30562520},  {"B5", true, 28715320, 28836600},  {"B6", false, 43040704, 43265136},
+    {"B7", false, 66347960, 66658680},  {"B7", true, 59210264, 59427544},
+};
+
+class EfficientnetSizes : public testing::TestWithParam<SizeCase> {};
+
+TEST_P(EfficientnetSizes, HaveTheirParameterCountWithEitherNorm) {
+    BuildRequest request = efficientnet_request(GetParam().size);
+    if (GetParam().grouped) request = grouped(request);
+    const Model model = build_training(request, ops::op_table());
+    model.graph.verify();
+    std::int64_t moving = 0;
+    for (const graph::ValueId id : model.graph.values_with_role(Role::state))
+        moving += model.graph.desc(id).elements();
+    EXPECT_EQ(parameter_count(model.graph), GetParam().parameters);
+    EXPECT_EQ(parameter_count(model.graph) + moving, GetParam().with_moving);
+
+    request.model.norm = NormKind::group;
+    const Model group_norm = build_training(request, ops::op_table());
+    group_norm.graph.verify();
+    EXPECT_EQ(parameter_count(group_norm.graph), GetParam().parameters);
+    EXPECT_TRUE(group_norm.graph.values_with_role(Role::state).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EfficientnetSizes, testing::ValuesIn(kSizes), [](const auto& test) {
+    return std::string(test.param.size) + (test.param.grouped ? "_g16_e4" : "_g1_e6");
+});
+
+TEST(EfficientnetSizesTable, IsCoveredByTheTest) {
+    for (const std::string& size : model_sizes(Family::efficientnet, DatasetKind::imagenet)) {
+        EXPECT_TRUE(std::any_of(std::begin(kSizes), std::end(kSizes), [&](const SizeCase& c) {
+            return c.size == size;
+        })) << size;
+    }
+}
+
+TEST(EfficientnetRequest, RefusesGroupsThatDoNotDivide) {
+    EXPECT_THAT([] { build_training(grouped(efficientnet_request("B6")), ops::op_table()); },
+                ThrowsMessage<Error>(AllOf(HasSubstr("efficientnet B6 with --group-dim 16"), HasSubstr("block1a"),
+                                           HasSubstr("56 channels"), HasSubstr("3 equal groups"))));
+}
+
+TEST(EfficientnetRequest, RefusesValuesThatMakeNoNetwork) {
+    const auto error = [](auto change) {
+        BuildRequest request = efficientnet_request("B0");
+        change(request.model.efficientnet);
+        return [request] { build_training(request, ops::op_table()); };
+    };
+    EXPECT_THAT(error([](auto& s) { s.depth_divisor = 0; }), ThrowsMessage<Error>(HasSubstr("--depth-divisor")));
+    EXPECT_THAT(error([](auto& s) { s.expand_ratio = 0; }), ThrowsMessage<Error>(HasSubstr("--expand-ratio")));
+    EXPECT_THAT(error([](auto& s) { s.group_dim = 0; }), ThrowsMessage<Error>(HasSubstr("--group-dim")));
+    EXPECT_THAT(error([](auto& s) { s.dropout_rate = 1.0; }), ThrowsMessage<Error>(HasSubstr("--dropout-rate")));
+    EXPECT_THAT([] { build_training(efficientnet_request("B8"), ops::op_table()); },
+                ThrowsMessage<Error>(HasSubstr("no size 'B8'")));
+}
+
+std::vector<std::string> split_point_names(const BuildRequest& request) {
+    return split_points(request.model);
+}
+
+TEST(EfficientnetSplits, AreOneForAResidualBlockAndOneForEachPartOfOthers) {
+    EXPECT_THAT(
+        split_point_names(efficientnet_request("B0")),
+        ElementsAre("block0", "block1a/b", "block1a/c", "block2a", "block2a/b", "block2a/c", "block2b", "block3a",
+                    "block3a/b", "block3a/c", "block3b", "block4a", "block4a/b", "block4a/c", "block4b", "block4c",
+                    "block5a", "block5a/b", "block5a/c", "block5b", "block5c", "block6a", "block6a/b", "block6a/c",
+                    "block6b", "block6c", "block6d", "block7a", "block7a/b", "block7a/c", "Top"));
+    std::vector<std::string> last_blocks;
+    const std::vector<std::string> names = split_point_names(efficientnet_request("B4"));
+    for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+        const auto stage = [](const std::string& name) { return name.substr(0, 6); };
+        if (stage(names[i]) != stage(names[i + 1])) last_blocks.push_back(names[i]);
+    }
+    EXPECT_THAT(last_blocks,
+                ElementsAre("block0", "block1b", "block2d", "block3d", "block4f", "block5f", "block6h", "block7b"));
+}
+
+std::vector<std::string> below(const Graph& graph, Role role, const std::string& prefix) {
+    std::vector<std::string> result;
+    for (const graph::ValueId id : graph.values_with_role(role)) {
+        const std::string& name = graph.value(id).name;
+        if (name.starts_with(prefix)) result.push_back(name.substr(prefix.size()));
+    }
+    return result;
+}
+
+TEST(EfficientnetNames, BatchNormVariables) {
+    const Model model = build_training(efficientnet_request("B0"), ops::op_table());
+    const auto parameters = [&](const std::string& prefix) { return below(model.graph, Role::parameter, prefix); };
+    EXPECT_THAT(parameters("all/block0/"), ElementsAre("conv/conv2d/kernel", "batch_norm/beta", "batch_norm/gamma"));
+    EXPECT_THAT(parameters("all/block2b/"),
+                ElementsAre("a/conv/conv2d/kernel", "a/batch_norm/beta", "a/batch_norm/gamma", "b/conv/conv2d/kernel",
+                            "b/batch_norm/beta", "b/batch_norm/gamma", "b/se/squeeze/conv2d/kernel",
+                            "b/se/squeeze/conv2d/bias", "b/se/excite/conv2d/kernel", "b/se/excite/conv2d/bias",
+                            "c/conv/conv2d/kernel", "c/batch_norm/beta", "c/batch_norm/gamma"));
+    EXPECT_THAT(parameters("all/block2a/a/"), ElementsAre("conv/conv2d/kernel", "batch_norm/beta", "batch_norm/gamma"));
+    EXPECT_TRUE(parameters("all/block1a/a/").empty());
+    EXPECT_THAT(parameters("all/Top/"), ElementsAre("conv/conv2d/kernel", "batch_norm/beta", "batch_norm/gamma",
+                                                    "logits/dense/kernel", "logits/dense/bias"));
+    EXPECT_THAT(below(model.graph, Role::state, "all/Top/"),
+                ElementsAre("batch_norm/moving_mean", "batch_norm/moving_variance"));
+    EXPECT_EQ(model.values.batch_norms.front().scope, "all/block0/batch_norm");
+    EXPECT_EQ(model.values.batch_norms.front().count, 112 * 112);
+}
+
+TEST(EfficientnetNames, GroupNormVariablesWithoutSqueezeExcite) {
+    BuildRequest request = efficientnet_request("CIFAR");
+    request.model.norm = NormKind::group;
+    request.model.efficientnet.squeeze_excite = false;
+    const Model model = build_training(request, ops::op_table());
+    EXPECT_THAT(below(model.graph, Role::parameter, "all/block2a/"),
+                ElementsAre("a/conv/conv2d/kernel", "a/GroupNorm/beta", "a/GroupNorm/gamma", "b/conv/conv2d/kernel",
+                            "b/GroupNorm/beta", "b/GroupNorm/gamma", "c/conv/conv2d/kernel", "c/GroupNorm/beta",
+                            "c/GroupNorm/gamma"));
+}
+
+TEST(EfficientnetNames, OfNodesAreDistinctAndBelowTheirFunction) {
+    const BuildRequest request = efficientnet_request("B1");
+    const Model model = build_training(request, ops::op_table());
+    const std::vector<std::string> functions = split_point_names(request);
+    std::set<std::string> distinct;
+    for (std::int32_t i = 0; i < model.graph.node_count(); ++i) {
+        const std::string& name = model.graph.node({i}).name;
+        distinct.insert(name);
+        const bool below_one = std::any_of(functions.begin(), functions.end(), [&](const std::string& function) {
+            return name.starts_with("all/" + function + "/");
+        });
+        EXPECT_TRUE(below_one || name == "all/loss") << name;
+    }
+    EXPECT_EQ(static_cast<std::int32_t>(distinct.size()), model.graph.node_count());
+}
+
+const graph::Node& node_named(const Graph& graph, const std::string& name) {
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (graph.node({i}).name == name) return graph.node({i});
+    }
+    throw Error(ErrorKind::internal, "no node " + name);
+}
+
+Shape shape_of(const Graph& graph, const std::string& name) {
+    return graph.desc(graph.find(name).value()).shape;
+}
+
+TEST(EfficientnetBlocks, HaveTheirShapes) {
+    const Model model = build_training(efficientnet_request("B0"), ops::op_table());
+    const Graph& graph = model.graph;
+    EXPECT_EQ(shape_of(graph, "all/block0/conv/conv2d/kernel"), (Shape{3, 3, 3, 32}));
+    EXPECT_EQ(shape_of(graph, "all/block1a/b/conv/conv2d/kernel"), (Shape{3, 3, 1, 32}));
+    EXPECT_EQ(shape_of(graph, "all/block3a/a/conv/conv2d/kernel"), (Shape{1, 1, 24, 144}));
+    EXPECT_EQ(shape_of(graph, "all/block3a/b/conv/conv2d/kernel"), (Shape{5, 5, 1, 144}));
+    EXPECT_EQ(shape_of(graph, "all/block3a/b/se/squeeze/conv2d/kernel"), (Shape{1, 1, 144, 6}));
+    EXPECT_EQ(shape_of(graph, "all/block3a/b/se/excite/conv2d/kernel"), (Shape{1, 1, 6, 144}));
+    EXPECT_EQ(shape_of(graph, "all/block3a/c/conv/conv2d/kernel"), (Shape{1, 1, 144, 40}));
+    EXPECT_EQ(shape_of(graph, "all/Top/logits/dense/kernel"), (Shape{1280, 1000}));
+    const auto output = [&](const std::string& node) { return graph.desc(node_named(graph, node).outputs[0]).shape; };
+    EXPECT_EQ(output("all/block0/activation"), (Shape{1, 112, 112, 32}));
+    EXPECT_EQ(output("all/block2b/add"), (Shape{1, 56, 56, 24}));
+    EXPECT_EQ(output("all/block5c/add"), (Shape{1, 14, 14, 112}));
+    EXPECT_EQ(output("all/Top/activation"), (Shape{1, 7, 7, 1280}));
+
+    const Model wide = build_training(grouped(efficientnet_request("B0")), ops::op_table());
+    EXPECT_EQ(shape_of(wide.graph, "all/block1a/b/conv/conv2d/kernel"), (Shape{3, 3, 16, 32}));
+    EXPECT_EQ(shape_of(wide.graph, "all/block2b/b/conv/conv2d/kernel"), (Shape{3, 3, 16, 96}));
+    EXPECT_EQ(node_named(wide.graph, "all/block2b/b/conv/conv2d").as<graph::ConvAttrs>().groups, 6);
+}
+
+TEST(EfficientnetBlocks, OfTheCifarSizeKeepTheResolutionLonger) {
+    const Model model = build_training(efficientnet_request("CIFAR"), ops::op_table());
+    const auto output = [&](const std::string& node) {
+        return model.graph.desc(node_named(model.graph, node).outputs[0]).shape;
+    };
+    EXPECT_EQ(output("all/block0/activation"), (Shape{1, 32, 32, 16}));
+    EXPECT_EQ(output("all/block2b/add"), (Shape{1, 32, 32, 16}));
+    EXPECT_EQ(output("all/Top/activation"), (Shape{1, 4, 4, 640}));
+}
+
+std::int64_t count(const Graph& graph, OpKind kind) {
+    std::int64_t n = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i)
+        n += graph.node({i}).kind == kind ? 1 : 0;
+    return n;
+}
+
+TEST(EfficientnetOptions, ChangeTheNetwork) {
+    BuildRequest request = efficientnet_request("B0");
+    const Model usual = build_training(request, ops::op_table());
+    // Stem, head, a of 15 blocks, b and squeeze of 16.
+    EXPECT_EQ(count(usual.graph, OpKind::swish), 2 + 15 + 16 + 16);
+    EXPECT_EQ(count(usual.graph, OpKind::relu), 0);
+    EXPECT_EQ(count(usual.graph, OpKind::sigmoid), 16);
+    EXPECT_EQ(count(usual.graph, OpKind::add), 9);
+
+    EfficientnetSettings& settings = request.model.efficientnet;
+    settings.swish = false;
+    settings.squeeze_excite = false;
+    settings.top_width = 500;
+    const Model plain = build_training(request, ops::op_table());
+    EXPECT_EQ(count(plain.graph, OpKind::relu), 2 + 15 + 16);
+    EXPECT_EQ(count(plain.graph, OpKind::swish), 0);
+    EXPECT_EQ(count(plain.graph, OpKind::scale_channels), 0);
+    EXPECT_EQ(shape_of(plain.graph, "all/Top/conv/conv2d/kernel"), (Shape{1, 1, 320, 504}));
+
+    settings = {};
+    settings.width_coefficient = 0.5;
+    settings.depth_coefficient = 2;
+    settings.depth_divisor = 4;
+    settings.expand_ratio = 1;
+    const Model scaled = build_training(request, ops::op_table());
+    EXPECT_EQ(shape_of(scaled.graph, "all/block2a/c/conv/conv2d/kernel"), (Shape{1, 1, 8, 12}));
+    EXPECT_EQ(shape_of(scaled.graph, "all/block6h/c/conv/conv2d/kernel"), (Shape{1, 1, 96, 96}));
+    EXPECT_TRUE(below(scaled.graph, Role::parameter, "all/block3a/a/").empty());
+}
+
+TEST(EfficientnetDrops, FollowDepthAndStandInTrainingOnly) {
+    const BuildRequest request = efficientnet_request("B0");
+    const Model model = build_training(request, ops::op_table());
+    const auto drop = [&](const std::string& node) {
+        return node_named(model.graph, node).as<graph::RandomScaleAttrs>();
+    };
+    EXPECT_EQ(count(model.graph, OpKind::random_scale), 9 + 1);
+    EXPECT_DOUBLE_EQ(drop("all/block2b/drop").keep, 1 - 0.2 * 2 / 16);
+    EXPECT_DOUBLE_EQ(drop("all/block6d/drop").keep, 1 - 0.2 * 14 / 16);
+    EXPECT_TRUE(drop("all/block6d/drop").per_sample);
+    EXPECT_DOUBLE_EQ(drop("all/Top/dropout").keep, 0.8);
+    EXPECT_FALSE(drop("all/Top/dropout").per_sample);
+    std::set<std::uint32_t> sites;
+    for (std::int32_t i = 0; i < model.graph.node_count(); ++i) {
+        const graph::Node& node = model.graph.node({i});
+        if (node.kind == OpKind::random_scale) sites.insert(node.as<graph::RandomScaleAttrs>().site);
+    }
+    EXPECT_EQ(sites.size(), 10U);
+    EXPECT_EQ(count(build_evaluation(request, ops::op_table()).graph, OpKind::random_scale), 0);
+
+    BuildRequest off = request;
+    off.model.efficientnet.dropout_rate = 0;
+    off.model.efficientnet.block_survival_prob = 1;
+    EXPECT_EQ(count(build_training(off, ops::op_table()).graph, OpKind::random_scale), 0);
+    off.model.efficientnet.block_survival_prob = 0;  // block i survives with 1 - i / 16
+    EXPECT_EQ(count(build_training(off, ops::op_table()).graph, OpKind::random_scale), 9);
+}
+
+TEST(EfficientnetInitialisers, FollowTheKindOfVariable) {
+    const Model model = build_training(efficientnet_request("B0"), ops::op_table());
+    using graph::Initialiser;
+    using Kind = Initialiser::Kind;
+    const auto initialiser = [&](const std::string& name) {
+        return model.graph.value(model.graph.find("all/" + name).value()).initialiser;
+    };
+    const Initialiser pointwise{Kind::truncated_normal_fan_out, 2};
+    for (const char* name : {"block0/conv/conv2d/kernel", "block2b/a/conv/conv2d/kernel",
+                             "block2b/b/se/squeeze/conv2d/kernel", "Top/conv/conv2d/kernel"}) {
+        EXPECT_EQ(initialiser(name), pointwise) << name;
+    }
+    EXPECT_EQ(initialiser("block2b/b/conv/conv2d/kernel"), (Initialiser{Kind::truncated_normal_fan_in, 2}));
+    EXPECT_EQ(initialiser("Top/logits/dense/kernel").kind, Kind::glorot_uniform);
+    EXPECT_EQ(initialiser("Top/logits/dense/bias"), (Initialiser{Kind::constant, 0}));
+    EXPECT_EQ(initialiser("block2b/b/se/excite/conv2d/bias"), (Initialiser{Kind::constant, 0}));
+    EXPECT_EQ(initialiser("block2b/c/batch_norm/gamma"), (Initialiser{Kind::constant, 1}));
+}
+
+TEST(EfficientnetNorm, TakesItsEpsilonAndAtMostOneGroupPerChannel) {
+    BuildRequest request = efficientnet_request("CIFAR");
+    request.model.norm = NormKind::group;
+    const Model model = build_training(request, ops::op_table());
+    const auto& attrs = node_named(model.graph, "all/block2a/c/norm").as<graph::NormAttrs>();
+    EXPECT_EQ(attrs.groups, 4);
+    EXPECT_EQ(attrs.epsilon, 1e-3);
+    request.model.groups = 10000;
+    const Model limited = build_training(request, ops::op_table());
+    EXPECT_EQ(node_named(limited.graph, "all/block2a/c/norm").as<graph::NormAttrs>().groups, 16);
+    request.model.groups = 24;
+    EXPECT_THAT([&] { build_training(request, ops::op_table()); },
+                ThrowsMessage<Error>(AllOf(HasSubstr("all/block4a/c/norm"), HasSubstr("--groups"))));
+}
+
+}  // namespace
+}  // namespace cnntrain::nn
