@@ -10,10 +10,18 @@
 namespace cnntrain::data {
 namespace {
 
+/// Images are mixed before they are converted to the type that travels.
+PixelFormat format_of_samples(const DataSettings& settings, Split split) {
+    PixelFormat format = host_format(settings);
+    const MixingSettings mixing = effective_mixing(settings);
+    if (split == Split::train && mixing.any() && mixing.on_host) format.dtype = DType::f32;
+    return format;
+}
+
 std::shared_ptr<const Dataset> open_imagenet(const DataSettings& settings, Split split, bool augment) {
     ImagenetSettings how;
     how.image_size = settings.image_size;
-    how.format = host_format(settings);
+    how.format = format_of_samples(settings, split);
     how.augment = augment;
     how.percentage_to_use = settings.percentage_to_use;
     how.seed = settings.seed;
@@ -37,7 +45,7 @@ std::shared_ptr<const Dataset> open_cifar(const DataSettings& settings, Split sp
             "eight-bit IO has no effect on CIFAR images from files: they are standardised one by one on the host");
     }
     return std::make_shared<Cifar>(settings.dataset, split_files(settings.dataset, settings.folder, split),
-                                   CifarSettings{augment, host_format(settings).dtype, settings.seed});
+                                   CifarSettings{augment, format_of_samples(settings, split).dtype, settings.seed});
 }
 
 }  // namespace
@@ -65,6 +73,8 @@ TensorDesc InputData::image_desc(std::int64_t micro_batch) const {
 std::unique_ptr<Stream> InputData::stream(LoaderSettings settings) const {
     settings.feed = split_ == Split::train ? Feed::training : Feed::passes;
     settings.seed = settings_.seed;
+    settings.mixing = effective_mixing(settings_);
+    settings.host_mixed_type = host_format(settings_).dtype;
     if (!dataset_) return std::make_unique<ConstantStream>(settings_, samples_, settings);
     return std::make_unique<Loader>(dataset_, settings);
 }

@@ -13,6 +13,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/mixing.h"
 
 namespace cnntrain::data {
 namespace {
@@ -36,6 +37,8 @@ struct Slot {
     SlotState state = SlotState::free;
     std::int64_t batch = -1;  // number in the stream
     HostTensor images;
+    HostTensor unmixed;  // f32; only when the host mixes
+    MixingCoefficients coefficients;
     std::vector<std::int32_t> labels;
     std::vector<PlannedSample> plan;
     std::int64_t claimed = 0;   // samples that a worker has taken on
@@ -58,6 +61,11 @@ public:
             const auto offset = static_cast<std::int64_t>(i);
             out[i] = settings_.feed == Feed::training ? training_sample(batch, offset) : pass_sample(batch, offset);
         }
+    }
+
+    /// Of all micro-batches of the training stream, whatever rank they belong to.
+    std::int64_t number_in_stream(std::int64_t batch) const {
+        return (settings_.first_sample + place_in_stream(batch, 0)) / settings_.micro_batch;
     }
 
     std::uint64_t held_bytes() const { return order_.capacity() * sizeof(order_[0]); }
@@ -99,14 +107,15 @@ public:
     Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
         : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
         image_ = dataset_->image_desc();
-        desc_ = {image_.dtype, {settings.micro_batch}};
+        desc_ = {mixes_on_host() ? settings.host_mixed_type : image_.dtype, {settings.micro_batch}};
         desc_.shape.insert(desc_.shape.end(), image_.shape.begin(), image_.shape.end());
-        const auto fitting = settings.ring_bytes / static_cast<std::int64_t>(desc_.bytes());
+        const auto fitting = settings.ring_bytes / static_cast<std::int64_t>(slot_bytes());
         const std::int64_t ahead =
             std::clamp<std::int64_t>(fitting - 2, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
         slots_.resize(static_cast<std::size_t>(ahead + 2));  // one is being filled and one is leased
         for (Slot& slot : slots_) {
             slot.images = HostTensor(desc_);
+            if (mixes_on_host()) slot.unmixed = HostTensor({image_.dtype, desc_.shape});
             slot.labels.resize(static_cast<std::size_t>(settings.micro_batch));
             slot.plan.resize(static_cast<std::size_t>(settings.micro_batch));
         }
@@ -161,17 +170,26 @@ private:
         std::int64_t error_sample = 0;
     };
 
+    bool mixes() const { return settings_.feed == Feed::training && settings_.mixing.any(); }
+    bool mixes_on_host() const { return mixes() && settings_.mixing.on_host; }
+    std::size_t slot_bytes() const {
+        return desc_.bytes() + (mixes_on_host() ? TensorDesc{image_.dtype, desc_.shape}.bytes() : 0);
+    }
+
     // With the lock held.
     bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
     Slot* find_slot(SlotState state) const;
     void open_batch(std::vector<PlannedSample>& next);
     Claim claim(std::vector<PlannedSample>& next);
-    void finish(const Claim& claim, const Outcome& outcome);
+    /// True when these were the last samples of their batch.
+    bool finish(const Claim& claim, const Outcome& outcome);
+    void deliver(Slot& slot);
 
     // Without it.
     void work();
     void announce(std::vector<PlannedSample>& next) const;
     Outcome fill(const Claim& claim, Workspace& workspace) const;
+    void mix(Slot& slot) const;
 
     std::shared_ptr<const Dataset> dataset_;
     LoaderSettings settings_;
@@ -223,7 +241,7 @@ Loader::Ring::Claim Loader::Ring::claim(std::vector<PlannedSample>& next) {
     return {&slot, first, slot.claimed};
 }
 
-void Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
+bool Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
     Slot& slot = *claim.slot;
     if (outcome.error && (!slot.error || outcome.error_sample < slot.error_sample)) {
         slot.error = outcome.error;
@@ -233,10 +251,12 @@ void Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
     slot.left_out += outcome.left_out;
     slot.finished += claim.end - claim.first;
     stats_.filled += claim.end - claim.first;
-    if (slot.finished == settings_.micro_batch) {
-        slot.state = SlotState::ready;
-        ready_.notify_one();
-    }
+    return slot.finished == settings_.micro_batch;
+}
+
+void Loader::Ring::deliver(Slot& slot) {
+    slot.state = SlotState::ready;
+    ready_.notify_one();
 }
 
 void Loader::Ring::work() {
@@ -258,8 +278,25 @@ void Loader::Ring::work() {
         stats_.work_seconds += seconds;
         stats_.stages += workspace.seconds;
         stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
-        finish(mine, outcome);
+        if (!finish(mine, outcome)) continue;
+        if (mixes() && !mine.slot->error) {
+            lock.unlock();
+            const Clock::time_point mixing_start = Clock::now();
+            mix(*mine.slot);
+            const double mixing_seconds = seconds_since(mixing_start);
+            lock.lock();
+            stats_.work_seconds += mixing_seconds;
+        }
+        deliver(*mine.slot);
     }
+}
+
+/// By the worker that has finished the batch: nobody else touches the slot until it is delivered.
+void Loader::Ring::mix(Slot& slot) const {
+    slot.coefficients.draw(settings_.mixing, settings_.seed, planner_.number_in_stream(slot.batch), desc_.shape);
+    if (!mixes_on_host()) return;
+    mix_on_host(settings_.mixing, slot.coefficients, desc_.shape, slot.unmixed.as<float>(), desc_.dtype,
+                slot.images.bytes());
 }
 
 /// One batch ahead of the one being filled, so that the disk works while the processor decodes.
@@ -275,7 +312,8 @@ Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, Workspace& workspac
     Outcome outcome;
     for (std::int64_t i = claim.first; i < claim.end; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const std::span<std::byte> image = claim.slot->images.bytes().subspan(at * image_bytes, image_bytes);
+        HostTensor& images = mixes_on_host() ? claim.slot->unmixed : claim.slot->images;
+        const std::span<std::byte> image = images.bytes().subspan(at * image_bytes, image_bytes);
         const PlannedSample& sample = claim.slot->plan[at];
         std::int32_t& label = claim.slot->labels[at];
         if (sample.record == kPaddingRecord) {
@@ -323,7 +361,8 @@ Batch Loader::Ring::next() {
     stats_.left_out += slot->left_out;
     lock.unlock();
     const auto number = static_cast<std::size_t>(slot - slots_.data());
-    return {slot->images.bytes(), slot->labels, valid, Lease(shared_from_this(), number)};
+    return {slot->images.bytes(), slot->labels, valid, Lease(shared_from_this(), number),
+            mixes() ? slot->coefficients.view() : Mixing{}};
 }
 
 void Loader::Ring::release(std::size_t slot) noexcept {
@@ -338,7 +377,7 @@ StreamStats Loader::Ring::stats() const {
     const std::lock_guard lock(mutex_);
     StreamStats stats = stats_;
     stats.damaged = dataset_->damaged();
-    stats.ring_bytes = slots_.size() * desc_.bytes();
+    stats.ring_bytes = slots_.size() * slot_bytes();
     stats.dataset_bytes = dataset_->memory_bytes() + planner_.held_bytes();
     stats.cache_bytes = dataset_->cache_bytes();
     return stats;
@@ -351,6 +390,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& set
     CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
     CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
     CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
+    const bool mixes_on_host = settings.feed == Feed::training && settings.mixing.any() && settings.mixing.on_host;
+    CNNTRAIN_CHECK(!mixes_on_host || dataset->image_desc().dtype == DType::f32, "the host mixes f32 images");
     ring_ = std::make_shared<Ring>(std::move(dataset), settings);
     ring_->start();
 }

@@ -59,6 +59,10 @@ PixelFormat host_format(const DataSettings& settings) {
     return {settings.compute_dtype, std::nullopt};
 }
 
+MixingSettings effective_mixing(const DataSettings& settings) {
+    return settings.kind == DataKind::real ? settings.mixing : MixingSettings{};
+}
+
 std::optional<Normalisation> device_normalisation(const DataSettings& settings) {
     if (settings.dataset != DatasetId::imagenet || host_format(settings).normalise) return std::nullopt;
     return imagenet_normalisation(settings.normalise_input);

@@ -23,6 +23,8 @@ enum class RngStream : std::uint32_t {
     rounding = 6,
     synthetic_data = 7,
     random_scale = 8,
+    mixup = 9,  // index: number of the micro-batch
+    cutmix = 10,
     test = 100,
 };
 

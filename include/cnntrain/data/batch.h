@@ -44,6 +44,14 @@ private:
     std::size_t slot_ = 0;
 };
 
+/// What a micro-batch's samples are mixed with (mixing.h); empty spans where there is no such mixing, or where the device
+/// does not need it because the host has mixed the images.
+struct Mixing {
+    std::span<const float> mixup;              // [N]: share of each sample's own image
+    std::span<const std::int32_t> cutmix_box;  // [4]: top, bottom, left, right; half-open
+    std::span<const float> target_shares;      // [N,P], P = target_distances().size(): weight of each partner's label
+};
+
 /// One micro-batch: images NHWC in the source's image type, labels 0..classes-1, or -1 for padding and for
 /// samples that could not be decoded and are left out.
 /// The memory stays valid until the lease is destroyed.
@@ -52,6 +60,7 @@ struct Batch {
     std::span<const std::int32_t> labels;
     std::int64_t valid_count = 0;  // samples that are neither padding nor left out
     Lease lease = {};
+    Mixing mixing = {};
 };
 
 class BatchSource {

@@ -4,6 +4,8 @@
 // stream is record shuffled_order(seed, p / size, size)[p % size]; batches straddle epochs and drop nothing. Passes:
 // every sample once, in order; the last batch of a pass is padded with zero images and label -1.
 //
+// Mixing coefficients are a pure function of the seed and the micro-batch's number in the stream of all ranks.
+//
 // Several ranks share a stream by taking its micro-batches in turn: rank r of n gets batches r, r + n, r + 2n, ...; each
 // pass is then padded to whole rounds, so that all ranks see equally many batches.
 #pragma once
@@ -13,6 +15,7 @@
 
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"
+#include "cnntrain/data/settings.h"
 
 namespace cnntrain::data {
 
@@ -56,6 +59,9 @@ struct LoaderSettings {
     std::int64_t batches_ahead = 16;
     std::int64_t ring_bytes = 1LL << 28;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
     std::uint64_t seed = 0;
+    /// Training only. With mixing on the host the data set's images are f32, and are delivered in `host_mixed_type`.
+    MixingSettings mixing = {};
+    DType host_mixed_type = DType::f32;
 };
 
 class Loader final : public Stream {

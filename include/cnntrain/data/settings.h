@@ -49,6 +49,18 @@ struct PixelFormat {
     std::optional<Normalisation> normalise;  // applied on the host, in f32, before the conversion
 };
 
+/// How the samples of a training micro-batch are mixed; made real in mixing.h.
+struct MixingSettings {
+    double mixup_alpha = 0;    // of Beta(alpha, alpha); 0: no mixup
+    double cutmix_lambda = 1;  // share of an image that stays, 0..1; 1: no cutmix
+    int cutmix_version = 1;    // 1: the share is drawn around lambda; 2: it is lambda
+    bool on_host = false;      // images; otherwise the device mixes them
+
+    bool mixup() const { return mixup_alpha > 0; }
+    bool cutmix() const { return cutmix_lambda < 1; }
+    bool any() const { return mixup() || cutmix(); }
+};
+
 struct DataSettings {
     DatasetId dataset = DatasetId::cifar10;
     DataKind kind = DataKind::real;
@@ -64,7 +76,11 @@ struct DataSettings {
     int threads = 1;               // to index the files when they are opened
     std::int64_t cache_bytes = 0;  // ImageNet: memory for encoded records, shared by the host's processes
     bool strict = false;           // an image that cannot be decoded is an error
+    MixingSettings mixing = {};    // of real training images
 };
+
+/// The settings' mixing where it applies: none for generated and synthetic images.
+MixingSettings effective_mixing(const DataSettings& settings);
 
 /// What the host stores. Eight-bit IO gives u8 and moves ImageNet's normalisation to the device. It is without
 /// effect on real CIFAR images: their standardisation is per image and precedes the zero padding of the training
