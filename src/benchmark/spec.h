@@ -16,7 +16,7 @@ std::string_view name(Reduction reduction);
 /// A number that is looked for in the output: the first group of `regexp`.
 struct Metric {
     std::string name;
-    std::string regexp;
+    std::string regexp = {};
     std::int64_t skip = 0;  // matches left out
     Reduction reduction = Reduction::mean;
 };
@@ -24,7 +24,7 @@ struct Metric {
 /// A number computed from metrics and parameters.
 struct DerivedMetric {
     std::string name;
-    std::string expression;  // arithmetic; {metric} and {parameter} are replaced
+    std::string expression = {};  // arithmetic; {metric} and {parameter} are replaced
     Reduction reduction = Reduction::mean;
 };
 

@@ -37,9 +37,10 @@ const std::vector<Module>& modules() {
         {"train",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
           "backend"}},
+        {"benchmark", {"base", "config"}},
         {"cli",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
-          "backend", "train"}},
+          "backend", "train", "benchmark"}},
     };
     return table;
 }
@@ -54,7 +55,7 @@ struct ThirdParty {
 const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> table = {
         {"CLI/", {"src/config/"}},
-        {"yaml-cpp/", {"src/config/"}},
+        {"yaml-cpp/", {"src/config/", "src/benchmark/"}},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
         {"hwy/", {"src/backend/cpu/", "src/data/"}},
@@ -81,8 +82,9 @@ const std::vector<ThirdParty>& third_party() {
 }
 
 /// Headers of the operating system and the compiler that have a ".h" or a folder in their names.
-constexpr std::string_view kSystem[] = {"sys/",     "linux/",    "unistd.h",  "fcntl.h",     "sched.h",     "signal.h",
-                                        "dirent.h", "pthread.h", "termios.h", "immintrin.h", "nmmintrin.h", "cpuid.h"};
+constexpr std::string_view kSystem[] = {"sys/",        "linux/",   "unistd.h",  "fcntl.h",   "sched.h",
+                                        "signal.h",    "dirent.h", "pthread.h", "termios.h", "immintrin.h",
+                                        "nmmintrin.h", "cpuid.h",  "spawn.h"};
 
 bool begins_with_any(std::string_view text, const auto& prefixes) {
     return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });

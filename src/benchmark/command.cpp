@@ -1,0 +1,427 @@
+#include "benchmark/command.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/config/commands.h"
+
+namespace cnntrain::benchmark {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Words = std::vector<std::string>;
+
+bool is_blank(char c) {
+    return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+bool is_name_start(char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool is_name_part(char c) {
+    return is_name_start(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+/// Length of the name that begins at `at`; 0: none.
+std::size_t name_length(std::string_view text, std::size_t at) {
+    std::size_t end = at;
+    if (end < text.size() && is_name_start(text[end])) {
+        while (end < text.size() && is_name_part(text[end]))
+            ++end;
+    }
+    return end - at;
+}
+
+/// Runs of white space become one blank, also inside quotes.
+std::string collapsed(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (!is_blank(c)) {
+            result += c;
+        } else if (!result.empty() && result.back() != ' ') {
+            result += ' ';
+        }
+    }
+    while (result.ends_with(' '))
+        result.pop_back();
+    return result;
+}
+
+[[noreturn]] void refuse(const Entry& entry, const std::string& message) {
+    throw Error(ErrorKind::data, entry.file + ": " + entry.name + ": " + message);
+}
+
+bool is_option(const std::string& word) {
+    return word.starts_with("--") && word.size() > 2;
+}
+
+std::string option_name(const std::string& word) {
+    return word.substr(0, word.find('='));
+}
+
+/// Removes the option at `at` and, unless it is a switch or joined to it, its value; returns where the next word is.
+Words::iterator drop_option(Words& words, Words::iterator at, bool is_switch) {
+    const bool joined = at->find('=') != std::string::npos;
+    at = words.erase(at);
+    if (!joined && !is_switch && at != words.end() && !is_option(*at)) at = words.erase(at);
+    return at;
+}
+
+void drop_wandb(Words& words) {
+    for (auto at = words.begin(); at != words.end();) {
+        const bool wandb = is_option(*at) && option_name(*at).find("wandb") != std::string::npos;
+        at = wandb ? drop_option(words, at, *at == "--wandb") : at + 1;
+    }
+}
+
+/// Programs of the original collections that have no counterpart here.
+struct OtherProgram {
+    std::string_view script;
+    std::string_view reason;
+};
+
+constexpr OtherProgram kOtherPrograms[] = {
+    {"send_request.py", "a client of a TensorFlow Serving server"},
+    {"run_squad.py", "SQuAD fine-tuning is not part of cnntrain"},
+    {"run_classifier.py", "GLUE fine-tuning is not part of cnntrain"},
+    {"run_squad_runtime.py", "SQuAD inference is not part of cnntrain"},
+};
+
+std::string last_part(const std::string& path) {
+    return path.substr(path.find_last_of('/') + 1);
+}
+
+/// "python3" and the script behind it.
+struct Script {
+    std::size_t at = 0;  // of the interpreter
+    std::string name;
+};
+
+/// The first word python3, else the first word python.
+std::optional<Script> find_script(const Entry& entry, const Words& words) {
+    auto found = std::ranges::find(words, "python3");
+    if (found == words.end()) found = std::ranges::find(words, "python");
+    if (found == words.end()) return std::nullopt;
+    const auto script = found + 1;
+    if (script == words.end()) refuse(entry, "cmd: expected a script after " + *found);
+    if (*script == "-m") {
+        refuse(entry, "cmd: python modules cannot be run, and a benchmark cannot run benchmarks; got " + *found +
+                          " -m " + (script + 1 == words.end() ? "" : *(script + 1)));
+    }
+    return Script{static_cast<std::size_t>(found - words.begin()), *script};
+}
+
+void check_script(const Entry& entry, const std::string& script) {
+    try {
+        config::command_named(script);
+    } catch (const Error& error) {
+        refuse(entry, "cmd: '" + script + "' is no script that cnntrain stands for: " + error.what());
+    }
+}
+
+int count_after(const Words& words, std::string_view option) {
+    int count = 1;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+        if (words[i] != option) continue;
+        const std::string& text = words[i + 1];
+        std::from_chars(text.data(), text.data() + text.size(), count);
+    }
+    return count;
+}
+
+/// Open MPI refuses what these lines ask for on most machines: more processes on a socket than it has cores, and so on.
+void adapt_mpirun(PlannedCommand& plan, std::size_t script_at) {
+    Words& words = plan.words;
+    const int processes = std::max(count_after(words, "--np"), count_after(words, "-np"));
+    for (std::size_t i = 0; i + 1 < script_at; ++i) {
+        if (words[i] == "--bind-to" && words[i + 1] == "socket") {
+            words[i + 1] = "none";
+            plan.notices.emplace_back(
+                "--bind-to socket became --bind-to none: each process keeps to its share of cores");
+        } else if (words[i] == "-ppn") {
+            words[i] = "--map-by";
+            words[i + 1] = "ppr:" + words[i + 1] + ":node";
+            plan.notices.emplace_back("-ppn became --map-by " + words[i + 1]);
+        }
+    }
+    const int cores = available_cores();
+    const bool threads_given =
+        std::ranges::any_of(words, [](const std::string& word) { return option_name(word) == "--threads"; });
+    if (processes > 1 && !threads_given) {
+        words.emplace_back("--threads");
+        words.push_back(std::to_string(std::max(1, cores / processes)));
+    }
+    if (processes > cores) {
+        words.insert(words.begin() + 1, "--oversubscribe");
+        plan.notices.push_back(std::to_string(processes) + " processes on " + std::to_string(cores) +
+                               " cores: --oversubscribe added");
+    }
+}
+
+/// The words that start this binary in place of the scripts.
+void map_programs(const Entry& entry, PlannedCommand& plan, const std::string& self) {
+    Words& words = plan.words;
+    if (words.front() == "cnntrain") {
+        words.front() = self;
+        return;
+    }
+    const std::optional<Script> script = find_script(entry, words);
+    if (!script) return;
+    for (const OtherProgram& other : kOtherPrograms) {
+        if (other.script != last_part(script->name)) continue;
+        plan.skip_reason = std::string(other.script) + ": " + std::string(other.reason);
+        return;
+    }
+    check_script(entry, script->name);
+    if (words.front() == "poprun") {
+        words.front() = self;
+        words.insert(words.begin() + 1, "poprun");
+        return;
+    }
+    words[script->at] = self;
+    if (words.front() == "mpirun") adapt_mpirun(plan, script->at);
+}
+
+void add_requested_options(Words& words, const Request& request) {
+    if (request.compile_only) words.emplace_back("--compile-only");
+    if (request.profile) words.emplace_back("--profile");
+    for (const Override& override : request.overrides) {
+        words.push_back("--" + override.name);
+        if (override.value) words.push_back(*override.value);
+    }
+}
+
+std::string_view level_name(LogLevel level) {
+    constexpr std::array<std::string_view, 5> kNames = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
+    return kNames.at(static_cast<std::size_t>(level));
+}
+
+/// Variables that stand in for others when those are not set.
+constexpr std::pair<const char*, const char*> kStandIns[] = {
+    {"DATASETS_DIR", "DATASET_DIR"},
+    {"IPUOF_VIPU_API_PARTITION_ID", "PARTITION"},
+    {"VIPU_CLI_API_HOST", "IPUOF_VIPU_API_HOST"},
+};
+
+void compose_environment(const Entry& entry, PlannedCommand& plan, const Request& request, const Host& host) {
+    plan.environment = host.environment;
+    const auto set = [&](const std::string& name, const std::string& value) {
+        plan.environment[name] = value;
+        plan.added.emplace_back(name, value);
+    };
+    for (const auto& [name, stand_in] : kStandIns) {
+        const auto other = plan.environment.find(stand_in);
+        if (plan.environment.contains(name) || other == plan.environment.end()) continue;
+        plan.notices.push_back(std::string(name) + " is not set: taken from " + stand_in);
+        set(name, std::string(other->second));
+    }
+    set("POPLAR_LOG_LEVEL", std::string(level_name(request.log_level)));
+    set("POPART_LOG_LEVEL", std::string(level_name(request.log_level)));
+    set("TF_CPP_VMODULE", "poplar_compiler=1");
+    for (const auto& [name, value] : entry.environment) {
+        std::set<std::string> left;
+        set(name, expand(value, plan.environment, left));
+    }
+}
+
+/// Replaces the variables of all words. Options of the V-IPU server mean nothing here and go when they have no value.
+void expand_words(PlannedCommand& plan) {
+    Words result;
+    std::set<std::string> dropped;
+    for (const std::string& word : plan.words) {
+        std::set<std::string> unset;
+        const std::string text = expand(word, plan.environment, unset);
+        const std::string& option = is_option(word) || result.empty() ? word : result.back();
+        if (!unset.empty() && option.starts_with("--vipu-")) {
+            dropped.insert(option_name(option));
+            if (!is_option(word)) result.pop_back();
+            continue;
+        }
+        const bool exported = !result.empty() && result.back() == "-x" && word.find('=') == std::string::npos;
+        if (exported && !plan.environment.contains(word)) {
+            result.pop_back();
+            continue;
+        }
+        plan.unset.merge(unset);
+        result.push_back(text);
+    }
+    plan.words = std::move(result);
+    for (const std::string& option : dropped)
+        plan.notices.push_back(option + " left out: its variable is not set, and no V-IPU server is needed");
+}
+
+/// The folder below `base` that `location` names; an unknown location is shortened from the left until it fits.
+std::string working_folder(const Entry& entry, PlannedCommand& plan) {
+    fs::path base =
+        entry.reference_directory ? fs::path(*entry.reference_directory) : fs::path(entry.file).parent_path();
+    if (base.empty()) base = ".";
+    if (!fs::is_directory(base)) refuse(entry, "the folder " + base.string() + " does not exist");
+    if (entry.location.empty()) return fs::absolute(base).lexically_normal();
+    fs::path location = entry.location;
+    for (;;) {
+        if (fs::is_directory(base / location)) break;
+        if (location.empty()) break;
+        fs::path rest;
+        for (auto part = std::next(location.begin()); part != location.end(); ++part)
+            rest /= *part;
+        location = rest;
+    }
+    if (location != fs::path(entry.location)) {
+        plan.notices.push_back("there is no folder " + (base / entry.location).string() + "; running in " +
+                               (base / location).string());
+    }
+    return fs::absolute(base / location).lexically_normal();
+}
+
+}  // namespace
+
+std::vector<std::string> split_words(std::string_view text) {
+    Words words;
+    std::string word;
+    bool inside = false;  // of a word, which may be empty: ''
+    char quote = '\0';
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        const bool last = i + 1 == text.size();
+        if (quote == '\'') {
+            c == '\'' ? void(quote = '\0') : void(word += c);
+        } else if (c == '\\' && !last && (quote == '\0' || text[i + 1] == '"' || text[i + 1] == '\\')) {
+            word += text[++i];
+            inside = true;
+        } else if (quote == '"') {
+            c == '"' ? void(quote = '\0') : void(word += c);
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+            inside = true;
+        } else if (is_blank(c)) {
+            if (inside) words.push_back(std::move(word));
+            word.clear();
+            inside = false;
+        } else {
+            word += c;
+            inside = true;
+        }
+    }
+    if (quote != '\0') throw Error(ErrorKind::data, "cmd: the quote " + std::string(1, quote) + " is never closed");
+    if (inside) words.push_back(word);
+    return words;
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+    constexpr std::string_view kPlain = "%+,-./:=@_{}$";
+    std::string result;
+    for (const std::string& word : words) {
+        const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
+            return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
+        });
+        if (!result.empty()) result += ' ';
+        if (plain) {
+            result += word;
+            continue;
+        }
+        result += '\'';
+        for (const char c : word)
+            result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        result += '\'';
+    }
+    return result;
+}
+
+std::string fill_placeholders(const Entry& entry, const Variant& variant) {
+    const std::string_view text = entry.command;
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        const bool doubled = i + 1 < text.size() && text[i + 1] == c;
+        if ((c == '{' || c == '}') && doubled) {
+            result += c;
+            ++i;
+            continue;
+        }
+        const std::size_t length = c == '{' ? name_length(text, i + 1) : 0;
+        const bool placeholder =
+            length > 0 && i + 1 + length < text.size() && text[i + 1 + length] == '}' && !result.ends_with('$');
+        if (!placeholder) {
+            result += c;
+            continue;
+        }
+        const std::string name(text.substr(i + 1, length));
+        const auto found =
+            std::ranges::find_if(variant, [&](const auto& parameter) { return parameter.first == name; });
+        if (found == variant.end()) {
+            std::vector<std::string> names;
+            for (const auto& [known, value] : variant)
+                names.push_back(known);
+            const std::string nearest = nearest_name(name, names);
+            refuse(entry,
+                   "cmd: the parameter {" + name + "} is not defined" +
+                       (nearest.empty() ? "; give it values under 'parameters'" : "; did you mean {" + nearest + "}?"));
+        }
+        result += found->second;
+        i += length + 1;
+    }
+    return result;
+}
+
+std::string expand(std::string_view text, const Environment& environment, std::set<std::string>& unset) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool braces = i + 1 < text.size() && text[i] == '$' && text[i + 1] == '{';
+        const std::size_t begin = i + (braces ? 2 : 1);
+        const std::size_t length = text[i] == '$' ? name_length(text, begin) : 0;
+        const std::size_t end = begin + length;
+        const bool closed = !braces || (end < text.size() && text[end] == '}');
+        if (length == 0 || !closed) {
+            result += text[i];
+            continue;
+        }
+        const std::string name(text.substr(begin, length));
+        const std::size_t after = end + (braces ? 1 : 0);
+        const auto found = environment.find(name);
+        if (found == environment.end()) {
+            unset.insert(name);
+            result += text.substr(i, after - i);
+        } else {
+            result += found->second;
+        }
+        i = after - 1;
+    }
+    return result;
+}
+
+PlannedCommand plan_command(const Entry& entry, const Variant& variant, const Request& request, const Host& host) {
+    PlannedCommand plan;
+    try {
+        plan.words = split_words(collapsed(fill_placeholders(entry, variant)));
+    } catch (const Error& error) {
+        const bool placed = std::string_view(error.what()).starts_with(entry.file);
+        throw placed ? error : error.within(entry.name).within(entry.file);
+    }
+    if (plan.words.empty()) refuse(entry, "cmd: it is empty");
+    const bool wandb_allowed = (request.allow_wandb || entry.allow_wandb) && !request.compile_only;
+    if (!wandb_allowed) drop_wandb(plan.words);
+    add_requested_options(plan.words, request);
+    plan.shown = quoted(plan.words);
+    map_programs(entry, plan, host.program);
+    compose_environment(entry, plan, request, host);
+    if (entry.needs_dataset && !plan.environment.contains("DATASETS_DIR") && plan.skip_reason.empty())
+        plan.unset.insert("DATASETS_DIR");
+    expand_words(plan);
+    plan.folder = working_folder(entry, plan);
+    return plan;
+}
+
+int printed_processes(const std::vector<std::string>& words) {
+    if (words.empty() || last_part(words.front()) != "mpirun") return 1;
+    return count_after(words, "--np");
+}
+
+}  // namespace cnntrain::benchmark
