@@ -58,25 +58,69 @@ std::string joined(const char* before, std::string_view name) {
 
 }  // namespace
 
-std::string_view csv_header(const TrainingRow&) {
-    return "step,iteration,epoch,lr,loss_batch,loss_avg,train_acc_batch,train_acc_avg,it_time,img_per_sec,total_time";
+Record record(const TrainingRow& row) {
+    return {"training",
+            row.iteration,
+            {{"step", row.step},
+             {"iteration", row.iteration},
+             {"epoch", row.epoch},
+             {"lr", row.lr},
+             {"loss_batch", row.loss_batch},
+             {"loss_avg", row.loss_avg},
+             {"train_acc_batch", row.train_acc_batch},
+             {"train_acc_avg", row.train_acc_avg},
+             {"it_time", row.it_time},
+             {"img_per_sec", row.img_per_sec},
+             {"total_time", row.total_time}}};
 }
 
-std::string_view csv_header(const ValidationRow&) {
-    return "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency";
+Record record(const ValidationRow& row) {
+    return {"validation",
+            row.iteration,
+            {{"name", row.name},
+             {"iteration", row.iteration},
+             {"epoch", row.epoch},
+             {"val_acc", row.val_acc},
+             {"raw_acc", row.raw_acc},
+             {"val_time", row.val_time},
+             {"val_size", row.val_size},
+             {"img_per_sec", row.img_per_sec},
+             {"latency", row.latency}}};
 }
 
-std::string csv_row(const TrainingRow& row) {
+Record record(const InferenceRow& row) {
+    return {"inference",
+            row.iteration,
+            {{"name", row.name},
+             {"iteration", row.iteration},
+             {"epoch", row.epoch},
+             {"val_acc", row.val_acc},
+             {"inference_time", row.inference_time},
+             {"num_processed_samples", row.num_processed_samples},
+             {"img_per_sec", row.img_per_sec},
+             {"latency", row.latencies.mean}}};
+}
+
+Record record(const NanRow& row) {
+    return {"nans",
+            row.iteration,
+            {{"iteration", row.iteration}, {"nan_count", row.nan_count}, {"nan_variables", row.nan_variables}}};
+}
+
+std::string csv_header(const Record& record) {
+    std::string header;
+    for (const Field& field : record.fields) {
+        if (!header.empty()) header += ',';
+        header += field.name;
+    }
+    return header;
+}
+
+std::string csv_row(const Record& record) {
     CsvRow csv;
-    csv.add(row.step).add(row.iteration).add(row.epoch).add(row.lr).add(row.loss_batch).add(row.loss_avg);
-    csv.add(row.train_acc_batch).add(row.train_acc_avg).add(row.it_time).add(row.img_per_sec).add(row.total_time);
-    return csv.text();
-}
-
-std::string csv_row(const ValidationRow& row) {
-    CsvRow csv;
-    csv.add(row.name).add(row.iteration).add(row.epoch).add(row.val_acc).add(row.raw_acc).add(row.val_time);
-    csv.add(row.val_size).add(row.img_per_sec).add(row.latency);
+    for (const Field& field : record.fields) {
+        std::visit([&](const auto& value) { csv.add(value); }, field.value);
+    }
     return csv.text();
 }
 
@@ -93,6 +137,20 @@ std::string printed(const ValidationRow& row) {
         "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
         "time: %8.6f, latency avg: %8.4f ms)",
         row.val_acc, row.name.c_str(), wide(row.iteration), row.epoch, row.img_per_sec, row.val_time, row.latency);
+}
+
+/// The parenthesis is never closed: so the line has always been, and programs read it.
+std::string printed(const InferenceRow& row) {
+    return format(
+        "Validation top-1 accuracy [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f, "
+        "latency avg: %8.4f ms: %6.3f%%",
+        row.name.c_str(), wide(row.iteration), row.epoch, row.img_per_sec, row.inference_time, row.latencies.mean,
+        row.val_acc);
+}
+
+std::string printed(const Latencies& latencies) {
+    return format("latency avg: %8.4f ms, latency 99p: %8.4f ms, latency 99p9: %8.4f ms, latency max: %8.4f ms",
+                  latencies.mean, latencies.p99, latencies.p99_9, latencies.max);
 }
 
 std::string compilation_line(double seconds) {

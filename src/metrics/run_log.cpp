@@ -65,12 +65,34 @@ void RunLog::console_line(std::string_view text) {
 
 void RunLog::training(const TrainingRow& row) {
     line(printed(row));
-    append_csv(kTrainingCsv, csv_header(row), csv_row(row));
+    append_csv(kTrainingCsv, record(row));
+    pass_on(record(row));
 }
 
 void RunLog::validation(const ValidationRow& row) {
     line(printed(row));
-    append_csv(kValidationCsv, csv_header(row), csv_row(row));
+    append_csv(kValidationCsv, record(row));
+    pass_on(record(row));
+}
+
+void RunLog::inference(const InferenceRow& row) {
+    console_line(printed(row.latencies));
+    line(printed(row));
+    append_csv(kValidationCsv, record(row));
+    pass_on(record(row));
+}
+
+void RunLog::add_sink(std::unique_ptr<Sink> sink) {
+    sinks_.push_back(std::move(sink));
+}
+
+void RunLog::nans(const NanRow& row) {
+    pass_on(record(row));
+}
+
+void RunLog::status(std::string_view key, std::string_view value) {
+    for (const auto& sink : sinks_)
+        sink->status(key, value);
 }
 
 void RunLog::progress(const Progress& progress) {
@@ -101,12 +123,17 @@ void RunLog::erase_progress() {
     progress_shown_ = false;
 }
 
-void RunLog::append_csv(const std::string& name, std::string_view header, const std::string& row) {
+void RunLog::append_csv(const std::string& name, const Record& record) {
     if (settings_.folder.empty()) return;
     const std::string path = settings_.folder + name;
     std::string text;
-    if (!files_.exists(path)) text.append(header).append(kCsvLineEnd);
-    files_.append(path, text.append(row).append(kCsvLineEnd));
+    if (!files_.exists(path)) text.append(csv_header(record)).append(kCsvLineEnd);
+    files_.append(path, text.append(csv_row(record)).append(kCsvLineEnd));
+}
+
+void RunLog::pass_on(const Record& record) {
+    for (const auto& sink : sinks_)
+        sink->add(record);
 }
 
 int terminal_width(int descriptor) {

@@ -57,27 +57,47 @@ TEST(Rows, PrintedValidationLine) {
               "samples/sec, time: 1.250000, latency avg:  -1.0000 ms)");
 }
 
+TEST(Rows, PrintedInferenceLines) {
+    InferenceRow row;
+    row.name = "ckpt-5";
+    row.iteration = 5;
+    row.epoch = 0.25;
+    row.val_acc = 12.5;
+    row.inference_time = 1.5;
+    row.img_per_sec = 800;
+    row.latencies = {1.25, 2.5, 3.75, 5};
+    EXPECT_EQ(
+        printed(row.latencies),
+        "latency avg:   1.2500 ms, latency 99p:   2.5000 ms, latency 99p9:   3.7500 ms, latency max:   5.0000 ms");
+    EXPECT_EQ(printed(row),
+              "Validation top-1 accuracy [ckpt-5] (iteration:      5, epoch:   0.25, throughput: 800.00 samples/sec, "
+              "time: 1.500000, latency avg:   1.2500 ms: 12.500%");
+    EXPECT_EQ(csv_header(record(row)),
+              "name,iteration,epoch,val_acc,inference_time,num_processed_samples,img_per_sec,latency");
+    EXPECT_EQ(csv_row(record(row)), "ckpt-5,5,0.25,12.5,1.5,0,800,1.25");
+}
+
 TEST(Rows, CsvColumns) {
     EXPECT_EQ(
-        csv_header(TrainingRow()),
+        csv_header(record(TrainingRow())),
         "step,iteration,epoch,lr,loss_batch,loss_avg,train_acc_batch,train_acc_avg,it_time,img_per_sec,total_time");
-    EXPECT_EQ(csv_header(ValidationRow()),
+    EXPECT_EQ(csv_header(record(ValidationRow())),
               "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency");
 }
 
 TEST(Rows, CsvHasAllDigits) {
-    EXPECT_EQ(csv_row(training_row()),
+    EXPECT_EQ(csv_row(record(training_row())),
               "97,194,0.12416,0.5,1.5,1.7254123456789012,40,36.4321,0.0123456789,2592.0000235,12.34");
-    EXPECT_EQ(csv_row(validation_row()), "ckpt-15625,15625,10,84.5678,84.5678,1.25,10000,8000,-1");
+    EXPECT_EQ(csv_row(record(validation_row())), "ckpt-15625,15625,10,84.5678,84.5678,1.25,10000,8000,-1");
     TrainingRow row = training_row();
     row.loss_avg = std::nan("");
-    EXPECT_NE(csv_row(row).find(",nan,"), std::string::npos);
+    EXPECT_NE(csv_row(record(row)).find(",nan,"), std::string::npos);
 }
 
 TEST(Rows, CsvQuotesAwkwardNames) {
     ValidationRow row = validation_row();
     row.name = "a,\"b\"";
-    EXPECT_EQ(csv_row(row).substr(0, 10), "\"a,\"\"b\"\"\",");
+    EXPECT_EQ(csv_row(record(row)).substr(0, 10), "\"a,\"\"b\"\"\",");
 }
 
 TEST(Rows, OtherLines) {

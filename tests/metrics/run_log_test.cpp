@@ -12,8 +12,8 @@ namespace {
 
 using testing::StartsWith;
 
-const std::string kTrainingHeader = std::string(csv_header(TrainingRow())) + "\r\n";
-const std::string kValidationHeader = std::string(csv_header(ValidationRow())) + "\r\n";
+const std::string kTrainingHeader = csv_header(record(TrainingRow())) + "\r\n";
+const std::string kValidationHeader = csv_header(record(ValidationRow())) + "\r\n";
 
 class RunLogTest : public testing::Test {
 protected:
@@ -56,6 +56,43 @@ TEST_F(RunLogTest, AResumedRunAppendsWithoutAHeader) {
     EXPECT_EQ(files_.read_text("/run/validation.csv"),
               kValidationHeader + "ckpt-1,0,0,0,0,0,0,0,-1\r\n" + "ckpt-1,1,0,0,0,0,0,0,-1\r\n");
     EXPECT_THAT(files_.read_text("/run/log.txt"), StartsWith("line\nValidation"));
+}
+
+/// Notes what it gets.
+class Notes final : public Sink {
+public:
+    explicit Notes(std::string& text) : text_(text) {}
+    void add(const Record& record) override {
+        text_ += std::string(record.table) + " " + std::to_string(record.iteration) + "\n";
+    }
+    void status(std::string_view key, std::string_view value) override {
+        text_ += std::string(key) + "=" + std::string(value) + "\n";
+    }
+
+private:
+    std::string& text_;
+};
+
+TEST_F(RunLogTest, SinksGetEveryRow) {
+    std::string seen;
+    RunLog log(files_, console_, {.folder = "/run"});
+    log.training({});
+    EXPECT_FALSE(log.has_sinks());
+    log.add_sink(std::make_unique<Notes>(seen));
+    log.training({.iteration = 1});
+    log.nans({.iteration = 2});
+    log.validation({.name = "ckpt-3", .iteration = 3});
+    log.status("compilation_status", "compiled");
+    EXPECT_EQ(seen, "training 1\nnans 2\nvalidation 3\ncompilation_status=compiled\n");
+}
+
+TEST_F(RunLogTest, InferenceIsKeptWithItsOwnColumns) {
+    RunLog log(files_, console_, {.folder = "/run"});
+    log.inference({.name = "random"});
+    EXPECT_THAT(console_.str(), StartsWith("latency avg:   0.0000 ms, "));
+    EXPECT_THAT(files_.read_text("/run/log.txt"), StartsWith("Validation top-1 accuracy [random] "));
+    EXPECT_EQ(files_.read_text("/run/validation.csv"),
+              csv_header(record(InferenceRow())) + "\r\nrandom,0,0,-1,0,0,0,0\r\n");
 }
 
 TEST_F(RunLogTest, WithoutAFolderOnlyTheConsoleIsWritten) {

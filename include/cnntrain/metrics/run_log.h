@@ -1,15 +1,19 @@
-// Where a run's report goes: standard output, log.txt, training.csv, validation.csv. Nobody else writes them.
+// Where a run's report goes: standard output, log.txt, training.csv, validation.csv (nobody else writes them), and the
+// sinks that were added.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/metrics/rows.h"
+#include "cnntrain/metrics/sink.h"
 
 namespace cnntrain::metrics {
 
@@ -46,6 +50,15 @@ public:
     /// The printed line, and a row of the CSV file, whose header is written when the file is new.
     void training(const TrainingRow& row);
     void validation(const ValidationRow& row);
+    /// Stands in validation.csv, with its own columns; the line of latencies is printed only.
+    void inference(const InferenceRow& row);
+
+    /// Every row that comes from now on goes there, too.
+    void add_sink(std::unique_ptr<Sink> sink);
+    bool has_sinks() const { return !sinks_.empty(); }
+    /// For the sinks only.
+    void nans(const NanRow& row);
+    void status(std::string_view key, std::string_view value);
 
     /// Rewrites the progress line of a terminal, at most a few times a second; nothing on other consoles.
     void progress(const Progress& progress);
@@ -55,11 +68,13 @@ public:
 
 private:
     void erase_progress();
-    void append_csv(const std::string& name, std::string_view header, const std::string& row);
+    void append_csv(const std::string& name, const Record& record);
+    void pass_on(const Record& record);
 
     FileSystem& files_;
     std::ostream& console_;
     RunLogSettings settings_;
+    std::vector<std::unique_ptr<Sink>> sinks_;
     bool progress_shown_ = false;
     std::size_t progress_length_ = 0;
     std::chrono::steady_clock::time_point progress_time_;

@@ -1,0 +1,49 @@
+// TensorBoard event files: `events.out.tfevents.<seconds>.<host>` in the run's folder.
+//
+// A file of TFRecords: u64 little-endian length, its masked CRC-32C, the record, its masked CRC-32C. Each record is an
+// Event message of tensorflow/core/util/event.proto, of which these fields are written:
+//
+//   Event       1 double wall_time, 2 int64 step, 3 string file_version, 5 Summary summary, 7 SessionLog session_log
+//   Summary     1 repeated Value value        Value  1 string tag, 2 float simple_value
+//   SessionLog  1 enum status (1: START)
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/metrics/sink.h"
+
+namespace cnntrain::metrics {
+
+struct TensorBoardSettings {
+    std::string folder;
+    std::string host;
+    /// Of a run that is resumed: its first new iteration. What an earlier, killed process logged from there on is
+    /// dropped by TensorBoard.
+    std::optional<std::int64_t> resumed_at = {};
+    /// Seconds since 1970; empty: the system's clock.
+    std::function<double()> clock = {};
+};
+
+/// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration. Begins a new
+/// file at the first row; every row is in the file when add() returns.
+class TensorBoard final : public Sink {
+public:
+    TensorBoard(FileSystem& files, TensorBoardSettings settings);
+
+    void add(const Record& record) override;
+    void status(std::string_view, std::string_view) override {}
+
+private:
+    void begin_file();
+    void append(const std::string& event);
+
+    FileSystem& files_;
+    TensorBoardSettings settings_;
+    std::string path_;  // empty until the first row
+};
+
+}  // namespace cnntrain::metrics

@@ -1,0 +1,49 @@
+// Weights & Biases, through the user's own `wandb` client: a child process `python3` that gets JSON lines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cnntrain/metrics/sink.h"
+
+namespace cnntrain::metrics {
+
+struct WandbSettings {
+    std::string project;
+    std::string name;
+    std::string id;      // of a run to continue; empty: a new one
+    std::string config;  // the run's options, a JSON object
+    std::vector<std::string> python = {"python3"};
+    double start_timeout_seconds = 120;
+    double finish_timeout_seconds = 60;
+};
+
+/// Rows are logged under their columns' names. A client that stops working later costs one warning and nothing else.
+/// The destructor ends the W&B run, as a failed one while an exception passes through; it waits for the client's uploads
+/// up to finish_timeout_seconds, and lets it go on alone after that.
+class Wandb final : public Sink {
+public:
+    /// Error(unsupported), saying what to install, when there is no Python or no client, or when the client cannot begin a run.
+    explicit Wandb(const WandbSettings& settings);
+    ~Wandb() override;
+
+    /// "run 3k2j1h, https://wandb.ai/...": for the log.
+    const std::string& description() const { return description_; }
+
+    void add(const Record& record) override;
+    void status(std::string_view key, std::string_view value) override;
+
+private:
+    class Client;
+    void send(const std::string& line);
+
+    std::unique_ptr<Client> client_;  // null once it is lost
+    std::string description_;
+    std::string compilation_status_;
+    double finish_timeout_seconds_;
+    int exceptions_at_start_;
+};
+
+}  // namespace cnntrain::metrics

@@ -1,0 +1,107 @@
+#include "cnntrain/metrics/tensorboard.h"
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "cnntrain/base/crc32c.h"
+
+namespace cnntrain::metrics {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "fixed-width numbers are written as they stand in memory");
+
+template <typename T> std::string fixed(T value) {
+    return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+/// A message in protobuf's encoding (https://protobuf.dev/programming-guides/encoding/).
+class Message {
+public:
+    Message& add(int number, std::int64_t value) { return key(number, 0).varint(static_cast<std::uint64_t>(value)); }
+    Message& add(int number, double value) { return key(number, 1).raw(fixed(value)); }
+    Message& add(int number, std::string_view bytes) { return key(number, 2).varint(bytes.size()).raw(bytes); }
+    Message& add(int number, const Message& message) { return add(number, std::string_view(message.bytes_)); }
+    Message& add(int number, float value) { return key(number, 5).raw(fixed(value)); }
+
+    const std::string& bytes() const { return bytes_; }
+
+private:
+    Message& key(int number, unsigned wire_type) {
+        return varint((static_cast<std::uint64_t>(number) << 3) | wire_type);
+    }
+    Message& raw(std::string_view bytes) {
+        bytes_ += bytes;
+        return *this;
+    }
+    Message& varint(std::uint64_t value) {
+        for (; value >= 0x80; value >>= 7)
+            bytes_ += static_cast<char>(static_cast<std::uint8_t>(value) | 0x80);
+        bytes_ += static_cast<char>(value);
+        return *this;
+    }
+
+    std::string bytes_;
+};
+
+std::string masked_crc(std::string_view bytes) {
+    return fixed(mask_crc(crc32c(std::as_bytes(std::span(bytes)))));
+}
+
+std::string framed(const std::string& event) {
+    const std::string length = fixed(static_cast<std::uint64_t>(event.size()));
+    return length + masked_crc(length) + event + masked_crc(event);
+}
+
+double system_seconds() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+TensorBoard::TensorBoard(FileSystem& files, TensorBoardSettings settings)
+    : files_(files), settings_(std::move(settings)) {
+    if (!settings_.folder.ends_with('/')) settings_.folder += '/';
+    if (!settings_.clock) settings_.clock = system_seconds;
+}
+
+void TensorBoard::add(const Record& record) {
+    Message summary;
+    for (const Field& field : record.fields) {
+        if (field.name == "iteration" || std::holds_alternative<std::string>(field.value)) continue;
+        const auto* whole = std::get_if<std::int64_t>(&field.value);
+        const double number = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(field.value);
+        const std::string tag = std::string(record.table) + "/" + std::string(field.name);
+        summary.add(1, Message().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
+    }
+    if (path_.empty()) begin_file();
+    append(Message().add(1, settings_.clock()).add(2, record.iteration).add(5, summary).bytes());
+}
+
+/// Two processes of one second (a run and its resumption) get two files; TensorBoard reads them in the order of their names.
+void TensorBoard::begin_file() {
+    const double now = settings_.clock();
+    std::array<char, 24> seconds{};
+    std::snprintf(seconds.data(), seconds.size(), "%010" PRId64, static_cast<std::int64_t>(now));
+    const std::string name = settings_.folder + "events.out.tfevents." + seconds.data() + "." + settings_.host;
+    path_ = name;
+    for (int copy = 1; files_.exists(path_); ++copy)
+        path_ = name + "." + std::to_string(copy);
+    append(Message().add(1, now).add(3, std::string_view("brain.Event:2")).bytes());
+    if (settings_.resumed_at) {
+        const Message start = Message().add(1, std::int64_t{1});
+        append(Message().add(1, now).add(2, *settings_.resumed_at).add(7, start).bytes());
+    }
+}
+
+void TensorBoard::append(const std::string& event) {
+    files_.append(path_, framed(event));
+}
+
+}  // namespace cnntrain::metrics

@@ -1,0 +1,185 @@
+#include "cnntrain/metrics/tensorboard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/crc32c.h"
+
+namespace cnntrain::metrics {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+template <typename T> T take(std::string_view& bytes) {
+    T value{};
+    if (bytes.size() < sizeof value) throw std::runtime_error("cut short");
+    std::memcpy(&value, bytes.data(), sizeof value);
+    bytes.remove_prefix(sizeof value);
+    return value;
+}
+
+std::uint64_t take_varint(std::string_view& bytes) {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        const auto byte = take<std::uint8_t>(bytes);
+        value |= std::uint64_t{byte & 0x7fU} << shift;
+        if (byte < 0x80) return value;
+    }
+}
+
+std::uint32_t crc_of(std::string_view bytes) {
+    return mask_crc(crc32c(std::as_bytes(std::span(bytes))));
+}
+
+/// A message's fields by number: the bytes of each, whatever its wire type.
+std::multimap<int, std::string> fields(std::string_view message) {
+    std::multimap<int, std::string> result;
+    while (!message.empty()) {
+        const std::uint64_t key = take_varint(message);
+        const std::string_view before = message;
+        std::size_t length = 0;
+        switch (key & 7) {
+            case 0:
+                take_varint(message);
+                length = before.size() - message.size();
+                message = before;
+                break;
+            case 1:
+                length = 8;
+                break;
+            case 2:
+                length = take_varint(message);
+                break;
+            case 5:
+                length = 4;
+                break;
+            default:
+                throw std::runtime_error("unknown wire type");
+        }
+        result.emplace(static_cast<int>(key >> 3), message.substr(0, length));
+        message.remove_prefix(length);
+    }
+    return result;
+}
+
+template <typename T> T number(const std::string& bytes) {
+    std::string_view view = bytes;
+    return take<T>(view);
+}
+
+struct Event {
+    double time = 0;
+    std::int64_t step = 0;
+    std::string version;
+    bool session_start = false;
+    std::map<std::string, float> scalars;
+};
+
+std::vector<Event> read_events(const FileSystem& files, const std::string& path) {
+    const std::string text = files.read_text(path);
+    std::string_view bytes = text;
+    std::vector<Event> events;
+    while (!bytes.empty()) {
+        const std::string_view length_bytes = bytes.substr(0, 8);
+        const auto length = take<std::uint64_t>(bytes);
+        EXPECT_EQ(take<std::uint32_t>(bytes), crc_of(length_bytes));
+        const std::string_view record = bytes.substr(0, length);
+        bytes.remove_prefix(length);
+        EXPECT_EQ(take<std::uint32_t>(bytes), crc_of(record));
+        Event& event = events.emplace_back();
+        for (const auto& [key, value] : fields(record)) {
+            std::string_view view = value;
+            if (key == 1) event.time = number<double>(value);
+            if (key == 2) event.step = static_cast<std::int64_t>(take_varint(view));
+            if (key == 3) event.version = value;
+            if (key == 7) event.session_start = fields(value).find(1)->second == "\x01";
+            if (key != 5) continue;
+            for (const auto& summary : fields(value)) {
+                const auto scalar = fields(summary.second);
+                event.scalars[scalar.find(1)->second] = number<float>(scalar.find(2)->second);
+            }
+        }
+    }
+    return events;
+}
+
+class TensorBoardTest : public testing::Test {
+protected:
+    TensorBoardTest() { files_.make_directories("/run"); }
+
+    TensorBoardSettings settings() {
+        TensorBoardSettings settings;
+        settings.folder = "/run";
+        settings.host = "host";
+        settings.clock = [this] { return now_; };
+        return settings;
+    }
+
+    MemoryFiles files_;
+    double now_ = 1700000000.25;
+};
+
+TEST_F(TensorBoardTest, EveryNumberOfARowIsAScalarAtItsIteration) {
+    TensorBoard board(files_, settings());
+    EXPECT_TRUE(files_.list("/run").empty());
+    TrainingRow training;
+    training.iteration = 300;  // more than one byte as a varint
+    training.epoch = 0.5;
+    training.loss_avg = 1.25;
+    board.add(record(training));
+    now_ += 10;
+    board.add(record(ValidationRow{.name = "ckpt-300", .iteration = 300, .val_acc = 75.5, .val_size = 37}));
+
+    const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_EQ(events[0].version, "brain.Event:2");
+    EXPECT_EQ(events[0].time, 1700000000.25);
+    EXPECT_EQ(events[1].step, 300);
+    EXPECT_EQ(events[1].scalars.size(), 10U);  // the CSV's columns but the iteration
+    EXPECT_EQ(events[1].scalars.at("training/loss_avg"), 1.25F);
+    EXPECT_EQ(events[1].scalars.at("training/epoch"), 0.5F);
+    EXPECT_EQ(events[2].time, 1700000010.25);
+    EXPECT_EQ(events[2].scalars.at("validation/val_acc"), 75.5F);
+    EXPECT_EQ(events[2].scalars.at("validation/val_size"), 37);
+    EXPECT_FALSE(events[2].scalars.contains("validation/name"));
+}
+
+TEST_F(TensorBoardTest, EveryRowIsInTheFileAtOnce) {
+    TensorBoard board(files_, settings());
+    for (std::int64_t i = 1; i < 4; ++i) {
+        board.add(record(NanRow{.iteration = i, .nan_count = i}));
+        EXPECT_EQ(read_events(files_, "/run/events.out.tfevents.1700000000.host").size(),
+                  static_cast<std::size_t>(i) + 1);
+    }
+}
+
+TEST_F(TensorBoardTest, AResumedRunBeginsANewFileThatOverridesWhatWasLoggedPastItsStart) {
+    TensorBoard(files_, settings()).add(record(TrainingRow{.iteration = 20}));
+    TensorBoardSettings resumed = settings();
+    resumed.resumed_at = 11;
+    TensorBoard(files_, resumed).add(record(TrainingRow{.iteration = 15}));
+    EXPECT_THAT(files_.list("/run"),
+                ElementsAre("events.out.tfevents.1700000000.host", "events.out.tfevents.1700000000.host.1"));
+    const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host.1");
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_TRUE(events[1].session_start);
+    EXPECT_EQ(events[1].step, 11);
+    EXPECT_EQ(events[2].step, 15);
+}
+
+TEST_F(TensorBoardTest, ANegativeIterationSurvives) {
+    TensorBoard board(files_, settings());
+    board.add(record(InferenceRow{.name = "weight_avg", .iteration = -1}));
+    EXPECT_EQ(read_events(files_, "/run/events.out.tfevents.1700000000.host").at(1).step, -1);
+}
+
+}  // namespace
+}  // namespace cnntrain::metrics
