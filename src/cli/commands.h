@@ -19,6 +19,7 @@ int restore_command(const Invocation& invocation);
 int validation_command(const Invocation& invocation);
 int inference_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
+int benchmark_command(const Invocation& invocation);
 
 /// The whole program: `words` are argv[1], argv[2], ...; errors are printed to standard error.
 int run_program(const std::string& program, const std::vector<std::string>& words);

@@ -18,12 +18,13 @@ struct CommandEntry {
 
 /// Names, script names and help lines are config::commands(); this is what they do. A command without a row is not
 /// available yet.
-constexpr std::array<CommandEntry, 5> kCommands = {{
+constexpr std::array<CommandEntry, 6> kCommands = {{
     {config::Command::train, train_command},
     {config::Command::validation, validation_command},
     {config::Command::restore, restore_command},
     {config::Command::inference, inference_command},
     {config::Command::dataset, dataset_command},
+    {config::Command::benchmark, benchmark_command},
 }};
 
 const CommandEntry* entry(config::Command command) {
@@ -51,7 +52,14 @@ void print_overview() {
     std::cout << "\ncnntrain <command> --help lists the options of a command.\n";
 }
 
-int dispatch(const std::string& program, const std::vector<std::string>& words) {
+/// "python3 -m examples_utils benchmark" with python3 replaced leaves an "-m".
+std::vector<std::string> without_module_switch(std::vector<std::string> words) {
+    if (words.size() > 1 && words.front() == "-m") words.erase(words.begin());
+    return words;
+}
+
+int dispatch(const std::string& program, const std::vector<std::string>& typed) {
+    const std::vector<std::string> words = without_module_switch(typed);
     if (words.empty() || words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
         print_overview();
         return 0;

@@ -1,0 +1,274 @@
+// `cnntrain benchmark`: its options, and the process that cnntrain::benchmark runs in.
+#include "cnntrain/benchmark/benchmark.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/signals.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/metrics/run_log.h"
+
+extern char** environ;
+
+namespace cnntrain::cli {
+
+namespace {
+
+using benchmark::Request;
+using Values = std::vector<std::string>;
+
+[[noreturn]] void refuse(const std::string& message) {
+    throw Error(ErrorKind::usage, "benchmark: " + message);
+}
+
+/// Everything that the line asks for.
+struct Line {
+    Request request;
+    bool help = false;
+    bool list = false;
+    bool dry_run = false;
+    Values without_effect;
+};
+
+enum class Takes { nothing, one, several };
+
+struct BenchmarkOption {
+    std::string_view flag;
+    Takes takes;
+    std::string_view placeholder;
+    std::string_view help;  // empty: not listed
+    void (*apply)(Line& line, const Values& values);
+};
+
+double positive(const std::string& text, std::string_view flag) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0))
+        refuse(std::string(flag) + " expects a number above 0, got '" + text + "'");
+    return value;
+}
+
+void set_level(Line& line, const Values& values) {
+    constexpr std::array<std::string_view, 5> kNames = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
+    const auto found = std::ranges::find(kNames, values.front());
+    if (found == kNames.end()) {
+        const std::string nearest = nearest_name(values.front(), {kNames.begin(), kNames.end()});
+        refuse("--logging expects DEBUG, INFO, WARNING, ERROR or CRITICAL, got '" + values.front() + "'" +
+               (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    }
+    line.request.log_level = static_cast<benchmark::LogLevel>(found - kNames.begin());
+}
+
+/// "iterations=2", or "no-logs" for a switch.
+void add_overrides(Line& line, const Values& values) {
+    for (const std::string& text : values) {
+        const std::size_t equals = text.find('=');
+        std::string name = text.substr(0, equals);
+        while (name.starts_with('-'))
+            name.erase(0, 1);
+        if (name.empty()) refuse("--set expects NAME=VALUE, got '" + text + "'");
+        std::ranges::replace(name, '_', '-');
+        benchmark::Override added{name, std::nullopt};
+        if (equals != std::string::npos) added.value = text.substr(equals + 1);
+        line.request.overrides.push_back(std::move(added));
+    }
+}
+
+void no_effect(Line&, const Values&) {}
+
+[[noreturn]] void refuse_python_metrics(Line&, const Values&) {
+    throw Error(ErrorKind::unsupported,
+                "benchmark: --custom-metrics-files: metrics written in Python cannot be run; use regexp or expr in the "
+                "spec");
+}
+
+constexpr BenchmarkOption kOptions[] = {
+    {"--spec", Takes::several, "FILE ...",
+     "Files with benchmarks; a name that is not there may be a shipped one "
+     "(default benchmarks.yml).",
+     [](Line& line, const Values& values) { line.request.spec_files = values; }},
+    {"--benchmark", Takes::several, "NAME ...", "Which to run, in this order (default: all but those of convergence).",
+     [](Line& line, const Values& values) {
+         line.request.benchmarks.insert(line.request.benchmarks.end(), values.begin(), values.end());
+     }},
+    {"--set", Takes::several, "NAME=VALUE ...",
+     "Lays options over those of every program, to make it shorter or to "
+     "try something: --set iterations=2 repeat=1 no-logs appends --iterations 2 --repeat 1 --no-logs.",
+     add_overrides},
+    {"--list", Takes::nothing, "", "List the benchmarks and stop.",
+     [](Line& line, const Values&) { line.list = true; }},
+    {"--dry-run", Takes::nothing, "", "Print the commands that would be run and stop.",
+     [](Line& line, const Values&) { line.dry_run = true; }},
+    {"--include-convergence", Takes::nothing, "", "Also run the benchmarks of convergence (_conv in their names).",
+     [](Line& line, const Values&) { line.request.include_convergence = true; }},
+    {"--stop-on-error", Takes::nothing, "", "Stop after the first variant that fails.",
+     [](Line& line, const Values&) { line.request.stop_on_error = true; }},
+    {"--timeout", Takes::one, "SECONDS", "Time limit of each variant.",
+     [](Line& line, const Values& values) { line.request.timeout_seconds = positive(values.front(), "--timeout"); }},
+    {"--compile-only", Takes::nothing, "", "Pass --compile-only to the programs; nothing is measured.",
+     [](Line& line, const Values&) { line.request.compile_only = true; }},
+    {"--profile", Takes::nothing, "", "Pass --profile to the programs.",
+     [](Line& line, const Values&) { line.request.profile = true; }},
+    {"--allow-wandb", Takes::nothing, "", "Keep the options of Weights & Biases, which are left out otherwise.",
+     [](Line& line, const Values&) { line.request.allow_wandb = true; }},
+    {"--log-dir", Takes::one, "FOLDER", "Where logs and results go (default: log_ and the time).",
+     [](Line& line, const Values& values) { line.request.log_folder = values.front(); }},
+    {"--logging", Takes::one, "LEVEL", "DEBUG, INFO, WARNING, ERROR or CRITICAL (default INFO).", set_level},
+    {"--additional-metrics", Takes::nothing, "", "More columns in the CSV file: duration, loss, result, command, ...",
+     [](Line& line, const Values&) { line.request.additional_metrics = true; }},
+    {"--csv-metrics", Takes::several, "METRIC ...", "Columns of these metrics in the CSV file.",
+     [](Line& line, const Values& values) { line.request.csv_metrics = values; }},
+    {"--progress-trace-period", Takes::one, "SECONDS", "Between two updates of the progress line (default 1).",
+     [](Line& line, const Values& values) {
+         line.request.progress_seconds = positive(values.front(), "--progress-trace-period");
+     }},
+    {"--help", Takes::nothing, "", "Print this text.", [](Line& line, const Values&) { line.help = true; }},
+    {"--ignore-errors", Takes::nothing, "", "", no_effect},  // what happens anyway
+    {"--gc-monitor", Takes::nothing, "", "",
+     [](Line& line, const Values&) { line.without_effect.emplace_back("--gc-monitor"); }},
+    {"--no-code-sync", Takes::nothing, "", "",
+     [](Line& line, const Values&) { line.without_effect.emplace_back("--no-code-sync"); }},
+    {"--remove-dirs-after", Takes::nothing, "", "",
+     [](Line& line, const Values&) { line.without_effect.emplace_back("--remove-dirs-after"); }},
+    {"--requirements-file", Takes::one, "", "",
+     [](Line& line, const Values&) { line.without_effect.emplace_back("--requirements-file"); }},
+    {"--upload-checkpoints", Takes::several, "", "",
+     [](Line& line, const Values&) { line.without_effect.emplace_back("--upload-checkpoints"); }},
+    {"--custom-metrics-files", Takes::several, "", "", refuse_python_metrics},
+};
+
+const BenchmarkOption& option_for(const std::string& flag) {
+    Values names;
+    Values matches;
+    const BenchmarkOption* match = nullptr;
+    for (const BenchmarkOption& option : kOptions) {
+        if (option.flag == flag) return option;
+        names.emplace_back(option.flag);
+        if (flag.size() < 3 || !option.flag.starts_with(flag)) continue;
+        matches.emplace_back(option.flag);
+        match = &option;
+    }
+    if (matches.size() == 1) return *match;
+    if (matches.size() > 1) {
+        std::string message = "ambiguous option " + flag + ": could be";
+        for (const std::string& name : matches)
+            message += " " + name;
+        refuse(message);
+    }
+    if (flag.starts_with("--submit-on-") || flag.starts_with("--slurm"))
+        throw Error(ErrorKind::unsupported, "benchmark: " + flag + ": there is no batch queue here");
+    const std::string nearest = nearest_name(flag, names);
+    refuse("unknown option " + flag + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+}
+
+/// Words behind a flag, up to the next one.
+Values values_of(const BenchmarkOption& option, const std::string& word, const Values& arguments, std::size_t& at) {
+    Values values;
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
+    const std::size_t most = option.takes == Takes::several ? arguments.size() : option.takes == Takes::one ? 1 : 0;
+    while (equals == std::string::npos && values.size() < most && at + 1 < arguments.size() &&
+           !arguments[at + 1].starts_with("--"))
+        values.push_back(arguments[++at]);
+    if (option.takes == Takes::nothing && !values.empty()) refuse(std::string(option.flag) + " takes no value");
+    if (option.takes != Takes::nothing && values.empty()) refuse(std::string(option.flag) + " needs a value");
+    return values;
+}
+
+Line parse(const Values& arguments) {
+    Line line;
+    for (std::size_t at = 0; at < arguments.size(); ++at) {
+        const std::string word = arguments[at] == "-h" ? "--help" : arguments[at];
+        if (!word.starts_with("--")) refuse("unexpected word '" + word + "': options start with --");
+        const BenchmarkOption& option = option_for(word.substr(0, word.find('=')));
+        option.apply(line, values_of(option, word, arguments, at));
+    }
+    return line;
+}
+
+std::string help() {
+    constexpr std::size_t kColumn = 36;
+    constexpr std::size_t kWidth = 100;
+    std::string text =
+        "usage: cnntrain benchmark [options]\n"
+        "Runs the benchmarks of a benchmarks.yml, one process per variant, and prints what they measured.\n\n";
+    for (const BenchmarkOption& option : kOptions) {
+        if (option.help.empty()) continue;
+        std::string line = "  " + std::string(option.flag) + " " + std::string(option.placeholder);
+        line.resize(std::max(line.size() + 1, kColumn), ' ');
+        std::string_view rest = option.help;
+        while (kColumn + rest.size() > kWidth) {
+            const std::size_t blank = rest.rfind(' ', kWidth - kColumn);
+            text += line + std::string(rest.substr(0, blank)) + "\n";
+            rest.remove_prefix(blank + 1);
+            line = std::string(kColumn, ' ');
+        }
+        text += line + std::string(rest) + "\n";
+    }
+    return text +
+           "\nExit code: 0 when all passed, 1 when a variant failed, 2 for a wrong line, 3 when something that is "
+           "needed\nis missing (a spec, a variable of the environment), 143 after SIGTERM or SIGINT.\n";
+}
+
+benchmark::Host process_host() {
+    benchmark::Host host;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string text = *entry;
+        const std::size_t equals = text.find('=');
+        if (equals != std::string::npos) host.environment[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+    std::error_code failed;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    if (failed) throw Error(ErrorKind::unsupported, "benchmark: /proc is needed to find this program");
+    host.program = self;
+    host.spec_folders = config::process_environment().config_folders;
+    host.output = &std::cout;
+    host.notes = &std::cerr;
+    host.terminal_width = metrics::terminal_width(STDERR_FILENO);
+    host.stop_requested = stop_requested;
+    return host;
+}
+
+/// `examples_utils benchmark ...` names the command twice.
+Values own_arguments(const Invocation& invocation) {
+    Values arguments = invocation.arguments;
+    const bool doubled = invocation.command == "examples_utils";
+    if (!doubled) return arguments;
+    if (arguments.empty() || arguments.front() != "benchmark") refuse("of examples_utils only 'benchmark' is there");
+    arguments.erase(arguments.begin());
+    return arguments;
+}
+
+}  // namespace
+
+int benchmark_command(const Invocation& invocation) {
+    const Line line = parse(own_arguments(invocation));
+    if (line.help) {
+        std::cout << help();
+        return 0;
+    }
+    if (!line.without_effect.empty()) {
+        std::string notice = "without effect here:";
+        for (const std::string& flag : line.without_effect)
+            notice += " " + flag;
+        log::info(notice);
+    }
+    const benchmark::Host host = process_host();
+    if (line.list || line.dry_run) {
+        std::cout << (line.list ? benchmark::list_text(line.request, host)
+                                : benchmark::planned_commands(line.request, host));
+        return 0;
+    }
+    catch_stop_signals();
+    return benchmark::run(line.request, host);
+}
+
+}  // namespace cnntrain::cli
