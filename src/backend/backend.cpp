@@ -19,9 +19,22 @@ void check_fed(const graph::Graph& graph, graph::Role role, const std::vector<st
 
 }  // namespace
 
+std::span<const std::byte> input_bytes(const data::Batch& batch, std::string_view input, const TensorDesc& desc) {
+    std::span<const std::byte> bytes;
+    if (input == "images") bytes = batch.images;
+    if (input == "labels") bytes = std::as_bytes(batch.labels);
+    if (input == "mixup") bytes = std::as_bytes(batch.mixing.mixup);
+    if (input == "cutmix_box") bytes = std::as_bytes(batch.mixing.cutmix_box);
+    if (input == "target_shares") bytes = std::as_bytes(batch.mixing.target_shares);
+    CNNTRAIN_CHECK(bytes.size() == desc.bytes(), "the data pipeline delivers " + std::to_string(bytes.size()) +
+                                                     " bytes as " + std::string(input) +
+                                                     ", the graph was compiled for " + to_string(desc));
+    return bytes;
+}
+
 void check_supported(const Backend& backend, const graph::Graph& graph) {
     std::string refusals;
-    check_fed(graph, graph::Role::input, {"images", "labels"}, refusals);
+    check_fed(graph, graph::Role::input, {"images", "labels", "mixup", "cutmix_box", "target_shares"}, refusals);
     check_fed(graph, graph::Role::scalar, {"learning_rate"}, refusals);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const graph::Node& node = graph.node(graph::NodeId{i});

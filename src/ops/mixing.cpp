@@ -73,7 +73,7 @@ void expect_targets(const Attrs& attrs, Descs inputs) {
     const std::int64_t samples = inputs[0].shape[0];
     expect_type(inputs[1], DType::i32, "labels");
     expect_shape(inputs[1], {samples}, "labels");
-    if (a.distances.empty()) reject("needs at least one partner");
+    if (a.distances.empty() || a.distances.size() > 4) reject("a target has 1 to 4 parts");
     for (const std::int64_t distance : a.distances)
         expect_distance(distance);
     const auto partners = static_cast<std::int64_t>(a.distances.size());

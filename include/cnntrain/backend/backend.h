@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,7 +72,8 @@ public:
     virtual std::vector<std::string> variable_names() const = 0;
 
     /// One weight update: pulls `micro_batches` batches. The graph's inputs are "images" (described as the source's
-    /// images) and "labels" (i32[N]), its scalar "learning_rate"; a graph without inputs never touches the source.
+    /// images), "labels" (i32[N]) and those of mixed samples (input_bytes), its scalar "learning_rate"; a graph without inputs
+    /// never touches the source.
     virtual StepResult train_step(data::BatchSource& source, const StepScalars& scalars) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
@@ -102,6 +104,11 @@ public:
     /// Error(unsupported) lists every unsupported node at once.
     virtual std::unique_ptr<Executable> compile(const CompileRequest& request) const = 0;
 };
+
+/// The bytes that a batch has for an input of the graph: "images", "labels", "mixup" (f32[N]), "cutmix_box" (i32[4]) or
+/// "target_shares" (f32[N,P]). Error(internal) when they are not as many as `desc` has. A name that steps do not know has
+/// no bytes, and no desc that fits.
+std::span<const std::byte> input_bytes(const data::Batch& batch, std::string_view input, const TensorDesc& desc);
 
 /// What every compile() refuses: Error(unsupported) lists all nodes that the backend cannot execute with their reasons,
 /// and every input or scalar that a step would not know how to fill.

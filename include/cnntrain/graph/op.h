@@ -213,7 +213,7 @@ struct MixImagesAttrs {
 /// mixed_cross_entropy_grad: logits, labels, shares, dloss f32[] -> dlogits.
 struct MixedTargetsAttrs {
     double label_smoothing = 0;
-    std::vector<std::int64_t> distances;  // one per share, from 0
+    std::vector<std::int64_t> distances;  // one per share, 1 to 4 of them; the sample itself is at 0
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 

@@ -65,8 +65,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
                             lowering.row_major_desc(output.value)});
     }
     for (const ValueId id : graph_.values_with_role(Role::input)) {
-        Buffer* buffer = lowering.operand(id).buffer;
-        (graph_.value(id).name == "images" ? images_ : labels_) = buffer;
+        inputs_.push_back({graph_.value(id).name, graph_.desc(id), lowering.operand(id), lowering.row_major_desc(id)});
     }
     program_.finish();
 
@@ -174,17 +173,15 @@ void CpuExecutable::refresh_prepared() {
 void CpuExecutable::run_micro_batch(data::BatchSource& source, const StepContext& context,
                                     backend::StepResult& result) {
     data::Batch batch;
-    if (images_ != nullptr || labels_ != nullptr) {
+    if (!inputs_.empty()) {
         const Clock::time_point start = Clock::now();
         batch = source.next();
         result.input_wait_seconds += seconds_since(start);
         result.samples += batch.valid_count;
-        CNNTRAIN_CHECK(images_ == nullptr || batch.images.size() == images_->bytes,
-                       "the data pipeline delivers other images than the graph was compiled for");
         // The program only reads its inputs; oneDNN's handles are not const.
-        if (images_ != nullptr) program_.bind(images_, const_cast<std::byte*>(batch.images.data()));
-        if (labels_ != nullptr) {
-            program_.bind(labels_, reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(batch.labels.data())));
+        for (const Tensor& input : inputs_) {
+            const auto bytes = backend::input_bytes(batch, input.name, input.desc);
+            program_.bind(input.placed.buffer, const_cast<std::byte*>(bytes.data()));
         }
     }
     run_section(Section::micro, context);

@@ -62,8 +62,7 @@ private:
     std::vector<Tensor> variables_;
     std::vector<Tensor> outputs_;
     std::vector<Tensor> gradients_;  // by the name of their parameter
-    Buffer* images_ = nullptr;
-    Buffer* labels_ = nullptr;
+    std::vector<Tensor> inputs_;
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
     std::array<std::vector<double>, 3> seconds_;  // profile: total per step

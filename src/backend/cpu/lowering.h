@@ -140,6 +140,13 @@ void lower_cast(Lowering&);
 void lower_add(Lowering&);
 void lower_relu(Lowering&);
 void lower_relu_grad(Lowering&);
+void lower_swish(Lowering&);
+void lower_swish_grad(Lowering&);
+void lower_sigmoid(Lowering&);
+void lower_sigmoid_grad(Lowering&);
+void lower_random_scale(Lowering&);
+void lower_scale_channels(Lowering&);
+void lower_scale_channels_grad(Lowering&);
 void lower_normalise_image(Lowering&);
 void lower_global_average_pool(Lowering&);
 void lower_global_average_pool_grad(Lowering&);
@@ -147,6 +154,9 @@ void lower_shortcut_pad(Lowering&);
 void lower_shortcut_pad_grad(Lowering&);
 void lower_softmax_cross_entropy(Lowering&);
 void lower_softmax_cross_entropy_grad(Lowering&);
+void lower_mix_images(Lowering&);
+void lower_mixed_cross_entropy(Lowering&);
+void lower_mixed_cross_entropy_grad(Lowering&);
 void lower_sgd_update(Lowering&);
 void lower_momentum_update(Lowering&);
 void lower_moving_average_update(Lowering&);
@@ -155,6 +165,11 @@ void lower_moving_average_update(Lowering&);
 Blocks blocks_of(const Placed& tensor);
 /// The layout of `like` for other dims (same rank and channel order).
 Desc like_activation(const Desc& like, const TensorDesc& tensor);
+
+inline Activation kernel_activation(graph::Activation activation) {
+    if (activation == graph::Activation::none) return Activation::none;
+    return activation == graph::Activation::relu ? Activation::relu : Activation::swish;
+}
 
 /// Calls f.template operator()<float>() or <BFloat16>.
 template <typename F> void with_float_type(DType type, F&& f) {

@@ -182,28 +182,23 @@ void RefExecutable::add_to_sums() {
 }
 
 void RefExecutable::feed(data::BatchSource& source, StepResult& result) {
-    const std::optional<ValueId> images = graph_.find("images");
-    const std::optional<ValueId> labels = graph_.find("labels");
-    if (!images && !labels) return;
+    const std::vector<ValueId> inputs = graph_.values_with_role(Role::input);
+    if (inputs.empty()) return;
     const Clock::time_point start = Clock::now();
     const data::Batch batch = source.next();
     result.input_wait_seconds += seconds_since(start);
     result.samples += batch.valid_count;
-    if (images) {
-        RefTensor& to = at(*images);
+    for (const ValueId id : inputs) {
+        const std::string& name = graph_.value(id).name;
+        RefTensor& to = at(id);
         CNNTRAIN_CHECK(
-            source.image_desc() == to.desc && batch.images.size() == to.desc.bytes(),
+            name != "images" || source.image_desc() == to.desc,
             "the source's images are " + to_string(source.image_desc()) + ", the graph's " + to_string(to.desc));
+        const std::span<const std::byte> bytes = input_bytes(batch, name, to.desc);
         HostTensor host(to.desc);
-        std::copy(batch.images.begin(), batch.images.end(), host.bytes().begin());
+        std::copy(bytes.begin(), bytes.end(), host.bytes().begin());
         for (std::size_t i = 0; i < to.values.size(); ++i)
             to.values[i] = host.at(static_cast<std::int64_t>(i));
-    }
-    if (labels) {
-        RefTensor& to = at(*labels);
-        CNNTRAIN_CHECK(batch.labels.size() == to.values.size(), "a batch has " + std::to_string(batch.labels.size()) +
-                                                                    " labels, the graph is " + to_string(to.desc));
-        std::copy(batch.labels.begin(), batch.labels.end(), to.values.begin());
     }
 }
 

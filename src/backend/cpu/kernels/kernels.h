@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
 
 namespace cnntrain::cpu {
@@ -26,6 +27,8 @@ struct Blocks {
     std::int64_t elements() const { return rows() * lanes; }
     bool operator==(const Blocks&) const = default;
 };
+
+enum class Activation : std::uint8_t { none, relu, swish };
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Normalisation, whole ops (norm.cpp). Formulas: NormAttrs in cnntrain/graph/op.h. All variances are biased.
@@ -42,7 +45,7 @@ template <typename T> struct NormForward {
     float* variance = nullptr;     // likewise
     T* y = nullptr;                // may be x or residual
     double epsilon = 1e-5;
-    bool relu = false;
+    Activation activation = Activation::none;
 };
 /// Statistics of x into mean and variance, then y.
 template <typename T>
@@ -57,17 +60,17 @@ template <typename T> struct NormGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;           // added to dy; optional
-    const T* y = nullptr;             // with relu: the mask is y > 0; without y it is recomputed from x
+    const T* y = nullptr;             // with relu: the mask is y > 0; without y the slope is recomputed from x
     const float* gamma = nullptr;     // [C]
-    const float* beta = nullptr;      // [C]; read only when the mask is recomputed
+    const float* beta = nullptr;      // [C]; read only when the slope is recomputed
     const float* mean = nullptr;      // as written by the forward op
     const float* variance = nullptr;  // likewise
     T* dx = nullptr;                  // may be x, dy, dy2 or y, but not dresidual
-    T* dresidual = nullptr;           // masked sum of dy and dy2; optional; may be dy, dy2 or y
+    T* dresidual = nullptr;           // sum of dy and dy2, times the slope; optional; may be dy, dy2 or y
     float* dgamma = nullptr;          // [C]
     float* dbeta = nullptr;           // [C]
     double epsilon = 1e-5;
-    bool relu = false;
+    Activation activation = Activation::none;  // swish: y is not used
 };
 template <typename T>
 void batch_norm_gradient(const Blocks& shape, const NormGradient<T>& args, std::span<float> scratch);
@@ -92,27 +95,28 @@ template <typename T> struct NormApply {
     const float* shift = nullptr;
     T* y = nullptr;  // may be x or residual
     bool per_sample = false;
-    bool relu = false;
+    Activation activation = Activation::none;
 };
 /// y = activation(x * scale + shift + residual).
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args);
 
-/// Where the derivative of the activation is 1 (elsewhere it is 0).
-enum class Mask : std::uint8_t {
-    none,       // everywhere
-    recompute,  // x * scale + shift > 0
+/// The slope of the activation, at z = x * scale + shift.
+enum class Slope : std::uint8_t {
+    none,       // 1
+    recompute,  // z > 0
     output,     // y > 0
+    swish,      // of swish at z
 };
 
-/// dy' = (dy + dy2) * mask, as seen by both passes of the gradient.
+/// dy' = (dy + dy2) * slope, as seen by both passes of the gradient.
 template <typename T> struct MaskedGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;  // optional
-    const T* y = nullptr;    // Mask::output
+    const T* y = nullptr;    // Slope::output
     const float* scale = nullptr;
-    const float* shift = nullptr;  // Mask::recompute: [C], or [N,C] when per_sample
-    Mask mask = Mask::none;
+    const float* shift = nullptr;  // Slope::recompute, swish: [C], or [N,C] when per_sample
+    Slope slope = Slope::none;
     bool per_sample = false;
 };
 /// sum_dy[C] = sum dy', sum_dy_x[C] = sum dy' * (x - mean) over N and pixels; per_sample: all [N,C], over pixels only
@@ -130,6 +134,11 @@ template <typename T> void add(std::int64_t count, const T* a, const T* b, T* y)
 template <typename T> void relu(std::int64_t count, const T* x, T* y);
 /// dx = y > 0 ? dy : 0.
 template <typename T> void relu_grad(std::int64_t count, const T* y, const T* dy, T* dx);
+template <typename T> void swish(std::int64_t count, const T* x, T* y);
+template <typename T> void swish_grad(std::int64_t count, const T* x, const T* dy, T* dx);
+template <typename T> void sigmoid(std::int64_t count, const T* x, T* y);
+/// dx = dy * y * (1 - y).
+template <typename T> void sigmoid_grad(std::int64_t count, const T* y, const T* dy, T* dx);
 void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
 /// sum += x.
@@ -146,10 +155,36 @@ inline constexpr std::int64_t kMaxImageChannels = 16;
 template <typename In, typename Out> void normalise_image(std::int64_t pixels, std::int64_t channels, const In* x,
                                                           const float* scale, const float* shift, Out* y);
 
+/// mix_images (MixImagesAttrs in cnntrain/graph/op.h) over NHWC memory: every image is read at most twice and written once.
+struct MixImages {
+    std::int64_t samples = 0, height = 0, width = 0, channels = 0;
+    const float* own = nullptr;         // [samples]; null: no mixup
+    const std::int32_t* box = nullptr;  // top, bottom, left, right; null: no cutmix
+    std::int64_t cutmix_distance = 0;
+};
+template <typename T> void mix_images(const MixImages& how, const T* x, T* y);
+
 /// y[N,C] = mean of x over the pixels.
 template <typename T> void global_average_pool(const Blocks& shape, const T* x, T* y);
 /// dx = dy[N,C] / pixels everywhere.
 template <typename T> void global_average_pool_grad(const Blocks& shape, const T* dy, T* dx);
+
+/// y = x * gate[N,C]; y may be x.
+template <typename T> void scale_channels(const Blocks& shape, const T* x, const T* gate, T* y);
+/// dx = dy * gate, dgate[N,C] = sum of dy * x over the pixels; dx may be x or dy.
+template <typename T> void scale_channels_grad(const Blocks& shape, const T* x, const T* gate, const T* dy, T* dx,
+                                               T* dgate, std::span<float> scratch);
+/// Scratch of scale_channels_grad.
+std::int64_t scale_channels_scratch_floats(const Blocks& shape);
+
+/// RandomScaleAttrs in cnntrain/graph/op.h; y may be x.
+struct RandomScale {
+    WordKey key;
+    std::uint32_t last_kept = 0;
+    float factor = 1;  // of what is kept
+    bool per_sample = false;
+};
+template <typename T> void random_scale(const Blocks& shape, const RandomScale& scale, const T* x, T* y);
 
 /// A picture with a size; pixels = height * width.
 struct Picture {
@@ -184,6 +219,20 @@ template <typename T> LossSums softmax_cross_entropy(std::int64_t samples, std::
 template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
                                                       const std::int32_t* labels, double label_smoothing, float dloss,
                                                       T* dlogits);
+
+/// The labels of a sample's partners and their weights: MixedTargetsAttrs in cnntrain/graph/op.h.
+inline constexpr std::size_t kMaxPartners = 4;
+struct MixedTargets {
+    const std::int32_t* labels = nullptr;  // [samples]
+    const float* shares = nullptr;         // [samples, distances.size()]
+    std::span<const std::int64_t> distances;
+    double label_smoothing = 0;
+};
+template <typename T> LossSums mixed_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                   const MixedTargets& targets, std::span<float> scratch);
+/// dlogits may be logits.
+template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                    const MixedTargets& targets, float dloss, T* dlogits);
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Parameter updates (update.cpp): UpdateAttrs and MovingAverageAttrs in cnntrain/graph/op.h. One pass over memory.

@@ -1,7 +1,7 @@
 // Softmax cross entropy with label smoothing.
 //
 // With z' = z - max z: loss = log sum exp z' - sum_j target_j z'_j, where target is 1 - smoothing on the label and
-// smoothing / (classes - 1) elsewhere.
+// smoothing / (classes - 1) elsewhere; for mixed samples, the sum of such targets times their shares.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -88,6 +88,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -151,6 +152,16 @@ template <typename T> bool first_largest(const T* logits, std::int32_t label, fl
     return widen(logits[label]) == largest;
 }
 
+LossSums add_up(std::int64_t samples, const float* losses, const float* correct) {
+    double loss = 0;
+    double right = 0;
+    for (std::int64_t n = 0; n < samples; ++n) {
+        loss += static_cast<double>(losses[n]);
+        right += static_cast<double>(correct[n]);
+    }
+    return {.loss = static_cast<float>(loss), .correct = static_cast<float>(right)};
+}
+
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
@@ -180,13 +191,7 @@ template <typename T> LossSums softmax_cross_entropy(std::int64_t samples, std::
         losses[n] = std::isfinite(sums.sum) ? static_cast<float>(loss) : kNan;
         correct[n] = first_largest(row, labels[n], sums.largest) ? 1.0F : 0.0F;
     });
-    double loss = 0;
-    double right = 0;
-    for (std::int64_t n = 0; n < samples; ++n) {
-        loss += static_cast<double>(losses[n]);
-        right += static_cast<double>(correct[n]);
-    }
-    return {.loss = static_cast<float>(loss), .correct = static_cast<float>(right)};
+    return add_up(samples, losses, correct);
 }
 
 template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
@@ -210,6 +215,98 @@ template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std:
         narrow(static_cast<float>(std::exp(z) * factor - weight * target.label), to + labels[n]);
     });
 }
+
+namespace {
+
+std::int64_t partner(std::int64_t sample, std::int64_t distance, std::int64_t samples) {
+    return (sample + samples - distance % samples) % samples;
+}
+
+/// The partners of one sample that have a label.
+struct Partners {
+    /// The use of each: (label, share).
+    template <typename Use> void for_each(const Use& use) const {
+        const std::size_t count = targets.distances.size();
+        for (std::size_t p = 0; p < count; ++p) {
+            const std::int32_t label = targets.labels[partner(sample, targets.distances[p], samples)];
+            if (!counts(label, classes)) continue;
+            use(label, static_cast<double>(targets.shares[static_cast<std::size_t>(sample) * count + p]));
+        }
+    }
+
+    const MixedTargets& targets;
+    std::int64_t sample = 0, samples = 0, classes = 0;
+};
+
+}  // namespace
+
+template <typename T> LossSums mixed_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                   const MixedTargets& mixed, std::span<float> scratch) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= softmax_scratch_floats(samples),
+                   "scratch is smaller than softmax_scratch_floats");
+    float* losses = scratch.data();
+    float* correct = losses + samples;
+    const Targets target = targets(classes, mixed.label_smoothing);
+    parallel_tasks(samples, [&](std::int64_t n) {
+        losses[n] = 0;
+        correct[n] = 0;
+        if (!counts(mixed.labels[n], classes)) return;
+        const T* row = logits + n * classes;
+        const RowSums sums = call_sums(classes, row);
+        const double log_sum = std::log(static_cast<double>(sums.sum_exp));
+        double loss = 0;
+        Partners{mixed, n, samples, classes}.for_each([&](std::int32_t label, double share) {
+            const double z = static_cast<double>(widen(row[label])) - static_cast<double>(sums.largest);
+            const double others = static_cast<double>(sums.sum) - z;
+            loss += share * (log_sum - target.label * z - target.other * others);
+        });
+        losses[n] = std::isfinite(sums.sum) ? static_cast<float>(loss) : kNan;
+        correct[n] = first_largest(row, mixed.labels[n], sums.largest) ? 1.0F : 0.0F;
+    });
+    return add_up(samples, losses, correct);
+}
+
+template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                    const MixedTargets& mixed, float dloss, T* dlogits) {
+    const Targets target = targets(classes, mixed.label_smoothing);
+    const auto weight = static_cast<double>(dloss);
+    parallel_tasks(samples, [&](std::int64_t n) {
+        const T* row = logits + n * classes;
+        T* to = dlogits + n * classes;
+        if (!counts(mixed.labels[n], classes)) {
+            std::fill_n(to, classes, T{});
+            return;
+        }
+        const Partners partners{mixed, n, samples, classes};
+        const RowSums sums = call_sums(classes, row);
+        double total = 0;
+        partners.for_each([&](std::int32_t /*label*/, double share) { total += share; });
+        const double factor = std::isfinite(sums.sum) ? total * weight / static_cast<double>(sums.sum_exp)
+                                                      : std::numeric_limits<double>::quiet_NaN();
+        // The labels' own entries, before the row is overwritten; two partners may have one label.
+        std::array<float, kMaxPartners> of_label{};
+        std::size_t count = 0;
+        partners.for_each([&](std::int32_t label, double /*share*/) {
+            double wanted = total * target.other;
+            partners.for_each([&](std::int32_t same, double share) {
+                if (same == label) wanted += share * (target.label - target.other);
+            });
+            const double z = static_cast<double>(widen(row[label])) - static_cast<double>(sums.largest);
+            of_label.at(count++) = static_cast<float>(std::exp(z) * factor - weight * wanted);
+        });
+        call_gradient(classes, row, sums.largest, static_cast<float>(factor),
+                      static_cast<float>(total * weight * target.other), to);
+        count = 0;
+        partners.for_each([&](std::int32_t label, double /*share*/) { narrow(of_label.at(count++), to + label); });
+    });
+}
+
+template LossSums mixed_cross_entropy(std::int64_t, std::int64_t, const float*, const MixedTargets&, std::span<float>);
+template LossSums mixed_cross_entropy(std::int64_t, std::int64_t, const BFloat16*, const MixedTargets&,
+                                      std::span<float>);
+template void mixed_cross_entropy_grad(std::int64_t, std::int64_t, const float*, const MixedTargets&, float, float*);
+template void mixed_cross_entropy_grad(std::int64_t, std::int64_t, const BFloat16*, const MixedTargets&, float,
+                                       BFloat16*);
 
 template LossSums softmax_cross_entropy(std::int64_t, std::int64_t, const float*, const std::int32_t*, double,
                                         std::span<float>);
