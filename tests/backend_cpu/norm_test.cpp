@@ -136,7 +136,7 @@ template <typename T> struct Case {
                                   .variance = variance.data(),
                                   .y = y.data(),
                                   .epsilon = reference.epsilon,
-                                  .relu = relu};
+                                  .activation = relu ? Activation::relu : Activation::none};
         if (groups == 0) {
             batch_norm_forward(shape, args, std::span<float>(scratch));
         } else {
@@ -228,7 +228,7 @@ template <typename T> void check_backward(Case<T>& norm) {
     const auto masked = norm.masked(true, &y);
     auto dy = norm.dy;
     args = norm.gradient_args();
-    args.relu = true;
+    args.activation = Activation::relu;
     args.dy = dy.data();
     args.dy2 = norm.dy2.data();
     args.dx = dy.data();
@@ -244,7 +244,7 @@ template <typename T> void check_residual_backward(Case<T>& norm) {
     auto dresidual = norm.dy;
     std::vector<T> dx(norm.x.size());
     auto args = norm.gradient_args();
-    args.relu = true;
+    args.activation = Activation::relu;
     args.dy = dresidual.data();
     args.y = y.data();
     args.dx = dx.data();
@@ -277,7 +277,7 @@ TYPED_TEST(Norm, GradientWithoutDresidualUsesTheOutputsMask) {
     const auto masked = norm.masked(true, &y);
     std::vector<TypeParam> dx(norm.x.size());
     auto args = norm.gradient_args();
-    args.relu = true;
+    args.activation = Activation::relu;
     args.dy2 = norm.dy2.data();
     args.y = y.data();
     args.dx = y.data();  // over the output that is the mask
@@ -301,7 +301,7 @@ TYPED_TEST(Norm, InferenceReadsTheStatistics) {
                                      .variance = variance.data(),
                                      .y = y.data(),
                                      .epsilon = norm.reference.epsilon,
-                                     .relu = true},
+                                     .activation = Activation::relu},
                                     norm.scratch);
     norm.reference.forward({}, true);
     expect_near(y, norm.reference.y, 1e-5, "inference");
@@ -317,7 +317,7 @@ TYPED_TEST(Norm, BitwiseTheSameForAnyNumberOfThreads) {
                 std::vector<TypeParam> dx(norm.x.size());
                 std::vector<TypeParam> dresidual(norm.x.size());
                 auto args = norm.gradient_args();
-                args.relu = true;
+                args.activation = Activation::relu;
                 args.y = y.data();
                 args.dx = dx.data();
                 args.dresidual = dresidual.data();

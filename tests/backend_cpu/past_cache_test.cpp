@@ -31,7 +31,7 @@ template <typename T> void compare(const Blocks& shape) {
     args.residual = residual.as<T>().data();
     args.scale = scale.data();
     args.shift = shift.data();
-    args.relu = true;
+    args.activation = Activation::relu;
     args.y = past_cache.as<T>().data();
     norm_apply(shape, args);
     args.x = in_place.as<T>().data();

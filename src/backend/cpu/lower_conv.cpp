@@ -58,7 +58,7 @@ void lower_conv2d(Lowering& lower) {
 
     const std::size_t residual_at = attrs.bias ? 3 : 2;
     const bool plain = !attrs.bias && !attrs.residual && attrs.activation == graph::Activation::none;
-    const ConvEpilogue epilogue{attrs.bias, attrs.residual, attrs.activation == graph::Activation::relu};
+    const ConvEpilogue epilogue{attrs.bias, attrs.residual, attrs.activation};
     const Primitive conv = fastest(as_it_lies, open, [&](const ConvProblem& problem) {
         return plain ? lower.onednn().conv_forward(problem) : lower.onednn().conv_inference(problem, epilogue);
     });

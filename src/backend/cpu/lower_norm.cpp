@@ -37,7 +37,7 @@ template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at
     args.variance = at.variance.as<float>();
     args.y = at.y.as<T>();
     args.epsilon = attrs.epsilon;
-    args.relu = attrs.activation == graph::Activation::relu;
+    args.activation = kernel_activation(attrs.activation);
     return args;
 }
 
@@ -128,7 +128,7 @@ template <typename T> NormGradient<T> gradient_arguments(const GradientOperands&
     args.dgamma = at.dgamma.as<float>();
     args.dbeta = at.dbeta.as<float>();
     args.epsilon = attrs.epsilon;
-    args.relu = attrs.activation == graph::Activation::relu;
+    args.activation = kernel_activation(attrs.activation);
     return args;
 }
 

@@ -266,11 +266,15 @@ Primitive OneDnn::conv_inference(const ConvProblem& problem, const ConvEpilogue&
     dnnl::primitive_attr attributes = user_scratchpad();
     dnnl::post_ops post_ops;
     if (epilogue.residual) post_ops.append_sum(1.0F);
-    if (epilogue.relu) {
+    if (epilogue.activation != graph::Activation::none) {
+        // relu's alpha is the slope below 0, swish's the factor inside the sigmoid.
+        const bool is_relu = epilogue.activation == graph::Activation::relu;
+        const auto algorithm = is_relu ? dnnl::algorithm::eltwise_relu : dnnl::algorithm::eltwise_swish;
+        const float alpha = is_relu ? 0.0F : 1.0F;
 #if DNNL_VERSION_MAJOR >= 3
-        post_ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+        post_ops.append_eltwise(algorithm, alpha, 0.0F);
 #else
-        post_ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+        post_ops.append_eltwise(1.0F, algorithm, alpha, 0.0F);
 #endif
     }
     attributes.set_post_ops(post_ops);

@@ -57,7 +57,7 @@ struct ConvProblem {
 struct ConvEpilogue {
     bool bias = false;
     bool residual = false;  // a tensor like dst is added
-    bool relu = false;
+    graph::Activation activation = graph::Activation::none;
 };
 
 class OneDnn {

@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_APPLY_ARGUMENTS_
@@ -24,7 +25,7 @@ template <typename T> struct ApplyRows {
     const float* scale = nullptr;
     const float* shift = nullptr;
     T* y = nullptr;
-    bool relu = false;
+    Activation activation = Activation::none;
     bool past_cache = false;  // y is aligned and much larger than the caches: do not read it in order to write it
 };
 
@@ -40,7 +41,7 @@ template <typename T> struct GradientApplyRows {
     const float* b = nullptr;
     const float* c = nullptr;
     T* dx = nullptr;
-    Mask mask = Mask::none;
+    Slope slope = Slope::none;
 };
 
 }  // namespace
@@ -51,7 +52,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-template <bool kRelu, bool kPastCache, typename T> void apply_rows_activated(const ApplyRows<T>& args) {
+template <Activation kActivation, bool kPastCache, typename T> void apply_rows_activated(const ApplyRows<T>& args) {
     const std::int64_t lanes = args.lanes;
     const Stream<T> stream(lanes);
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
@@ -60,7 +61,7 @@ template <bool kRelu, bool kPastCache, typename T> void apply_rows_activated(con
         const auto one = [&](std::int64_t i) HWY_ATTR {
             Floats y = hn::MulAdd(stream.load(extent, args.x + i), scale, shift);
             if (args.residual != nullptr) y = hn::Add(y, stream.load(extent, args.residual + i));
-            return kRelu ? positive_part(y) : y;
+            return activated<kActivation>(y);
         };
         const auto put = [&](Floats value, std::int64_t i) HWY_ATTR {
             if constexpr (kPastCache) {
@@ -82,21 +83,32 @@ template <bool kRelu, bool kPastCache, typename T> void apply_rows_activated(con
     if (kPastCache) hwy::FlushStream();
 }
 
+template <Activation kActivation, typename T> void apply_rows_stored(const ApplyRows<T>& args) {
+    args.past_cache ? apply_rows_activated<kActivation, true>(args) : apply_rows_activated<kActivation, false>(args);
+}
+
 template <typename T> void apply_rows(const ApplyRows<T>& args) {
-    if (args.past_cache) {
-        args.relu ? apply_rows_activated<true, true>(args) : apply_rows_activated<false, true>(args);
-    } else {
-        args.relu ? apply_rows_activated<true, false>(args) : apply_rows_activated<false, false>(args);
+    switch (args.activation) {
+        case Activation::none:
+            apply_rows_stored<Activation::none>(args);
+            break;
+        case Activation::relu:
+            apply_rows_stored<Activation::relu>(args);
+            break;
+        case Activation::swish:
+            apply_rows_stored<Activation::swish>(args);
+            break;
     }
 }
 
-template <Mask kMask, typename T> void gradient_apply_rows_masked(const GradientApplyRows<T>& args) {
+template <Slope kSlope, typename T> void gradient_apply_rows_sloped(const GradientApplyRows<T>& args) {
     const std::int64_t lanes = args.lanes;
     const Stream<T> stream(lanes);
     const FloatTag d;
+    constexpr bool kFromInput = kSlope == Slope::recompute || kSlope == Slope::swish;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const Floats scale = kMask == Mask::recompute ? extent.load_from(args.scale + lane) : hn::Zero(d);
-        const Floats shift = kMask == Mask::recompute ? extent.load_from(args.shift + lane) : hn::Zero(d);
+        const Floats scale = kFromInput ? extent.load_from(args.scale + lane) : hn::Zero(d);
+        const Floats shift = kFromInput ? extent.load_from(args.shift + lane) : hn::Zero(d);
         const Floats a = extent.load_from(args.a + lane);
         const Floats b = extent.load_from(args.b + lane);
         const Floats c = extent.load_from(args.c + lane);
@@ -104,8 +116,9 @@ template <Mask kMask, typename T> void gradient_apply_rows_masked(const Gradient
             const Floats x = stream.load(extent, args.x + i);
             Floats dy = stream.load(extent, args.dy + i);
             if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
-            if (kMask == Mask::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
-            if (kMask == Mask::output) dy = where_positive(stream.load(extent, args.y + i), dy);
+            if (kSlope == Slope::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
+            if (kSlope == Slope::swish) dy = hn::Mul(swish_slope(hn::MulAdd(x, scale, shift)), dy);
+            if (kSlope == Slope::output) dy = where_positive(stream.load(extent, args.y + i), dy);
             return hn::MulAdd(a, dy, hn::MulAdd(b, x, c));
         };
         std::int64_t row = 0;
@@ -121,15 +134,18 @@ template <Mask kMask, typename T> void gradient_apply_rows_masked(const Gradient
 }
 
 template <typename T> void gradient_apply_rows(const GradientApplyRows<T>& args) {
-    switch (args.mask) {
-        case Mask::none:
-            gradient_apply_rows_masked<Mask::none>(args);
+    switch (args.slope) {
+        case Slope::none:
+            gradient_apply_rows_sloped<Slope::none>(args);
             break;
-        case Mask::recompute:
-            gradient_apply_rows_masked<Mask::recompute>(args);
+        case Slope::recompute:
+            gradient_apply_rows_sloped<Slope::recompute>(args);
             break;
-        case Mask::output:
-            gradient_apply_rows_masked<Mask::output>(args);
+        case Slope::output:
+            gradient_apply_rows_sloped<Slope::output>(args);
+            break;
+        case Slope::swish:
+            gradient_apply_rows_sloped<Slope::swish>(args);
             break;
     }
 }
@@ -208,7 +224,7 @@ template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& a
                         .scale = args.scale + c,
                         .shift = args.shift + c,
                         .y = args.y + range.offset,
-                        .relu = args.relu,
+                        .activation = args.activation,
                         .past_cache = past_cache});
         },
         Order::backward);
@@ -232,7 +248,7 @@ template <typename T> void norm_gradient_apply(const Blocks& shape, const Masked
                                  .b = b + i,
                                  .c = c + i,
                                  .dx = dx + range.offset,
-                                 .mask = args.mask});
+                                 .slope = args.slope});
         },
         Order::backward);
 }

@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,6 +30,28 @@ template <typename T> void relu_range(std::int64_t count, const T* x, T* y) {
 template <typename T> void relu_grad_range(std::int64_t count, const T* y, const T* dy, T* dx) {
     for_vectors(count, [&](auto extent, std::int64_t i) {
         extent.store_to(where_positive(extent.load_from(y + i), extent.load_from(dy + i)), dx + i);
+    });
+}
+
+template <typename T> void swish_range(std::int64_t count, const T* x, T* y) {
+    for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(swish(extent.load_from(x + i)), y + i); });
+}
+
+template <typename T> void swish_grad_range(std::int64_t count, const T* x, const T* dy, T* dx) {
+    for_vectors(count, [&](auto extent, std::int64_t i) {
+        extent.store_to(hn::Mul(swish_slope(extent.load_from(x + i)), extent.load_from(dy + i)), dx + i);
+    });
+}
+
+template <typename T> void sigmoid_range(std::int64_t count, const T* x, T* y) {
+    for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(sigmoid(extent.load_from(x + i)), y + i); });
+}
+
+template <typename T> void sigmoid_grad_range(std::int64_t count, const T* y, const T* dy, T* dx) {
+    for_vectors(count, [&](auto extent, std::int64_t i) {
+        const Floats value = extent.load_from(y + i);
+        const Floats slope = hn::NegMulAdd(value, value, value);
+        extent.store_to(hn::Mul(slope, extent.load_from(dy + i)), dx + i);
     });
 }
 
@@ -71,6 +94,30 @@ void relu_grad_f32(std::int64_t count, const float* y, const float* dy, float* d
 void relu_grad_bf16(std::int64_t count, const BFloat16* y, const BFloat16* dy, BFloat16* dx) {
     relu_grad_range(count, y, dy, dx);
 }
+void swish_f32(std::int64_t count, const float* x, float* y) {
+    swish_range(count, x, y);
+}
+void swish_bf16(std::int64_t count, const BFloat16* x, BFloat16* y) {
+    swish_range(count, x, y);
+}
+void swish_grad_f32(std::int64_t count, const float* a, const float* dy, float* dx) {
+    swish_grad_range(count, a, dy, dx);
+}
+void swish_grad_bf16(std::int64_t count, const BFloat16* a, const BFloat16* dy, BFloat16* dx) {
+    swish_grad_range(count, a, dy, dx);
+}
+void sigmoid_f32(std::int64_t count, const float* x, float* y) {
+    sigmoid_range(count, x, y);
+}
+void sigmoid_bf16(std::int64_t count, const BFloat16* x, BFloat16* y) {
+    sigmoid_range(count, x, y);
+}
+void sigmoid_grad_f32(std::int64_t count, const float* a, const float* dy, float* dx) {
+    sigmoid_grad_range(count, a, dy, dx);
+}
+void sigmoid_grad_bf16(std::int64_t count, const BFloat16* a, const BFloat16* dy, BFloat16* dx) {
+    sigmoid_grad_range(count, a, dy, dx);
+}
 void to_bf16(std::int64_t count, const float* x, BFloat16* y) {
     cast_range(count, x, y);
 }
@@ -112,6 +159,14 @@ HWY_EXPORT(relu_f32);
 HWY_EXPORT(relu_bf16);
 HWY_EXPORT(relu_grad_f32);
 HWY_EXPORT(relu_grad_bf16);
+HWY_EXPORT(swish_f32);
+HWY_EXPORT(swish_bf16);
+HWY_EXPORT(swish_grad_f32);
+HWY_EXPORT(swish_grad_bf16);
+HWY_EXPORT(sigmoid_f32);
+HWY_EXPORT(sigmoid_bf16);
+HWY_EXPORT(sigmoid_grad_f32);
+HWY_EXPORT(sigmoid_grad_bf16);
 HWY_EXPORT(to_bf16);
 HWY_EXPORT(to_f32);
 HWY_EXPORT(accumulate_f32);
@@ -181,6 +236,46 @@ template <typename T> void relu_grad(std::int64_t count, const T* y, const T* dy
     });
 }
 
+template <typename T> void swish(std::int64_t count, const T* x, T* y) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
+        if constexpr (kIsFloat<T>) {
+            HWY_DYNAMIC_DISPATCH(swish_f32)(end - begin, x + begin, y + begin);
+        } else {
+            HWY_DYNAMIC_DISPATCH(swish_bf16)(end - begin, x + begin, y + begin);
+        }
+    });
+}
+
+template <typename T> void swish_grad(std::int64_t count, const T* a, const T* dy, T* dx) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
+        if constexpr (kIsFloat<T>) {
+            HWY_DYNAMIC_DISPATCH(swish_grad_f32)(end - begin, a + begin, dy + begin, dx + begin);
+        } else {
+            HWY_DYNAMIC_DISPATCH(swish_grad_bf16)(end - begin, a + begin, dy + begin, dx + begin);
+        }
+    });
+}
+
+template <typename T> void sigmoid(std::int64_t count, const T* x, T* y) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
+        if constexpr (kIsFloat<T>) {
+            HWY_DYNAMIC_DISPATCH(sigmoid_f32)(end - begin, x + begin, y + begin);
+        } else {
+            HWY_DYNAMIC_DISPATCH(sigmoid_bf16)(end - begin, x + begin, y + begin);
+        }
+    });
+}
+
+template <typename T> void sigmoid_grad(std::int64_t count, const T* a, const T* dy, T* dx) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
+        if constexpr (kIsFloat<T>) {
+            HWY_DYNAMIC_DISPATCH(sigmoid_grad_f32)(end - begin, a + begin, dy + begin, dx + begin);
+        } else {
+            HWY_DYNAMIC_DISPATCH(sigmoid_grad_bf16)(end - begin, a + begin, dy + begin, dx + begin);
+        }
+    });
+}
+
 void cast(std::int64_t count, const float* x, BFloat16* y) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
         HWY_DYNAMIC_DISPATCH(to_bf16)(end - begin, x + begin, y + begin);
@@ -217,6 +312,14 @@ template void relu(std::int64_t, const float*, float*);
 template void relu(std::int64_t, const BFloat16*, BFloat16*);
 template void relu_grad(std::int64_t, const float*, const float*, float*);
 template void relu_grad(std::int64_t, const BFloat16*, const BFloat16*, BFloat16*);
+template void swish(std::int64_t, const float*, float*);
+template void swish(std::int64_t, const BFloat16*, BFloat16*);
+template void swish_grad(std::int64_t, const float*, const float*, float*);
+template void swish_grad(std::int64_t, const BFloat16*, const BFloat16*, BFloat16*);
+template void sigmoid(std::int64_t, const float*, float*);
+template void sigmoid(std::int64_t, const BFloat16*, BFloat16*);
+template void sigmoid_grad(std::int64_t, const float*, const float*, float*);
+template void sigmoid_grad(std::int64_t, const BFloat16*, const BFloat16*, BFloat16*);
 template void accumulate(std::int64_t, const float*, float*);
 template void accumulate(std::int64_t, const BFloat16*, float*);
 

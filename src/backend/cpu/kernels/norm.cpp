@@ -1,6 +1,7 @@
 // Batch and group normalisation, composed of the passes in reduce.cpp and apply.cpp.
 //
-// With s = 1 / sqrt(variance + epsilon), x^ = (x - mean) * s, m elements behind each statistic and dy' the masked gradient:
+// With s = 1 / sqrt(variance + epsilon), x^ = (x - mean) * s, m elements behind each statistic and dy' the gradient
+// times the activation's slope:
 //   y  = x * scale + shift,  scale = gamma * s,  shift = beta - mean * scale
 //   dx = s * (gamma * dy' - S1 / m - x^ * S2 / m),  S1 = sum gamma * dy',  S2 = sum gamma * dy' * x^
 // summed over whatever shares the statistic. In terms of x: dx = a * dy' + b * x + c with
@@ -43,7 +44,7 @@ struct Affine {
     float* shift;
 };
 
-/// Forward and backward take the very same numbers, so that a recomputed activation mask is the forward one.
+/// Forward and backward take the very same numbers, so that a recomputed slope is at the forward's place.
 void set_affine(const Blocks& shape, std::int64_t groups, const float* gamma, const float* beta, const float* mean,
                 const float* variance, double epsilon, const Affine& affine) {
     const std::int64_t channels = shape.channels();
@@ -75,7 +76,7 @@ void apply_forward(const Blocks& shape, std::int64_t groups, const NormForward<T
                           .shift = affine.shift,
                           .y = args.y,
                           .per_sample = groups != 0,
-                          .relu = args.relu});
+                          .activation = args.activation});
 }
 
 /// Sums of one pass over memory, [C] or [N,C], and the coefficients made of them.
@@ -118,6 +119,12 @@ void sum_over_samples(std::int64_t samples, std::int64_t channels, const float* 
     }
 }
 
+template <typename T> Slope slope_of(const NormGradient<T>& args) {
+    if (args.activation == Activation::none) return Slope::none;
+    if (args.activation == Activation::swish) return Slope::swish;
+    return args.y != nullptr ? Slope::output : Slope::recompute;
+}
+
 template <typename T>
 void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args, std::span<float> scratch) {
     const bool per_sample = groups != 0;
@@ -138,9 +145,8 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
         arrays.mean[i] = args.mean[i / width];
 
     MaskedGradient<T> gradient{.x = args.x, .dy = args.dy, .dy2 = args.dy2, .y = args.y, .per_sample = per_sample};
-    if (args.relu && args.y != nullptr) gradient.mask = Mask::output;
-    if (args.relu && args.y == nullptr) {
-        gradient.mask = Mask::recompute;
+    gradient.slope = slope_of(args);
+    if (gradient.slope == Slope::recompute || gradient.slope == Slope::swish) {
         set_affine(shape, groups, args.gamma, args.beta, args.mean, args.variance, args.epsilon, arrays.affine);
         gradient.scale = arrays.affine.scale;
         gradient.shift = arrays.affine.shift;

@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_REDUCE_ARGUMENTS_
@@ -40,7 +41,7 @@ template <typename T> struct GradientRows {
     const float* mean = nullptr;
     float* sum_dy = nullptr;
     float* sum_dy_x = nullptr;
-    Mask mask = Mask::none;
+    Slope slope = Slope::none;
 };
 
 }  // namespace
@@ -90,21 +91,23 @@ template <typename T> void statistic_rows(const StatisticRows<T>& args) {
     });
 }
 
-template <Mask kMask, typename T> void gradient_rows_masked(const GradientRows<T>& args) {
+template <Slope kSlope, typename T> void gradient_rows_sloped(const GradientRows<T>& args) {
     const std::int64_t lanes = args.lanes;
     const Stream<T> stream(lanes);
     const FloatTag d;
+    constexpr bool kFromInput = kSlope == Slope::recompute || kSlope == Slope::swish;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const Floats mean = extent.load_from(args.mean + lane);
-        const Floats scale = kMask == Mask::recompute ? extent.load_from(args.scale + lane) : hn::Zero(d);
-        const Floats shift = kMask == Mask::recompute ? extent.load_from(args.shift + lane) : hn::Zero(d);
+        const Floats scale = kFromInput ? extent.load_from(args.scale + lane) : hn::Zero(d);
+        const Floats shift = kFromInput ? extent.load_from(args.shift + lane) : hn::Zero(d);
         Floats sum_dy = extent.load_from(args.sum_dy + lane);
         Floats sum_dy_x = extent.load_from(args.sum_dy_x + lane);
         const auto gradient = [&](std::int64_t i, Floats x) HWY_ATTR {
             Floats dy = stream.load(extent, args.dy + i);
             if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
-            if (kMask == Mask::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
-            if (kMask == Mask::output) dy = where_positive(stream.load(extent, args.y + i), dy);
+            if (kSlope == Slope::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
+            if (kSlope == Slope::swish) dy = hn::Mul(swish_slope(hn::MulAdd(x, scale, shift)), dy);
+            if (kSlope == Slope::output) dy = where_positive(stream.load(extent, args.y + i), dy);
             if (args.dresidual != nullptr) stream.store(extent, dy, args.dresidual + i);
             return dy;
         };
@@ -131,15 +134,18 @@ template <Mask kMask, typename T> void gradient_rows_masked(const GradientRows<T
 }
 
 template <typename T> void gradient_rows(const GradientRows<T>& args) {
-    switch (args.mask) {
-        case Mask::none:
-            gradient_rows_masked<Mask::none>(args);
+    switch (args.slope) {
+        case Slope::none:
+            gradient_rows_sloped<Slope::none>(args);
             break;
-        case Mask::recompute:
-            gradient_rows_masked<Mask::recompute>(args);
+        case Slope::recompute:
+            gradient_rows_sloped<Slope::recompute>(args);
             break;
-        case Mask::output:
-            gradient_rows_masked<Mask::output>(args);
+        case Slope::output:
+            gradient_rows_sloped<Slope::output>(args);
+            break;
+        case Slope::swish:
+            gradient_rows_sloped<Slope::swish>(args);
             break;
     }
 }
@@ -386,7 +392,7 @@ template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedG
                            .mean = mean + c,
                            .sum_dy = partials.first(part) + range.channel,
                            .sum_dy_x = partials.second(part) + range.channel,
-                           .mask = args.mask});
+                           .slope = args.slope});
         });
     partials.merge(plan.results, [&](std::int64_t index, double first, double second) {
         sum_dy[index] = static_cast<float>(first);

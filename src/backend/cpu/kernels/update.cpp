@@ -2,9 +2,8 @@
 //
 // Stochastic rounding needs 16 random bits per rounded value. They come from a keyed hash of the element's index, not from
 // a generator with state, so they are the same for every thread count and vector width. The two key words of a tensor and
-// window of 2^32 elements are Philox4x32-10 of (seed, rounding stream; tensor, iteration, window). The hash is two rounds of
-// "xor with the shifted self, multiply by an odd constant" on 32 bits, with the second key word added in between so that two keys do
-// not walk one common sequence; the multipliers and shifts are those of Wellons' low-bias search (avalanche bias 0.17).
+// window of 2^32 elements are Philox4x32-10 of (seed, rounding stream; tensor, iteration, window); the hash is random_word of
+// base/rng.h.
 // One hash feeds both results of an element: lower half the parameter, upper half the velocity.
 #include <cstdint>
 
@@ -55,14 +54,10 @@ namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
 /// Random words of the elements first, first + 1, ...
-HWY_INLINE Bits random_words(const RoundingKey& key, std::int64_t first) {
+HWY_INLINE Bits rounding_words(const RoundingKey& key, std::int64_t first) {
     const BitsTag du;
     const auto start = hn::Set(du, key.index + static_cast<std::uint32_t>(first));
-    auto x = hn::Xor(hn::Add(start, hn::Iota(du, 0)), hn::Set(du, key.first));
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7feb352du));
-    x = hn::Add(x, hn::Set(du, key.second));
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846ca68bu));
-    return hn::Xor(x, hn::ShiftRight<16>(x));
+    return random_words(hn::Add(start, hn::Iota(du, 0)), key.first, key.second);
 }
 
 /// Adds the lower 16 bits of `random` below the last kept bit, then truncates.
@@ -88,7 +83,7 @@ template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& 
     const auto momentum = hn::Set(d, args.factors.momentum);
     const auto step = hn::Set(d, args.factors.step);
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
-        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
+        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
         Floats parameter = extent.load_from(args.parameter + i);
         const auto scaled = hn::Mul(extent.load_from(args.gradient + i), gradient_scale);
         Floats change = hn::MulAdd(parameter, weight_decay, scaled);
@@ -104,7 +99,7 @@ template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& 
 template <bool kStochastic, typename T> void average_range(const AverageRange<T>& args) {
     const FloatTag d;
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
-        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
+        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
         const auto fresh = hn::Mul(extent.load_from(args.value + i), hn::Set(d, args.gain));
         const auto moving = hn::MulAdd(extent.load_from(args.moving + i), hn::Set(d, args.decay), fresh);
         store_rounded<kStochastic>(extent, moving, random, args.moving + i);

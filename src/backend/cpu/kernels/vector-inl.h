@@ -156,6 +156,16 @@ private:
     std::int64_t ahead_;
 };
 
+/// random_word (base/rng.h) of each index.
+HWY_INLINE Bits random_words(Bits index, std::uint32_t first, std::uint32_t second) {
+    const BitsTag du;
+    auto x = hn::Xor(index, hn::Set(du, first));
+    x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7feb352du));
+    x = hn::Add(x, hn::Set(du, second));
+    x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846ca68bu));
+    return hn::Xor(x, hn::ShiftRight<16>(x));
+}
+
 /// NaN stays NaN.
 HWY_INLINE Floats positive_part(Floats value) {
     return hn::IfThenZeroElse(hn::Lt(value, hn::Zero(FloatTag())), value);

@@ -1,0 +1,246 @@
+// Per-channel gates and random scales: what multiplies activations by something smaller than themselves.
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels/gate.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backend/cpu/kernels/vector-inl.h"
+
+#ifndef CNNTRAIN_CPU_GATE_ARGUMENTS_
+#define CNNTRAIN_CPU_GATE_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// rows x lanes of one sample and the gates of its lanes.
+template <typename T> struct GateRows {
+    std::int64_t rows = 0, lanes = 0;
+    const T* x = nullptr;
+    const T* gate = nullptr;
+    const T* dy = nullptr;
+    T* y = nullptr;        // forward: the result; gradient: dx
+    float* sum = nullptr;  // gradient: += dy * x
+};
+
+/// rows x lanes whose row r begins with the element first + r * step of the row-major tensor.
+template <typename T> struct RandomRows {
+    std::int64_t rows = 0, lanes = 0;
+    std::uint32_t first = 0, step = 0;
+    RandomScale scale;
+    const T* x = nullptr;
+    T* y = nullptr;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+namespace {
+
+template <typename T> void gate_rows(const GateRows<T>& args) {
+    const Stream<T> stream(args.lanes);
+    for_strips(args.rows, args.lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+        const Floats gate = extent.load_from(args.gate + lane);
+        for (std::int64_t row = 0, i = offset; row < height; ++row, i += args.lanes) {
+            stream.store(extent, hn::Mul(stream.load(extent, args.x + i), gate), args.y + i);
+        }
+    });
+}
+
+template <typename T> void gate_gradient_rows(const GateRows<T>& args) {
+    const Stream<T> stream(args.lanes);
+    for_strips(args.rows, args.lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+        const Floats gate = extent.load_from(args.gate + lane);
+        Floats sum = extent.load_from(args.sum + lane);
+        for (std::int64_t row = 0, i = offset; row < height; ++row, i += args.lanes) {
+            const Floats dy = stream.load(extent, args.dy + i);
+            sum = hn::MulAdd(dy, stream.load(extent, args.x + i), sum);
+            stream.store(extent, hn::Mul(dy, gate), args.y + i);
+        }
+        extent.store_to(sum, args.sum + lane);
+    });
+}
+
+template <typename T> void random_rows(const RandomRows<T>& args) {
+    const BitsTag du;
+    const Bits last_kept = hn::Set(du, args.scale.last_kept);
+    const Floats factor = hn::Set(FloatTag(), args.scale.factor);
+    for (std::int64_t row = 0; row < args.rows; ++row) {
+        const std::uint32_t first = args.first + static_cast<std::uint32_t>(row) * args.step;
+        for_vectors(args.lanes, [&](auto extent, std::int64_t lane) {
+            const Bits index = hn::Add(hn::Set(du, first + static_cast<std::uint32_t>(lane)), hn::Iota(du, 0));
+            const Bits words = random_words(index, args.scale.key.first, args.scale.key.second);
+            const auto dropped = hn::RebindMask(FloatTag(), hn::Gt(words, last_kept));
+            const std::int64_t i = row * args.lanes + lane;
+            extent.store_to(hn::IfThenZeroElse(dropped, hn::Mul(extent.load_from(args.x + i), factor)), args.y + i);
+        });
+    }
+}
+
+template <typename T> void multiply(std::int64_t count, const T* x, float factor, T* y) {
+    const Floats by = hn::Set(FloatTag(), factor);
+    for_vectors(count,
+                [&](auto extent, std::int64_t i) { extent.store_to(hn::Mul(extent.load_from(x + i), by), y + i); });
+}
+
+void gate_rows_f32(const GateRows<float>& args) {
+    gate_rows(args);
+}
+void gate_rows_bf16(const GateRows<BFloat16>& args) {
+    gate_rows(args);
+}
+void gate_gradient_rows_f32(const GateRows<float>& args) {
+    gate_gradient_rows(args);
+}
+void gate_gradient_rows_bf16(const GateRows<BFloat16>& args) {
+    gate_gradient_rows(args);
+}
+void random_rows_f32(const RandomRows<float>& args) {
+    random_rows(args);
+}
+void random_rows_bf16(const RandomRows<BFloat16>& args) {
+    random_rows(args);
+}
+void multiply_f32(std::int64_t count, const float* x, float factor, float* y) {
+    multiply(count, x, factor, y);
+}
+void multiply_bf16(std::int64_t count, const BFloat16* x, float factor, BFloat16* y) {
+    multiply(count, x, factor, y);
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <algorithm>
+#include <type_traits>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+HWY_EXPORT(gate_rows_f32);
+HWY_EXPORT(gate_rows_bf16);
+HWY_EXPORT(gate_gradient_rows_f32);
+HWY_EXPORT(gate_gradient_rows_bf16);
+HWY_EXPORT(random_rows_f32);
+HWY_EXPORT(random_rows_bf16);
+HWY_EXPORT(multiply_f32);
+HWY_EXPORT(multiply_bf16);
+
+void call_gate(const GateRows<float>& args) {
+    HWY_DYNAMIC_DISPATCH(gate_rows_f32)(args);
+}
+void call_gate(const GateRows<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(gate_rows_bf16)(args);
+}
+void call_gate_gradient(const GateRows<float>& args) {
+    HWY_DYNAMIC_DISPATCH(gate_gradient_rows_f32)(args);
+}
+void call_gate_gradient(const GateRows<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(gate_gradient_rows_bf16)(args);
+}
+void call_random(const RandomRows<float>& args) {
+    HWY_DYNAMIC_DISPATCH(random_rows_f32)(args);
+}
+void call_random(const RandomRows<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(random_rows_bf16)(args);
+}
+void call_multiply(std::int64_t count, const float* x, float factor, float* y) {
+    HWY_DYNAMIC_DISPATCH(multiply_f32)(count, x, factor, y);
+}
+void call_multiply(std::int64_t count, const BFloat16* x, float factor, BFloat16* y) {
+    HWY_DYNAMIC_DISPATCH(multiply_bf16)(count, x, factor, y);
+}
+
+void narrow(float value, float& to) {
+    to = value;
+}
+void narrow(float value, BFloat16& to) {
+    to = to_bfloat16(value);
+}
+
+}  // namespace
+
+template <typename T> void scale_channels(const Blocks& shape, const T* x, const T* gate, T* y) {
+    parallel_rows(shape, true, [&](const RowRange& range) {
+        call_gate({.rows = range.rows,
+                   .lanes = shape.lanes,
+                   .x = x + range.offset,
+                   .gate = gate + range.sample * shape.channels() + range.channel,
+                   .y = y + range.offset});
+    });
+}
+
+std::int64_t scale_channels_scratch_floats(const Blocks& shape) {
+    return shape.n * shape.channels();
+}
+
+template <typename T> void scale_channels_grad(const Blocks& shape, const T* x, const T* gate, const T* dy, T* dx,
+                                               T* dgate, std::span<float> scratch) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= scale_channels_scratch_floats(shape),
+                   "scratch is smaller than scale_channels_scratch_floats");
+    // One task per run of memory that shares its gates, so every sum has one order.
+    parallel_tasks(shape.n * shape.blocks, [&](std::int64_t task) {
+        const std::int64_t first = task * shape.lanes;  // of [N,C]
+        const std::int64_t offset = first * shape.pixels;
+        float* sum = scratch.data() + first;
+        std::fill_n(sum, shape.lanes, 0.0F);
+        call_gate_gradient({.rows = shape.pixels,
+                            .lanes = shape.lanes,
+                            .x = x + offset,
+                            .gate = gate + first,
+                            .dy = dy + offset,
+                            .y = dx + offset,
+                            .sum = sum});
+        for (std::int64_t lane = 0; lane < shape.lanes; ++lane)
+            narrow(sum[lane], dgate[first + lane]);
+    });
+}
+
+template <typename T> void random_scale(const Blocks& shape, const RandomScale& scale, const T* x, T* y) {
+    const std::int64_t channels = shape.channels();
+    parallel_rows(shape, true, [&](const RowRange& range) {
+        if (scale.per_sample) {
+            const bool kept = random_word(scale.key, static_cast<std::uint32_t>(range.sample)) <= scale.last_kept;
+            if (kept) {
+                call_multiply(range.rows * shape.lanes, x + range.offset, scale.factor, y + range.offset);
+            } else {
+                std::fill_n(y + range.offset, range.rows * shape.lanes, T{});
+            }
+            return;
+        }
+        const std::int64_t pixel = range.offset / shape.lanes % shape.pixels;
+        const std::int64_t first = (range.sample * shape.pixels + pixel) * channels + range.channel;
+        call_random({.rows = range.rows,
+                     .lanes = shape.lanes,
+                     .first = static_cast<std::uint32_t>(first),
+                     .step = static_cast<std::uint32_t>(channels),
+                     .scale = scale,
+                     .x = x + range.offset,
+                     .y = y + range.offset});
+    });
+}
+
+template void scale_channels(const Blocks&, const float*, const float*, float*);
+template void scale_channels(const Blocks&, const BFloat16*, const BFloat16*, BFloat16*);
+template void scale_channels_grad(const Blocks&, const float*, const float*, const float*, float*, float*,
+                                  std::span<float>);
+template void scale_channels_grad(const Blocks&, const BFloat16*, const BFloat16*, const BFloat16*, BFloat16*,
+                                  BFloat16*, std::span<float>);
+template void random_scale(const Blocks&, const RandomScale&, const float*, float*);
+template void random_scale(const Blocks&, const RandomScale&, const BFloat16*, BFloat16*);
+
+}  // namespace cnntrain::cpu
+
+#endif  // HWY_ONCE

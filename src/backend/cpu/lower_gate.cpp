@@ -1,0 +1,114 @@
+// Activation functions without a norm before them, channel gates and random scales: own kernels.
+#include "backend/cpu/lowering.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::ValueId;
+
+namespace {
+
+const char* const kGateReason = "operands of one elementwise pass lie alike";
+
+std::int64_t stored_elements(const Placed& tensor) {
+    return static_cast<std::int64_t>(tensor.desc.get_size() / size_bytes(tensor.dtype));
+}
+
+/// y = kernel(x), over x where it dies. Kernel::run<T>(count, x, y).
+template <typename Kernel> void lower_map(Lowering& lower, Kernel kernel) {
+    const ValueId x = lower.node().inputs[0];
+    const Placed source = lower.operand(x);
+    const Placed result = lower.define_or_reuse(lower.node().outputs[0], source.desc, x);
+    const std::int64_t count = stored_elements(source);
+    with_float_type(source.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {source}, {result}, [source, result, count, kernel](const StepContext&) {
+            kernel(count, source.as<T>(), result.as<T>());
+        });
+    });
+}
+
+/// dx = kernel(a, dy), over dy where it dies.
+template <typename Kernel> void lower_map_grad(Lowering& lower, Kernel kernel) {
+    const auto& inputs = lower.node().inputs;
+    const Placed a = lower.operand(inputs[0]);
+    const Placed dy = lower.operand_as(inputs[1], a.desc, kGateReason);
+    const Placed result = lower.define_or_reuse(lower.node().outputs[0], a.desc, inputs[1]);
+    const std::int64_t count = stored_elements(a);
+    with_float_type(a.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {a, dy}, {result}, [a, dy, result, count, kernel](const StepContext&) {
+            kernel(count, a.as<T>(), dy.as<T>(), result.as<T>());
+        });
+    });
+}
+
+}  // namespace
+
+void lower_swish(Lowering& lower) {
+    lower_map(lower, [](std::int64_t count, const auto* x, auto* y) { swish(count, x, y); });
+}
+
+void lower_swish_grad(Lowering& lower) {
+    lower_map_grad(lower,
+                   [](std::int64_t count, const auto* x, const auto* dy, auto* dx) { swish_grad(count, x, dy, dx); });
+}
+
+void lower_sigmoid(Lowering& lower) {
+    lower_map(lower, [](std::int64_t count, const auto* x, auto* y) { sigmoid(count, x, y); });
+}
+
+void lower_sigmoid_grad(Lowering& lower) {
+    lower_map_grad(lower,
+                   [](std::int64_t count, const auto* y, const auto* dy, auto* dx) { sigmoid_grad(count, y, dy, dx); });
+}
+
+void lower_scale_channels(Lowering& lower) {
+    const auto& inputs = lower.node().inputs;
+    const Placed x = lower.operand(inputs[0]);
+    const Placed gate = lower.operand(inputs[1]);
+    const Placed y = lower.define_or_reuse(lower.node().outputs[0], x.desc, inputs[0]);
+    const Blocks shape = blocks_of(x);
+    with_float_type(x.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {x, gate}, {y},
+                       [=](const StepContext&) { scale_channels(shape, x.as<T>(), gate.as<T>(), y.as<T>()); });
+    });
+}
+
+void lower_scale_channels_grad(Lowering& lower) {
+    const auto& inputs = lower.node().inputs;
+    const auto& outputs = lower.node().outputs;
+    const Placed x = lower.operand(inputs[0]);
+    const Placed gate = lower.operand(inputs[1]);
+    const Placed dy = lower.operand_as(inputs[2], x.desc, kGateReason);
+    const Placed dx = lower.dies_here(inputs[2], x.desc) ? lower.define_over(outputs[0], x.desc, inputs[2])
+                                                         : lower.define_or_reuse(outputs[0], x.desc, inputs[0]);
+    const Placed dgate = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
+    const Blocks shape = blocks_of(x);
+    const auto scratch = lower.scratch_floats(scale_channels_scratch_floats(shape));
+    with_float_type(x.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {x, gate, dy}, {dx, dgate}, [=](const StepContext&) {
+            scale_channels_grad(shape, x.as<T>(), gate.as<T>(), dy.as<T>(), dx.as<T>(), dgate.as<T>(), scratch());
+        });
+    });
+}
+
+void lower_random_scale(Lowering& lower) {
+    const auto& attrs = lower.node().as<graph::RandomScaleAttrs>();
+    const ValueId input = lower.node().inputs[0];
+    const Placed x = lower.operand(input);
+    const Placed y = lower.define_or_reuse(lower.node().outputs[0], x.desc, input);
+    const Blocks shape = blocks_of(x);
+    RandomScale base;
+    base.last_kept = last_word_within(attrs.keep);
+    base.factor = static_cast<float>(1 / attrs.keep);
+    base.per_sample = attrs.per_sample;
+    const std::uint64_t seed = lower.request().runtime.seed;
+    with_float_type(x.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {x}, {y}, [x, y, shape, base, seed, site = attrs.site](const StepContext& context) {
+            RandomScale scale = base;
+            scale.key = word_key(seed, RngStream::random_scale, site, context.iteration, context.micro_batch);
+            random_scale(shape, scale, x.as<T>(), y.as<T>());
+        });
+    });
+}
+
+}  // namespace cnntrain::cpu
