@@ -133,6 +133,7 @@ ParseResult parse_command_line(Command command, const std::vector<std::string>& 
     if (asked(layers.command_line, "help")) return help_request(command);
     ParseResult result = resolve(command, options, layers);
     result.wants_print_config = asked(layers.command_line, "print_config");
+    result.wants_dry_run = asked(layers.command_line, "dry_run");
     return result;
 }
 
@@ -158,6 +159,7 @@ ParseResult resume_from_arguments_json(std::string_view text, const ParseResult&
     const auto options = active_options(Command::train, family, schedule);
     ParseResult result = resolve(Command::train, options, layers);
     result.wants_print_config = restore_line.wants_print_config;
+    result.wants_dry_run = restore_line.wants_dry_run;
     return result;
 }
 

@@ -54,6 +54,7 @@ struct ParseResult {
     std::vector<std::string> notices;     // for the user: adjusted values, options that only steer IPUs
     bool wants_help = false;              // settings are not filled in
     bool wants_print_config = false;
+    bool wants_dry_run = false;
 
     /// Value and source of an option by its YAML key; Error(internal) when the command does not take it.
     const ResolvedOption& at(std::string_view key) const;
