@@ -1,4 +1,7 @@
-// Weight updates (SGD, momentum) and moving averages: ops that overwrite parameters and states.
+// Weight updates (SGD, momentum, RMSprop, LARS), moving averages, and copies of 32-bit masters: ops that overwrite
+// parameters and states.
+#include <cmath>
+
 #include "ops/families.h"
 #include "ops/op_support.h"
 
@@ -39,6 +42,37 @@ std::vector<TensorDesc> infer_momentum(const Attrs& attrs, Descs inputs) {
     return {};
 }
 
+std::vector<TensorDesc> infer_rmsprop(const Attrs& attrs, Descs inputs) {
+    static_cast<void>(std::get<graph::RmsPropAttrs>(attrs));
+    expect_inputs(inputs, 5);
+    expect_floating(inputs[0], "parameter");
+    expect_like_parameter(inputs[0], inputs[1], "gradient");
+    expect_like_parameter(inputs[0], inputs[2], "mean_square");
+    expect_like_parameter(inputs[0], inputs[3], "velocity");
+    expect_learning_rate(inputs[4]);
+    return {};
+}
+
+std::vector<TensorDesc> infer_lars(const Attrs& attrs, Descs inputs) {
+    static_cast<void>(std::get<graph::LarsAttrs>(attrs));
+    expect_inputs(inputs, 4);
+    expect_floating(inputs[0], "parameter");
+    expect_like_parameter(inputs[0], inputs[1], "gradient");
+    expect_like_parameter(inputs[0], inputs[2], "velocity");
+    expect_learning_rate(inputs[3]);
+    return {};
+}
+
+std::vector<TensorDesc> infer_round_copy(const Attrs& attrs, Descs inputs) {
+    static_cast<void>(std::get<graph::NoAttrs>(attrs));
+    expect_inputs(inputs, 2);
+    if (inputs[0].dtype == DType::f32) reject("a master is for 16-bit parameters");
+    expect_floating(inputs[0], "parameter");
+    expect_type(inputs[1], DType::f32, "master");
+    expect_shape(inputs[1], inputs[0].shape, "master");
+    return {};
+}
+
 std::vector<TensorDesc> infer_moving_average(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<graph::MovingAverageAttrs>(attrs));
     expect_inputs(inputs, 2);
@@ -69,6 +103,51 @@ void evaluate_momentum(const Attrs& attrs, RefInputs inputs, RefOutputs outputs)
     }
 }
 
+void evaluate_rmsprop(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<graph::RmsPropAttrs>(attrs);
+    const double rate = inputs[4]->values[0] * a.update.learning_rate_scale;
+    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+        const double g = step_gradient(a.update, inputs, i);
+        const double mean_square = a.decay * inputs[2]->values[i] + (1 - a.decay) * g * g;
+        const double change = g == 0 ? 0 : rate * g / std::sqrt(mean_square + a.epsilon);
+        const double velocity = a.update.momentum * inputs[3]->values[i] + change;
+        outputs[0].values[i] = inputs[0]->values[i] - velocity;
+        outputs[1].values[i] = mean_square;
+        outputs[2].values[i] = velocity;
+    }
+}
+
+/// The trust ratio of the whole tensor.
+double trust_of(const graph::LarsAttrs& a, RefInputs inputs) {
+    double parameters = 0;
+    double gradients = 0;
+    for (std::size_t i = 0; i < inputs[0]->values.size(); ++i) {
+        const double g = step_gradient(a.update, inputs, i);
+        parameters += inputs[0]->values[i] * inputs[0]->values[i];
+        gradients += g * g;
+    }
+    if (!a.adapts || parameters <= 0 || gradients <= 0) return 1;
+    const double norm = std::sqrt(parameters);
+    return a.trust_scale * norm / (std::sqrt(gradients) + a.weight_decay * norm + a.epsilon);
+}
+
+void evaluate_lars(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<graph::LarsAttrs>(attrs);
+    const double rate = inputs[3]->values[0] * a.update.learning_rate_scale * trust_of(a, inputs);
+    const double weight_decay = a.adapts ? a.weight_decay : 0;
+    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+        const double parameter = inputs[0]->values[i];
+        const double g = step_gradient(a.update, inputs, i) + weight_decay * parameter;
+        const double velocity = a.update.momentum * inputs[2]->values[i] + rate * g;
+        outputs[0].values[i] = parameter - velocity;
+        outputs[1].values[i] = velocity;
+    }
+}
+
+void evaluate_round_copy(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    outputs[0].values = inputs[1]->values;
+}
+
 void evaluate_moving_average(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<graph::MovingAverageAttrs>(attrs);
     for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
@@ -94,6 +173,33 @@ OpDef momentum_update_op() {
             .flops = flops_per_input<7>,
             .evaluate = evaluate_momentum,
             .mutates = {0, 2}};
+}
+
+OpDef rmsprop_update_op() {
+    return {.kind = OpKind::rmsprop_update,
+            .name = "rmsprop_update",
+            .infer = infer_rmsprop,
+            .flops = flops_per_input<13>,
+            .evaluate = evaluate_rmsprop,
+            .mutates = {0, 2, 3}};
+}
+
+OpDef lars_update_op() {
+    return {.kind = OpKind::lars_update,
+            .name = "lars_update",
+            .infer = infer_lars,
+            .flops = flops_per_input<14>,
+            .evaluate = evaluate_lars,
+            .mutates = {0, 2}};
+}
+
+OpDef round_copy_op() {
+    return {.kind = OpKind::round_copy,
+            .name = "round_copy",
+            .infer = infer_round_copy,
+            .flops = flops_per_input<1>,
+            .evaluate = evaluate_round_copy,
+            .mutates = {0}};
 }
 
 OpDef moving_average_update_op() {

@@ -263,6 +263,51 @@ TEST(Forward, SoftmaxCrossEntropyDoesNotOverflow) {
     expect_values(results[1], {}, {0});
 }
 
+/// g = 0.5 * gradient + 0.1 * parameter = 2.1, 0; lr = 0.2 * 0.5.
+TEST(Forward, RmsProp) {
+    const graph::UpdateAttrs scales{
+        .gradient_scale = 0.5, .weight_decay = 0.1, .learning_rate_scale = 0.5, .momentum = 0.9};
+    const RefTensor gradient = tensor({2}, {4, -0.4});
+    const auto result =
+        run(OpKind::rmsprop_update, graph::RmsPropAttrs{scales, 0.75, 0.1},
+            {tensor({2}, {1, 2}), gradient, tensor({2}, {1, 0}), tensor({2}, {10, 3}), tensor({}, {0.2})});
+    const double mean_square = 0.75 + 0.25 * 2.1 * 2.1;
+    const double velocity = 9 + 0.1 * 2.1 / std::sqrt(mean_square + 0.1);
+    expect_values(result[1], {2}, {mean_square, 0});
+    expect_values(result[2], {2}, {velocity, 2.7});
+    expect_values(result[0], {2}, {1 - velocity, 2 - 2.7});
+}
+
+TEST(Forward, RmsPropWithoutGradientAndEpsilonStandsStill) {
+    const auto result = run(OpKind::rmsprop_update, graph::RmsPropAttrs{{}, 0.5, 0},
+                            {tensor({1}, {3}), tensor({1}, {0}), tensor({1}, {0}), tensor({1}, {0}), tensor({}, {1})});
+    expect_values(result[0], {1}, {3});
+}
+
+/// |p| = 5, |g| = 10 with g = 0.5 * gradient.
+TEST(Forward, Lars) {
+    graph::LarsAttrs attrs{{.gradient_scale = 0.5, .learning_rate_scale = 1, .momentum = 0.9}, 0.02, 0.5, 1};
+    const std::vector<RefTensor> inputs = {tensor({2}, {3, 4}), tensor({2}, {12, -16}), tensor({2}, {1, 2}),
+                                           tensor({}, {0.2})};
+    const double rate = 0.2 * (0.02 * 5 / (10 + 0.5 * 5 + 1));
+    auto result = run(OpKind::lars_update, attrs, inputs);
+    expect_values(result[1], {2}, {0.9 + rate * 7.5, 1.8 - rate * 6});
+    expect_values(result[0], {2}, {3 - (0.9 + rate * 7.5), 4 - (1.8 - rate * 6)});
+    attrs.adapts = false;
+    result = run(OpKind::lars_update, attrs, inputs);
+    expect_values(result[1], {2}, {0.9 + 0.2 * 6, 1.8 - 0.2 * 8});
+}
+
+TEST(Forward, LarsTrustsWhatHasNoNorm) {
+    const graph::LarsAttrs attrs{{}, 0.02, 0.5, 1};
+    const auto zero =
+        run(OpKind::lars_update, attrs, {tensor({1}, {0}), tensor({1}, {4}), tensor({1}, {0}), tensor({}, {0.25})});
+    expect_values(zero[0], {1}, {-1});
+    const auto still =
+        run(OpKind::lars_update, attrs, {tensor({1}, {8}), tensor({1}, {0}), tensor({1}, {0}), tensor({}, {0.25})});
+    expect_values(still[0], {1}, {8 - 0.25 * 0.5 * 8});
+}
+
 /// g = 0.5 * gradient + 0.1 * parameter = 2.1; lr = 0.2 * 0.5.
 TEST(Forward, Updates) {
     const graph::UpdateAttrs attrs{

@@ -117,6 +117,32 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
                      .attrs = attrs,
                      .inputs = {parameter, gradient, {"velocity", desc}, rate},
                      .tolerance = tolerance});
+    const CaseInput mean_square{"mean_square", desc, 0.01, 1.5};
+    cases.push_back({.name = "rmsprop_update/decayed",
+                     .kind = OpKind::rmsprop_update,
+                     .attrs = graph::RmsPropAttrs{attrs, 0.9, 1e-3},
+                     .inputs = {parameter, gradient, mean_square, {"velocity", desc}, rate},
+                     .tolerance = tolerance});
+    const auto lars = [&](const char* name, const graph::LarsAttrs& lars_attrs, const TensorDesc& of) {
+        cases.push_back({.name = std::string("lars_update/") + name,
+                         .kind = OpKind::lars_update,
+                         .attrs = lars_attrs,
+                         .inputs = {{"parameter", of},
+                                    {.name = "gradient", .desc = {DType::f32, of.shape}, .computed = true},
+                                    {"velocity", of},
+                                    rate},
+                         .tolerance = tolerance});
+    };
+    lars("adapted", {attrs, 0.01, 5e-3, 1e-3}, desc);
+    lars("adapted_large", {attrs, 0.01, 5e-3, 0}, {type, {301, 333}});
+    lars("skipped", {.update = attrs, .weight_decay = 0.5, .adapts = false}, {type, {17}});
+    if (type == DType::bf16) {
+        cases.push_back({.name = "round_copy/kernel",
+                         .kind = OpKind::round_copy,
+                         .attrs = NoAttrs{},
+                         .inputs = {parameter, {"master", {DType::f32, desc.shape}}},
+                         .tolerance = tolerance});
+    }
     cases.push_back(
         {.name = "moving_average_update/scaled",
          .kind = OpKind::moving_average_update,

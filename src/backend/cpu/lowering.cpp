@@ -62,7 +62,10 @@ constexpr std::array kLowerings = {
     LoweringEntry{OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},
     LoweringEntry{OpKind::sgd_update, lower_sgd_update},
     LoweringEntry{OpKind::momentum_update, lower_momentum_update},
+    LoweringEntry{OpKind::rmsprop_update, lower_rmsprop_update},
+    LoweringEntry{OpKind::lars_update, lower_lars_update},
     LoweringEntry{OpKind::moving_average_update, lower_moving_average_update},
+    LoweringEntry{OpKind::round_copy, lower_round_copy},
 };
 
 }  // namespace
@@ -96,8 +99,23 @@ void Lowering::find_kernels() {
             if (producer.kind == OpKind::fold_norm_weight) kernel_groups_[strip_casts(producer.inputs[0])] = groups;
         } else if (reader.kind == OpKind::conv2d_weight_grad) {
             kernel_groups_[reader.outputs[0]] = reader.as<graph::ConvAttrs>().groups;
-        } else if (reader.kind == OpKind::momentum_update && kernel_groups_.contains(reader.inputs[0])) {
-            kernel_groups_[reader.inputs[2]] = kernel_groups_.at(reader.inputs[0]);
+        }
+    }
+    find_slots_of_kernels();
+}
+
+/// A kernel's master and slots are kernels too.
+void Lowering::find_slots_of_kernels() {
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const Node& copy = graph_.node(NodeId{i});
+        if (copy.kind != OpKind::round_copy || !kernel_groups_.contains(copy.inputs[0])) continue;
+        kernel_groups_[copy.inputs[1]] = kernel_groups_.at(copy.inputs[0]);
+    }
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const Node& update = graph_.node(NodeId{i});
+        if (update.phase != Phase::update || !kernel_groups_.contains(update.inputs[0])) continue;
+        for (const int slot : graph_.def(update).mutates) {
+            kernel_groups_[update.inputs[static_cast<std::size_t>(slot)]] = kernel_groups_.at(update.inputs[0]);
         }
     }
 }

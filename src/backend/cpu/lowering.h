@@ -92,6 +92,7 @@ private:
     };
 
     void find_kernels();
+    void find_slots_of_kernels();
     bool is_weight_derived(graph::ValueId value) const;
     bool crosses_into_update(graph::ValueId value) const;
     void place_inputs();
@@ -159,7 +160,10 @@ void lower_mixed_cross_entropy(Lowering&);
 void lower_mixed_cross_entropy_grad(Lowering&);
 void lower_sgd_update(Lowering&);
 void lower_momentum_update(Lowering&);
+void lower_rmsprop_update(Lowering&);
+void lower_lars_update(Lowering&);
 void lower_moving_average_update(Lowering&);
+void lower_round_copy(Lowering&);
 
 /// [n][blocks][pixels][lanes] of an activation [N,C,H,W] or [N,C]; Error(internal) for a layout without channel lanes.
 Blocks blocks_of(const Placed& tensor);

@@ -258,6 +258,33 @@ template <typename T> void sgd_update(std::int64_t count, T* parameter, const fl
 /// g as above; v = momentum * v + g; p -= step * v (v before it is rounded).
 template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
                                            const UpdateFactors& factors, const Rounding& rounding);
+/// g as above; s = decay * s + (1 - decay) * g^2; v = momentum * v + step * g / sqrt(s + epsilon); p -= v. Where g is 0
+/// its quotient is 0. `square_rounding` is that of s, a tensor of its own.
+struct RmsPropFactors {
+    UpdateFactors update;
+    float decay = 0;
+    float epsilon = 0;
+};
+template <typename T> struct RmsPropState {
+    T* parameter = nullptr;
+    T* mean_square = nullptr;
+    T* velocity = nullptr;
+};
+template <typename T> void rmsprop_update(std::int64_t count, const RmsPropState<T>& state, const float* gradient,
+                                          const RmsPropFactors& factors, const Rounding& rounding,
+                                          const Rounding& square_rounding);
+
+/// Sums of squares of the parameter and of g as above; equal for every number of threads. Scratch: lars_scratch_floats.
+struct SquareSums {
+    double parameter = 0;
+    double gradient = 0;
+};
+std::int64_t lars_scratch_floats(std::int64_t count);
+template <typename T> SquareSums square_sums(std::int64_t count, const T* parameter, const float* gradient,
+                                             const UpdateFactors& factors, std::span<float> scratch);
+/// g as above; v = momentum * v + step * g; p -= v.
+template <typename T> void lars_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
+                                       const UpdateFactors& factors, const Rounding& rounding);
 /// m = decay * m + (1 - decay) * value_scale * value.
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
                                                  double value_scale, const Rounding& rounding);

@@ -1,4 +1,5 @@
-// Parameter updates: one pass over parameter, gradient and velocity.
+// Parameter updates: one pass over parameter, gradient and slots; LARS reads parameter and gradient once more before it, for
+// their norms.
 //
 // Stochastic rounding needs 16 random bits per rounded value. They come from a keyed hash of the element's index, not from
 // a generator with state, so they are the same for every thread count and vector width. The two key words of a tensor and
@@ -32,9 +33,27 @@ template <typename T> struct UpdateRange {
     std::int64_t count = 0;
     T* parameter = nullptr;
     const float* gradient = nullptr;
-    T* velocity = nullptr;  // null: plain gradient descent
+    T* velocity = nullptr;           // null: plain gradient descent
+    bool steps_in_velocity = false;  // LARS: the velocity has been multiplied by the step
     UpdateFactors factors;
     RoundingKey key;
+};
+
+template <typename T> struct RmsPropRange {
+    std::int64_t count = 0;
+    RmsPropState<T> state;
+    const float* gradient = nullptr;
+    RmsPropFactors factors;
+    RoundingKey key;
+    RoundingKey square_key;
+};
+
+template <typename T> struct SquareRange {
+    std::int64_t count = 0;
+    const T* parameter = nullptr;
+    const float* gradient = nullptr;
+    UpdateFactors factors;
+    float* sums = nullptr;  // of the parameter, of the gradient
 };
 
 template <typename T> struct AverageRange {
@@ -76,12 +95,89 @@ HWY_INLINE void store_rounded(const Extent& extent, Floats value, Bits random, T
     extent.store_to(value, to);
 }
 
+/// g = gradient_scale * gradient + weight_decay * parameter.
+class Gradient {
+public:
+    explicit HWY_INLINE Gradient(const UpdateFactors& factors)
+        : scale_(hn::Set(FloatTag(), factors.gradient_scale)), decay_(hn::Set(FloatTag(), factors.weight_decay)) {}
+    HWY_INLINE Floats operator()(Floats gradient, Floats parameter) const {
+        return hn::MulAdd(parameter, decay_, hn::Mul(gradient, scale_));
+    }
+
+private:
+    Floats scale_;
+    Floats decay_;
+};
+
+template <bool kStochastic, typename T> void update_by_velocity(const UpdateRange<T>& args) {
+    const FloatTag d;
+    const Gradient gradient_of(args.factors);
+    const auto momentum = hn::Set(d, args.factors.momentum);
+    const auto step = hn::Set(d, args.factors.step);
+    for_vectors(args.count, [&](auto extent, std::int64_t i) {
+        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
+        const Floats parameter = extent.load_from(args.parameter + i);
+        const Floats g = gradient_of(extent.load_from(args.gradient + i), parameter);
+        const auto velocity = hn::MulAdd(momentum, extent.load_from(args.velocity + i), hn::Mul(step, g));
+        store_rounded<kStochastic>(extent, velocity, hn::ShiftRight<16>(random), args.velocity + i);
+        store_rounded<kStochastic>(extent, hn::Sub(parameter, velocity), random, args.parameter + i);
+    });
+}
+
+template <bool kStochastic, typename T> void rmsprop_range(const RmsPropRange<T>& args) {
+    const FloatTag d;
+    const Gradient gradient_of(args.factors.update);
+    const auto decay = hn::Set(d, args.factors.decay);
+    const auto rest = hn::Set(d, 1.0F - args.factors.decay);
+    const auto epsilon = hn::Set(d, args.factors.epsilon);
+    const auto momentum = hn::Set(d, args.factors.update.momentum);
+    const auto step = hn::Set(d, args.factors.update.step);
+    for_vectors(args.count, [&](auto extent, std::int64_t i) {
+        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
+        const Bits square_random = kStochastic ? random_words(args.square_key, i) : hn::Zero(BitsTag());
+        const Floats parameter = extent.load_from(args.state.parameter + i);
+        const Floats g = gradient_of(extent.load_from(args.gradient + i), parameter);
+        const auto kept = hn::Mul(decay, extent.load_from(args.state.mean_square + i));
+        const auto square = hn::MulAdd(hn::Mul(rest, g), g, kept);
+        store_rounded<kStochastic>(extent, square, square_random, args.state.mean_square + i);
+        const auto quotient = hn::Div(hn::Mul(step, g), hn::Sqrt(hn::Add(square, epsilon)));
+        const auto change = hn::IfThenZeroElse(hn::Eq(g, hn::Zero(d)), quotient);
+        const auto velocity = hn::MulAdd(momentum, extent.load_from(args.state.velocity + i), change);
+        store_rounded<kStochastic>(extent, velocity, hn::ShiftRight<16>(random), args.state.velocity + i);
+        store_rounded<kStochastic>(extent, hn::Sub(parameter, velocity), random, args.state.parameter + i);
+    });
+}
+
+template <typename T> void square_range(const SquareRange<T>& args) {
+    constexpr std::int64_t kStretch = 1024;  // summed in fp32; the stretches in fp64
+    const FloatTag d;
+    const Gradient gradient_of(args.factors);
+    double parameters = 0;
+    double gradients = 0;
+    for (std::int64_t first = 0; first < args.count; first += kStretch) {
+        const std::int64_t count = args.count - first < kStretch ? args.count - first : kStretch;
+        Floats parameter_squares = hn::Zero(d);
+        Floats gradient_squares = hn::Zero(d);
+        for_vectors(count, [&](auto extent, std::int64_t i) {
+            const Floats parameter = extent.load_from(args.parameter + first + i);
+            const Floats g = gradient_of(extent.load_from(args.gradient + first + i), parameter);
+            parameter_squares = hn::MulAdd(parameter, parameter, parameter_squares);
+            gradient_squares = hn::MulAdd(g, g, gradient_squares);
+        });
+        parameters += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, parameter_squares)));
+        gradients += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, gradient_squares)));
+    }
+    args.sums[0] = static_cast<float>(parameters);
+    args.sums[1] = static_cast<float>(gradients);
+}
+
 template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
     const FloatTag d;
     const auto gradient_scale = hn::Set(d, args.factors.gradient_scale);
     const auto weight_decay = hn::Set(d, args.factors.weight_decay);
     const auto momentum = hn::Set(d, args.factors.momentum);
     const auto step = hn::Set(d, args.factors.step);
+    if (args.steps_in_velocity) return update_by_velocity<kStochastic>(args);
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
         const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
         Floats parameter = extent.load_from(args.parameter + i);
@@ -116,6 +212,22 @@ void update_bf16(const UpdateRange<BFloat16>& args) {
         update_range<false>(args);
     }
 }
+void rmsprop_f32(const RmsPropRange<float>& args) {
+    rmsprop_range<false>(args);
+}
+void rmsprop_bf16(const RmsPropRange<BFloat16>& args) {
+    if (args.key.stochastic) {
+        rmsprop_range<true>(args);
+    } else {
+        rmsprop_range<false>(args);
+    }
+}
+void square_f32(const SquareRange<float>& args) {
+    square_range(args);
+}
+void square_bf16(const SquareRange<BFloat16>& args) {
+    square_range(args);
+}
 void average_f32(const AverageRange<float>& args) {
     average_range<false>(args);
 }
@@ -141,6 +253,10 @@ namespace {
 
 HWY_EXPORT(update_f32);
 HWY_EXPORT(update_bf16);
+HWY_EXPORT(rmsprop_f32);
+HWY_EXPORT(rmsprop_bf16);
+HWY_EXPORT(square_f32);
+HWY_EXPORT(square_bf16);
 HWY_EXPORT(average_f32);
 HWY_EXPORT(average_bf16);
 
@@ -149,6 +265,18 @@ void call_update(const UpdateRange<float>& args) {
 }
 void call_update(const UpdateRange<BFloat16>& args) {
     HWY_DYNAMIC_DISPATCH(update_bf16)(args);
+}
+void call_rmsprop(const RmsPropRange<float>& args) {
+    HWY_DYNAMIC_DISPATCH(rmsprop_f32)(args);
+}
+void call_rmsprop(const RmsPropRange<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(rmsprop_bf16)(args);
+}
+void call_square(const SquareRange<float>& args) {
+    HWY_DYNAMIC_DISPATCH(square_f32)(args);
+}
+void call_square(const SquareRange<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(square_bf16)(args);
 }
 void call_average(const AverageRange<float>& args) {
     HWY_DYNAMIC_DISPATCH(average_f32)(args);
@@ -172,13 +300,19 @@ RoundingKey key_at(const Rounding& rounding, std::int64_t element) {
     return {.stochastic = true, .first = words[0], .second = words[1], .index = lower_word(index)};
 }
 
+constexpr std::int64_t kSquareGrain = 1 << 15;  // elements of one partial sum
+
+enum class Steps : std::uint8_t { from_velocity, in_velocity };
+
 template <typename T> void update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                  const UpdateFactors& factors, const Rounding& rounding) {
+                                  const UpdateFactors& factors, const Rounding& rounding,
+                                  Steps steps = Steps::from_velocity) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
         call_update({.count = end - begin,
                      .parameter = parameter + begin,
                      .gradient = gradient + begin,
                      .velocity = velocity == nullptr ? nullptr : velocity + begin,
+                     .steps_in_velocity = steps == Steps::in_velocity,
                      .factors = factors,
                      .key = key_at(rounding, begin)});
     });
@@ -194,6 +328,48 @@ template <typename T> void sgd_update(std::int64_t count, T* parameter, const fl
 template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
                                            const UpdateFactors& factors, const Rounding& rounding) {
     update<T>(count, parameter, gradient, velocity, factors, rounding);
+}
+
+template <typename T> void rmsprop_update(std::int64_t count, const RmsPropState<T>& state, const float* gradient,
+                                          const RmsPropFactors& factors, const Rounding& rounding,
+                                          const Rounding& square_rounding) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
+        call_rmsprop({.count = end - begin,
+                      .state = {state.parameter + begin, state.mean_square + begin, state.velocity + begin},
+                      .gradient = gradient + begin,
+                      .factors = factors,
+                      .key = key_at(rounding, begin),
+                      .square_key = key_at(square_rounding, begin)});
+    });
+}
+
+std::int64_t lars_scratch_floats(std::int64_t count) {
+    return 2 * ((count + kSquareGrain - 1) / kSquareGrain);
+}
+
+template <typename T> SquareSums square_sums(std::int64_t count, const T* parameter, const float* gradient,
+                                             const UpdateFactors& factors, std::span<float> scratch) {
+    parallel_ranges(
+        count,
+        [&](std::int64_t begin, std::int64_t end) {
+            call_square({.count = end - begin,
+                         .parameter = parameter + begin,
+                         .gradient = gradient + begin,
+                         .factors = factors,
+                         .sums = scratch.data() + 2 * (begin / kSquareGrain)});
+        },
+        kSquareGrain);
+    SquareSums total;
+    for (std::int64_t i = 0; i < lars_scratch_floats(count); i += 2) {
+        total.parameter += static_cast<double>(scratch[static_cast<std::size_t>(i)]);
+        total.gradient += static_cast<double>(scratch[static_cast<std::size_t>(i) + 1]);
+    }
+    return total;
+}
+
+template <typename T> void lars_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
+                                       const UpdateFactors& factors, const Rounding& rounding) {
+    update<T>(count, parameter, gradient, velocity, factors, rounding, Steps::in_velocity);
 }
 
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
@@ -212,6 +388,14 @@ template void sgd_update(std::int64_t, float*, const float*, const UpdateFactors
 template void sgd_update(std::int64_t, BFloat16*, const float*, const UpdateFactors&, const Rounding&);
 template void momentum_update(std::int64_t, float*, const float*, float*, const UpdateFactors&, const Rounding&);
 template void momentum_update(std::int64_t, BFloat16*, const float*, BFloat16*, const UpdateFactors&, const Rounding&);
+template void rmsprop_update(std::int64_t, const RmsPropState<float>&, const float*, const RmsPropFactors&,
+                             const Rounding&, const Rounding&);
+template void rmsprop_update(std::int64_t, const RmsPropState<BFloat16>&, const float*, const RmsPropFactors&,
+                             const Rounding&, const Rounding&);
+template SquareSums square_sums(std::int64_t, const float*, const float*, const UpdateFactors&, std::span<float>);
+template SquareSums square_sums(std::int64_t, const BFloat16*, const float*, const UpdateFactors&, std::span<float>);
+template void lars_update(std::int64_t, float*, const float*, float*, const UpdateFactors&, const Rounding&);
+template void lars_update(std::int64_t, BFloat16*, const float*, BFloat16*, const UpdateFactors&, const Rounding&);
 template void moving_average_update(std::int64_t, float*, const float*, double, double, const Rounding&);
 template void moving_average_update(std::int64_t, BFloat16*, const float*, double, double, const Rounding&);
 
