@@ -7,6 +7,8 @@
 #include "cli/signals.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/metrics/run_log.h"
+#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/dry_run.h"
 
 namespace cnntrain::cli {
 
@@ -36,7 +38,12 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     for (const std::string& notice : arguments.notices) {
         log::info(notice);
     }
+    if (arguments.command == config::Command::train) train::check_network(arguments.settings);
     config::refuse_unavailable(arguments);
+    if (arguments.wants_dry_run) {
+        std::cout << train::dry_run_text(arguments);
+        return 0;
+    }
     catch_stop_signals();
     return run(arguments, process_host(invocation));
 }
