@@ -16,7 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The YAML files of a place, sorted by name.
+/// Stands beside the configurations and holds what `cnntrain benchmark` runs.
+constexpr std::string_view kBenchmarks = "benchmarks.yml";
+
+/// The YAML files of a place that may hold configurations, sorted by name.
 std::vector<std::string> files_of(const std::string& place) {
     std::error_code ignored;
     if (!fs::is_directory(place, ignored))
@@ -24,7 +27,8 @@ std::vector<std::string> files_of(const std::string& place) {
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator(place, ignored)) {
         const std::string extension = entry.path().extension();
-        if (extension == ".yml" || extension == ".yaml") files.push_back(entry.path());
+        const bool yaml = extension == ".yml" || extension == ".yaml";
+        if (yaml && entry.path().filename() != kBenchmarks) files.push_back(entry.path());
     }
     std::sort(files.begin(), files.end());
     return files;
