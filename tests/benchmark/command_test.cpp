@@ -1,0 +1,157 @@
+// From a command in a spec to the words of a process.
+#include "benchmark/command.h"
+
+#include <gmock/gmock.h>
+
+#include "benchmark/fixtures.h"
+
+namespace cnntrain::benchmark::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST(SplitWords, FollowsTheShell) {
+    EXPECT_THAT(split_words("a  b\tc"), ElementsAre("a", "b", "c"));
+    EXPECT_THAT(split_words(R"(--x="a b" 'c "d' "e 'f")"), ElementsAre("--x=a b", R"(c "d)", "e 'f"));
+    EXPECT_THAT(split_words(R"(a\ b \--c '' "\"q\"")"), ElementsAre("a b", "--c", "", R"("q")"));
+    EXPECT_THAT(error_of([] { split_words("a 'b"); }), HasSubstr("never closed"));
+}
+
+TEST(Quoted, IsReadBackAsItWas) {
+    const std::vector<std::string> words = {"a", "", "b c", "it's", R"({"x": "y"})", "$HOME/x"};
+    EXPECT_EQ(split_words(quoted(words)), words);
+}
+
+TEST(Expand, ReplacesWhatIsSetAndListsTheRest) {
+    std::set<std::string> unset;
+    const Environment environment = {{"A", "one"}, {"B_2", "two"}};
+    EXPECT_EQ(expand("$A/${B_2}$A. $ $1 ${A", environment, unset), "one/twoone. $ $1 ${A");
+    EXPECT_THAT(unset, IsEmpty());
+    EXPECT_EQ(expand("$C ${D}/x", environment, unset), "$C ${D}/x");
+    EXPECT_THAT(unset, ElementsAre("C", "D"));
+}
+
+class Command : public ::testing::Test {
+protected:
+    Command() {
+        entry_.name = "bench_gen";
+        entry_.file = folder_.write("spec.yml", "");
+        entry_.variants = {{}};
+        entry_.needs_dataset = false;
+        host_.environment = {{"DATASETS_DIR", "/data"}, {"PATH", "/bin"}};
+        host_.program = "/opt/cnntrain";
+    }
+    PlannedCommand plan(const std::string& command, const Variant& variant = {}) {
+        entry_.command = command;
+        return plan_command(entry_, variant, request_, host_);
+    }
+    std::vector<std::string> words(const std::string& command) { return plan(command).words; }
+    std::string mistake(const std::string& command, const Variant& variant = {}) {
+        return error_of([&] { plan(command, variant); });
+    }
+
+    Folder folder_;
+    Entry entry_;
+    Request request_;
+    Host host_;
+};
+
+TEST_F(Command, PlaceholdersAreFilled) {
+    EXPECT_THAT(plan("python3 train.py --micro-batch-size {size} --x {{y}} ${DATASETS_DIR}", {{"size", "4"}}).words,
+                ElementsAre("/opt/cnntrain", "train.py", "--micro-batch-size", "4", "--x", "{y}", "/data"));
+    EXPECT_THAT(mistake("python3 train.py {sise}", {{"size", "4"}}),
+                HasSubstr("bench_gen: cmd: the parameter {sise} is not defined; did you mean {size}?"));
+    EXPECT_THAT(mistake("python3 train.py {size}"), HasSubstr("give it values under 'parameters'"));
+}
+
+TEST_F(Command, ScriptsBecomeThisProgram) {
+    EXPECT_THAT(words("python some/folder/validation.py --repeat 2"),
+                ElementsAre("/opt/cnntrain", "some/folder/validation.py", "--repeat", "2"));
+    EXPECT_THAT(words("cnntrain train --epochs 1"), ElementsAre("/opt/cnntrain", "train", "--epochs", "1"));
+    EXPECT_THAT(words("poprun -vv --num-instances 2 python3 train.py"),
+                ElementsAre("/opt/cnntrain", "poprun", "-vv", "--num-instances", "2", "python3", "train.py"));
+    EXPECT_THAT(words("echo hello"), ElementsAre("echo", "hello"));
+}
+
+TEST_F(Command, WhatCannotBeRunIsSaid) {
+    EXPECT_THAT(mistake("python3 trian.py"), HasSubstr("did you mean 'train.py'?"));
+    EXPECT_THAT(mistake("python3 -m examples_utils benchmark"), HasSubstr("a benchmark cannot run benchmarks"));
+    EXPECT_THAT(mistake("python3"), HasSubstr("expected a script"));
+    EXPECT_THAT(mistake("python3 train.py 'x"), HasSubstr("spec.yml: bench_gen: cmd: the quote"));
+    EXPECT_THAT(mistake("  "), HasSubstr("it is empty"));
+    EXPECT_THAT(plan("python3 run_squad.py --x").skip_reason, HasSubstr("run_squad.py"));
+}
+
+TEST_F(Command, WandbGoesUnlessAllowed) {
+    const std::string line = "python3 train.py --wandb --wandb-name some --seed 1 --wandb-project=x";
+    EXPECT_THAT(words(line), ElementsAre("/opt/cnntrain", "train.py", "--seed", "1"));
+    request_.allow_wandb = true;
+    EXPECT_THAT(words(line), Contains("--wandb-name"));
+}
+
+TEST_F(Command, RequestsAreAppended) {
+    request_.compile_only = true;
+    request_.overrides = {{"iterations", "2"}, {"no-logs", std::nullopt}};
+    EXPECT_THAT(words("python3 train.py"),
+                ElementsAre("/opt/cnntrain", "train.py", "--compile-only", "--iterations", "2", "--no-logs"));
+}
+
+TEST_F(Command, VariablesThatAreNeededAndUnsetAreListed) {
+    EXPECT_THAT(
+        plan("poprun --host $HOSTS --vipu-server-host $VIPU --vipu-partition=${PART} python3 train.py --x $Y").unset,
+        ElementsAre("HOSTS", "Y"));
+    const PlannedCommand command = plan("poprun --vipu-server-host $VIPU --vipu-partition=${PART} -v python3 train.py");
+    EXPECT_THAT(command.words, ElementsAre("/opt/cnntrain", "poprun", "-v", "python3", "train.py"));
+    EXPECT_THAT(command.notices, Contains(HasSubstr("--vipu-server-host left out")));
+    host_.environment.erase("DATASETS_DIR");
+    entry_.needs_dataset = true;
+    EXPECT_THAT(plan("python3 train.py").unset, ElementsAre("DATASETS_DIR"));
+    host_.environment["DATASET_DIR"] = "/old";
+    EXPECT_THAT(plan("python3 train.py --data-dir $DATASETS_DIR/").words, Contains("/old/"));
+}
+
+TEST_F(Command, ABlankInAPathDoesNotSplitIt) {
+    host_.environment["DATASETS_DIR"] = "/my data";
+    EXPECT_THAT(words("python3 train.py --data-dir $DATASETS_DIR/x"), Contains("/my data/x"));
+}
+
+TEST_F(Command, TheEnvironmentOfTheEntryComesLast) {
+    entry_.environment = {{"DATASETS_DIR", "/other"}, {"CACHE", "$DATASETS_DIR/cache-$NOBODY"}};
+    const PlannedCommand command = plan("python3 train.py");
+    EXPECT_EQ(command.environment.at("CACHE"), "/other/cache-$NOBODY");
+    EXPECT_EQ(command.environment.at("PATH"), "/bin");
+    EXPECT_EQ(command.environment.at("POPLAR_LOG_LEVEL"), "INFO");
+}
+
+TEST_F(Command, AFolderThatIsNotThereIsShortened) {
+    std::filesystem::create_directories(folder_ / "b/c");
+    entry_.location = "b/c";
+    EXPECT_EQ(plan("echo").folder, folder_ / "b/c");
+    EXPECT_THAT(plan("echo").notices, IsEmpty());
+    entry_.location = "a/b/c";
+    EXPECT_EQ(plan("echo").folder, folder_ / "b/c");
+    EXPECT_THAT(plan("echo").notices, ElementsAre(HasSubstr("there is no folder")));
+    entry_.location = "x";
+    EXPECT_THAT(plan("echo").folder, ::testing::StartsWith(folder_.path()));
+    entry_.reference_directory = "/";
+    entry_.location = "";
+    EXPECT_EQ(plan("echo").folder, "/");
+}
+
+TEST_F(Command, MpirunIsAdaptedToThisMachine) {
+    const std::string line = "mpirun --tag-output --np 4096 --bind-to socket -x NOBODY -x PATH python3 validation.py";
+    const PlannedCommand command = plan(line);
+    EXPECT_THAT(quoted(command.words), HasSubstr("mpirun --oversubscribe --tag-output --np 4096 --bind-to none -x PATH "
+                                                 "/opt/cnntrain validation.py --threads 1"));
+    EXPECT_THAT(command.words, Not(Contains("NOBODY")));
+    EXPECT_EQ(printed_processes(command.words), 4096);
+    EXPECT_EQ(printed_processes(words("poprun --np 4 python3 train.py")), 1);
+    EXPECT_EQ(printed_processes(words("mpirun -np 4 python3 train.py")), 1);
+}
+
+}  // namespace
+}  // namespace cnntrain::benchmark::testing

@@ -1,0 +1,91 @@
+// Child processes: output, exit codes, limits, and that nothing stays behind.
+#include "benchmark/process.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "benchmark/fixtures.h"
+
+namespace cnntrain::benchmark::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+ProcessRequest shell(const std::string& script) {
+    ProcessRequest request;
+    request.words = {"sh", "-c", script};
+    request.environment = {{"PATH", "/usr/bin:/bin"}, {"COLOUR", "green"}};
+    request.folder = "/";
+    request.patience = std::chrono::milliseconds(300);
+    return request;
+}
+
+/// A process may take a moment to go.
+bool is_gone(int pid) {
+    for (int i = 0; i < 100; ++i) {
+        if (kill(pid, 0) != 0) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return false;
+}
+
+TEST(Process, KeepsTheStreamsApartAndShowsThemTogether) {
+    ProcessRequest request = shell("echo out $COLOUR; pwd; echo err >&2; exit 3");
+    std::string together;
+    request.on_output = [&](std::string_view chunk) { together += chunk; };
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::exited);
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_EQ(result.out, "out green\n/\n");
+    EXPECT_EQ(result.err, "err\n");
+    EXPECT_EQ(together.size(), result.out.size() + result.err.size());
+}
+
+TEST(Process, MuchOutputIsReadWhole) {
+    const ProcessResult result = run_process(shell("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"));
+    EXPECT_THAT(result.out, ::testing::EndsWith("line 19999\n"));
+}
+
+TEST(Process, ASignalIsNegative) {
+    EXPECT_EQ(run_process(shell("kill -KILL $$")).exit_code, -SIGKILL);
+}
+
+TEST(Process, TheTimeLimitEndsTheWholeTree) {
+    ProcessRequest request = shell("sleep 1000 & echo $!; trap '' TERM; while true; do sleep 1; done");
+    request.timeout_seconds = 0.3;
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::timed_out);
+    EXPECT_LT(result.seconds, 30);
+    EXPECT_TRUE(is_gone(std::stoi(result.out)));
+}
+
+TEST(Process, AStopAsksBeforeItKills) {
+    ProcessRequest request = shell("trap 'echo asked; exit 0' TERM; echo ready; while true; do sleep 0.05; done");
+    request.patience = std::chrono::seconds(20);
+    bool ready = false;
+    request.on_output = [&](std::string_view) { ready = true; };
+    request.stop_requested = [&] { return ready; };
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::stopped);
+    EXPECT_EQ(result.out, "ready\nasked\n");
+}
+
+TEST(Process, WhatIsLeftBehindIsEnded) {
+    const ProcessResult result = run_process(shell("sleep 1000 & echo $!"));
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_TRUE(is_gone(std::stoi(result.out)));
+}
+
+TEST(Process, WhatCannotBeStartedIsNamed) {
+    ProcessRequest request = shell("");
+    request.words = {"no-such-program"};
+    EXPECT_THAT(error_of([&] { run_process(request); }), HasSubstr("no-such-program: there is no such program"));
+    request = shell("true");
+    request.folder = "/no/such/folder";
+    EXPECT_THAT(error_of([&] { run_process(request); }), HasSubstr("/no/such/folder"));
+}
+
+}  // namespace
+}  // namespace cnntrain::benchmark::testing

@@ -1,0 +1,187 @@
+// Whole calls: processes, files, tables, exit codes. The programs are shell lines that print what is measured.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "benchmark/fixtures.h"
+#include "cnntrain/benchmark/benchmark.h"
+
+namespace cnntrain::benchmark::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// Prints a rate that depends on the parameter.
+const std::string kSpec =
+    "rates_gen:\n  description: two sizes\n"
+    "  cmd: sh -c 'echo throughput: {size}0 samples/sec,; echo throughput: {size}2 samples/sec,; echo Compilation "
+    "time: 1.5s.'\n"
+    "  parameters:\n    size: 1,4\n"
+    "  data:\n    throughput: {regexp: 'throughput: *(.*?) samples\\/sec,', skip: 1}\n"
+    "  output:\n    - [Batch size, size]\n    - [samples/sec, throughput]\n"
+    "wrong_gen:\n  cmd: sh -c 'echo going; echo it went wrong >&2; exit 9'\n"
+    "silent_gen:\n  cmd: echo speed 5\n  data:\n    speed: {regexp: 'speed: (.*)'}\n"
+    "slow_gen:\n  cmd: sh -c 'echo begin; sleep 1000'\n  data:\n    speed: {regexp: 'speed: (.*)'}\n"
+    "squad_gen:\n  cmd: python3 run_squad.py\n";
+
+class Run : public ::testing::Test {
+protected:
+    Run() {
+        request_.spec_files = {folder_.write("spec.yml", kSpec)};
+        request_.log_folder = folder_ / "log";
+        host_.environment = {{"PATH", "/usr/bin:/bin"}};
+        host_.program = "/no/such/cnntrain";
+        host_.output = &output_;
+        host_.notes = &notes_;
+        host_.patience = std::chrono::milliseconds(500);
+    }
+    int run(const std::vector<std::string>& benchmarks) {
+        request_.benchmarks = benchmarks;
+        return benchmark::run(request_, host_);
+    }
+    nlohmann::json results() { return nlohmann::json::parse(folder_.read("log/benchmark_results.json")); }
+
+    Folder folder_;
+    Request request_;
+    Host host_;
+    std::ostringstream output_;
+    std::ostringstream notes_;
+};
+
+TEST_F(Run, OneRowPerVariant) {
+    EXPECT_EQ(run({"rates_gen"}), 0);
+    EXPECT_THAT(output_.str(), StartsWith("rates_gen\n"));
+    EXPECT_THAT(output_.str(), ContainsRegex("Batch size +samples/sec +time +result\n"));
+    EXPECT_THAT(output_.str(), ContainsRegex("\n +1 +12 +0:00:0[0-9] +PASSED\n +4 +42 +0:00:0[0-9] +PASSED\n"));
+    EXPECT_THAT(output_.str(), HasSubstr("PASSED rates_gen::rates_gen_size_4\n"));
+    EXPECT_THAT(output_.str(), HasSubstr("= 0 failed, 2 passed ="));
+}
+
+TEST_F(Run, FilesHoldTheResults) {
+    request_.csv_metrics = {"throughput"};
+    run({"rates_gen"});
+    EXPECT_EQ(
+        folder_.read("log/benchmark_results.csv"),
+        "\"benchmark name\",\"Variant name\",\"throughput\",\"latency\",\"total_compiling_time\",\"throughput\"\r\n"
+        "\"rates_gen\",\"rates_gen_size_1\",\"12.0\",\"\",\"1.5\",\"12.0\"\r\n"
+        "\"rates_gen\",\"rates_gen_size_4\",\"42.0\",\"\",\"1.5\",\"42.0\"\r\n");
+    const nlohmann::json record = results().at("rates_gen").at(1);
+    EXPECT_EQ(record.at("variant_name"), "rates_gen_size_4");
+    EXPECT_EQ(record.at("params").at("size"), "4");
+    EXPECT_EQ(record.at("results").at("throughput").at("mean"), 42.0);
+    EXPECT_EQ(record.at("values").at("throughput"), (std::vector<double>{40, 42}));
+    EXPECT_EQ(record.at("mean_after_first").at("throughput"), 42.0);
+    EXPECT_EQ(record.at("exitcode"), 0);
+    EXPECT_EQ(folder_.read("log/rates_gen_size_1/stdout"),
+              "throughput: 10 samples/sec,\nthroughput: 12 samples/sec,\nCompilation time: 1.5s.\n");
+    EXPECT_THAT(folder_.read("log/output.log"), HasSubstr("throughput: 42"));
+    EXPECT_THAT(folder_.read("log/console.log"), HasSubstr("throughput = '12"));
+    EXPECT_THAT(folder_.read("log/benchmark_results.xml"), HasSubstr("<testcase name=\"rates_gen\"></testcase>"));
+}
+
+TEST_F(Run, AFailedProcessShowsItsLastLines) {
+    EXPECT_EQ(run({"wrong_gen", "rates_gen"}), 1);
+    EXPECT_THAT(notes_.str(), AllOf(HasSubstr("exit code 9"), HasSubstr("    it went wrong")));
+    EXPECT_THAT(output_.str(), AllOf(HasSubstr("FAILED wrong_gen::wrong_gen"), HasSubstr("1 failed, 2 passed")));
+    EXPECT_EQ(results().at("wrong_gen").at(0).at("exitcode"), 9);
+}
+
+TEST_F(Run, StopsAtTheFirstFailureOnRequest) {
+    request_.stop_on_error = true;
+    EXPECT_EQ(run({"wrong_gen", "rates_gen"}), 1);
+    EXPECT_FALSE(results().contains("rates_gen"));
+}
+
+TEST_F(Run, APatternThatMatchesNothingIsNamed) {
+    EXPECT_EQ(run({"silent_gen"}), 1);
+    EXPECT_THAT(notes_.str(),
+                AllOf(HasSubstr("speed = VALUE_NOT_FOUND"), HasSubstr("nothing in the output matches speed: (.*)"),
+                      HasSubstr("nearest line: speed 5")));
+    EXPECT_EQ(results().at("silent_gen").at(0).at("exitcode"), 1);
+    EXPECT_TRUE(results().at("silent_gen").at(0).at("results").at("speed").at("mean").is_null());
+}
+
+TEST_F(Run, TheTimeLimitFailsTheVariant) {
+    request_.timeout_seconds = 0.3;
+    EXPECT_EQ(run({"slow_gen"}), 1);
+    EXPECT_THAT(notes_.str(), HasSubstr("longer than its time limit"));
+    EXPECT_THAT(folder_.read("log/slow_gen/stderr"), HasSubstr("Timeout (0:00:00.3"));
+}
+
+TEST_F(Run, AStopLeavesTheFinishedRows) {
+    const auto begin = std::chrono::steady_clock::now();
+    host_.stop_requested = [&] { return folder_.read("log/output.log").find("begin") != std::string::npos; };
+    EXPECT_EQ(run({"rates_gen", "slow_gen", "silent_gen"}), kInterruptedExitCode);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+    EXPECT_THAT(output_.str(), ContainsRegex("\n +4 +42 +0:00:0[0-9] +PASSED\n"));
+    EXPECT_EQ(results().at("rates_gen").size(), 2U);
+    EXPECT_EQ(results().at("slow_gen").at(0).at("reason"), "stopped");
+    EXPECT_FALSE(results().contains("silent_gen"));
+    EXPECT_THAT(notes_.str(), HasSubstr("stopped by a signal"));
+}
+
+TEST_F(Run, SkippedOnesDoNotFail) {
+    EXPECT_EQ(run({"squad_gen"}), 0);
+    EXPECT_THAT(output_.str(), AllOf(HasSubstr("SKIPPED squad_gen"), HasSubstr("0 failed, 0 passed, 1 skipped")));
+}
+
+TEST_F(Run, AllUnsetVariablesAreListedBeforeAnythingRuns) {
+    request_.spec_files = {folder_.write("vars.yml", "a_gen: {cmd: echo $FIRST}\nb: {cmd: 'echo ${SECOND}'}\n")};
+    const std::string message = error_of([&] { run({}); });
+    EXPECT_THAT(message, AllOf(HasSubstr("FIRST (needed by a_gen)"), HasSubstr("SECOND (needed by b)"),
+                               HasSubstr("DATASETS_DIR: the folder")));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "log"));
+}
+
+TEST_F(Run, CompileOnlyMeasuresNothing) {
+    request_.compile_only = true;
+    EXPECT_EQ(run({"silent_gen"}), 0);
+    EXPECT_THAT(folder_.read("log/output.log"), HasSubstr("--compile-only"));
+}
+
+TEST_F(Run, AShippedSpecIsFoundByName) {
+    request_.spec_files = {"no/such/folder/spec.yml"};
+    host_.spec_folders = {folder_.path()};
+    EXPECT_EQ(run({"rates_gen"}), 0);
+    EXPECT_THAT(notes_.str(), HasSubstr("using the shipped"));
+}
+
+TEST_F(Run, AQuoteInAPatternIsReportedBefore) {
+    request_.spec_files = {
+        folder_.write("quote.yml", "a_gen:\n  cmd: echo x\n  data:\n    rate: {regexp: '(.*) samples\"'}\n")};
+    EXPECT_EQ(run({}), 1);
+    EXPECT_THAT(notes_.str(), HasSubstr("it will never match"));
+}
+
+TEST_F(Run, ThePlanShowsTheCommands) {
+    const std::string plan = planned_commands(request_, host_);
+    EXPECT_THAT(plan, HasSubstr("rates_gen_size_1\n"));
+    EXPECT_THAT(plan, HasSubstr("  command: sh -c 'echo throughput: 40 samples/sec,;"));
+    EXPECT_THAT(plan, HasSubstr("skipped: run_squad.py"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "log"));
+    EXPECT_THAT(list_text(request_, host_),
+                AllOf(HasSubstr("rates_gen: 2 variants\n"), HasSubstr("5 benchmarks, 6 variants")));
+}
+
+TEST_F(Run, TheShippedSpecCanBePlanned) {
+    request_.spec_files = {CNNTRAIN_SOURCE_DIR "/configs/benchmarks.yml"};
+    request_.include_convergence = true;
+    host_.environment = {
+        {"PATH", "/bin"}, {"DATASETS_DIR", "/data"}, {"HOSTS", "a,b"}, {"TCP_IF_INCLUDE", "10.0.0.0/8"}};
+    const std::string plan = planned_commands(request_, host_);
+    EXPECT_THAT(plan, Not(HasSubstr("not set:")));
+    EXPECT_THAT(plan, HasSubstr("tf1_resnet50_infer_synth_1ipu_batchsize_90\n"));
+    EXPECT_THAT(plan,
+                HasSubstr("command: /no/such/cnntrain validation.py --model resnet --model-size 50 --dataset imagenet "
+                          "--micro-batch-size 90 --synthetic-data --repeat 10"));
+}
+
+}  // namespace
+}  // namespace cnntrain::benchmark::testing

@@ -1,0 +1,159 @@
+// benchmarks.yml: keys, merges, parameters, selection, mistakes; and the shipped file.
+#include "benchmark/spec.h"
+
+#include <gmock/gmock.h>
+
+#include "benchmark/fixtures.h"
+
+namespace cnntrain::benchmark::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+class SpecFile : public ::testing::Test {
+protected:
+    Spec read(const std::string& text) { return read_spec({folder_.write("spec.yml", text)}); }
+    std::string mistake(const std::string& text) {
+        return error_of([&] { read(text); });
+    }
+    std::vector<std::string> variant_names(const std::string& text) {
+        const Spec spec = read(text);
+        std::vector<std::string> names;
+        for (const Variant& variant : spec.entries.front().variants)
+            names.push_back(variant_name(spec.entries.front(), variant));
+        return names;
+    }
+    Folder folder_;
+};
+
+TEST_F(SpecFile, AnOwnKeyReplacesAMergedOneWhole) {
+    const Spec spec = read(
+        "a_options: &a\n  location: x\n  timeout: 5\n  data:\n    loss: {regexp: '(a)'}\n    accuracy: {regexp: "
+        "'(b)'}\n"
+        "gen_b:\n  <<: *a\n  cmd: run it\n  data:\n    throughput: {regexp: '(c)', skip: 2, reduction_type: final}\n");
+    ASSERT_THAT(spec.entries, SizeIs(2));
+    EXPECT_TRUE(spec.entries[0].is_block);
+    const Entry& entry = spec.entries[1];
+    EXPECT_EQ(entry.location, "x");
+    EXPECT_EQ(entry.timeout_seconds, 5.0);
+    ASSERT_THAT(entry.metrics, SizeIs(1));
+    EXPECT_EQ(entry.metrics[0].name, "throughput");
+    EXPECT_EQ(entry.metrics[0].skip, 2);
+    EXPECT_EQ(entry.metrics[0].reduction, Reduction::final);
+}
+
+TEST_F(SpecFile, TheFirstParameterVariesFastest) {
+    EXPECT_THAT(
+        variant_names("x:\n  cmd: a\n  parameters:\n    size: 1,4\n    replicas: 1,2\n"),
+        ElementsAre("x_replicas_1_size_1", "x_replicas_1_size_4", "x_replicas_2_size_1", "x_replicas_2_size_4"));
+    EXPECT_THAT(variant_names("x: {cmd: a}\n"), ElementsAre("x"));
+    EXPECT_THAT(variant_names("x:\n  cmd: a\n  parameters:\n    size: 5\n"), ElementsAre("x_size_5"));
+    EXPECT_THAT(variant_names("x:\n  cmd: a\n  parameters:\n    size: [1, 2]\n"), ElementsAre("x_size_1", "x_size_2"));
+}
+
+TEST_F(SpecFile, ParametersInRowsBelongTogether) {
+    EXPECT_THAT(
+        variant_names("x:\n  cmd: a\n  parameters:\n    - [config, file]\n    - [c1, f1, surplus]\n    - [c2, f2]\n"),
+        ElementsAre("x_config_c1_file_f1", "x_config_c2_file_f2"));
+    EXPECT_THAT(mistake("x:\n  cmd: a\n  parameters:\n    - [config, file]\n    - [c1]\n"),
+                HasSubstr("line 5: parameters: 2 names but 1 values"));
+}
+
+TEST_F(SpecFile, NamesSayWhatIsNeeded) {
+    const Spec spec =
+        read("a_synth: {cmd: a}\nb_gen: {cmd: a}\nc: {cmd: a}\nd_conv: {cmd: a}\ne: {cmd: a, generated: true}\n");
+    EXPECT_FALSE(spec.entries[0].needs_dataset);
+    EXPECT_FALSE(spec.entries[1].needs_dataset);
+    EXPECT_TRUE(spec.entries[2].needs_dataset);
+    EXPECT_TRUE(spec.entries[3].is_convergence);
+    EXPECT_FALSE(spec.entries[4].needs_dataset);
+}
+
+TEST_F(SpecFile, SelectionFollowsTheRequest) {
+    const Spec spec = read("x_options: {location: a}\na: {cmd: a}\nb_conv: {cmd: b}\nc: {cmd: c}\n");
+    const auto names = [&](const std::vector<std::string>& wanted, bool convergence) {
+        std::vector<std::string> result;
+        for (const Entry* entry : select(spec, wanted, convergence))
+            result.push_back(entry->name);
+        return result;
+    };
+    EXPECT_THAT(names({}, false), ElementsAre("a", "c"));
+    EXPECT_THAT(names({}, true), ElementsAre("a", "b_conv", "c"));
+    EXPECT_THAT(names({"c", "b_conv", "c"}, false), ElementsAre("c", "b_conv"));
+    EXPECT_THAT(error_of([&] { names({"b_con"}, false); }, ErrorKind::usage), HasSubstr("did you mean b_conv?"));
+    EXPECT_THAT(error_of([&] { names({"x_options"}, false); }, ErrorKind::usage), HasSubstr("parts of others"));
+}
+
+TEST_F(SpecFile, SelectionMayLeaveNothing) {
+    const Spec spec = read("b_conv: {cmd: b}\n");
+    EXPECT_THAT(error_of([&] { select(spec, {}, false); }, ErrorKind::usage), HasSubstr("--include-convergence"));
+}
+
+TEST_F(SpecFile, MistakesAreNamedWithTheirPlace) {
+    EXPECT_THAT(mistake("a:\n  cmd: [1\n"), HasSubstr("spec.yml: line "));
+    EXPECT_THAT(mistake("- a\n"), HasSubstr("expected a mapping of benchmark names"));
+    EXPECT_THAT(mistake(""), HasSubstr("expected a mapping of benchmark names"));
+    EXPECT_THAT(mistake("a: 3\n"), HasSubstr("spec.yml: a: line 1: expected an entry"));
+    EXPECT_THAT(mistake("a:\n  cmd: x\n  data:\n    loss:\n      skip: 1\n"),
+                HasSubstr("a: metric loss: line 5: the key 'regexp' is missing"));
+    EXPECT_THAT(mistake("a:\n  cmd: x\n  data:\n    loss: {regexp: '(a', skip: 1}\n"),
+                HasSubstr("line 4: regexp (a: cannot be read as a pattern"));
+    EXPECT_THAT(mistake("a:\n  cmd: x\n  data:\n    loss: {regexp: 'abc'}\n"), HasSubstr("exactly one group"));
+    EXPECT_THAT(mistake("a:\n  cmd: x\n  data:\n    loss: {regxp: '(a)'}\n"), HasSubstr("did you mean 'regexp'?"));
+    EXPECT_THAT(mistake("a:\n  cmd: x\n  data:\n    loss: {regexp: '(a)', reduction_type: meen}\n"),
+                HasSubstr("did you mean 'mean'?"));
+    EXPECT_THAT(mistake("a:\n  cmd: x\n  timeout: soon\n"), HasSubstr("line 3: timeout: expected a number of seconds"));
+    EXPECT_THAT(error_of([] { read_spec({"/no/such/benchmarks.yml"}); }),
+                HasSubstr("/no/such/benchmarks.yml: no such file"));
+}
+
+TEST_F(SpecFile, AnEntryWithoutCommandCannotBeRun) {
+    const Spec spec = read("a: {cmd: x}\nb: {location: y}\n");
+    EXPECT_THAT(error_of([&] { select(spec, {"b"}, false); }),
+                HasSubstr("spec.yml: line 2: b: the key 'cmd' is missing"));
+    EXPECT_THAT(select(spec, {"a"}, false), SizeIs(1));
+}
+
+TEST_F(SpecFile, OddThingsAreWarnedOf) {
+    const Spec spec = read("a: {cmd: x}\nb: {cmd: y, enviroment: {}}\na: {cmd: z}\n");
+    ASSERT_THAT(spec.entries, SizeIs(2));
+    EXPECT_EQ(spec.entries[0].command, "z");
+    EXPECT_THAT(spec.warnings, ElementsAre(HasSubstr("'enviroment' has no meaning"), HasSubstr("lines 1 and 3")));
+}
+
+TEST_F(SpecFile, LaterFilesReplaceEqualNames) {
+    const Spec spec =
+        read_spec({folder_.write("1.yml", "a: {cmd: x}\nb: {cmd: y}\n"), folder_.write("2.yml", "a: {cmd: z}\n")});
+    EXPECT_EQ(spec.entries[0].command, "z");
+    EXPECT_THAT(spec.warnings, IsEmpty());
+}
+
+TEST(ShippedSpec, HoldsThePublishedBenchmarks) {
+    const Spec spec = read_spec({CNNTRAIN_SOURCE_DIR "/configs/benchmarks.yml"});
+    EXPECT_THAT(spec.warnings, IsEmpty());
+    std::size_t entries = 0;
+    std::size_t variants = 0;
+    const Entry* inference = nullptr;
+    for (const Entry& entry : spec.entries) {
+        if (entry.is_block) continue;
+        ++entries;
+        variants += entry.variants.size();
+        EXPECT_FALSE(entry.command.empty()) << entry.name;
+        EXPECT_FALSE(entry.metrics.empty()) << entry.name;
+        EXPECT_FALSE(entry.columns.empty()) << entry.name;
+        if (entry.name == "tf1_resnet50_infer_synth_1ipu") inference = &entry;
+    }
+    // 37 names and 148 variants were published; one of two entries with the same name has got its own here.
+    EXPECT_EQ(entries, 38U);
+    EXPECT_EQ(variants, 153U);
+    ASSERT_NE(inference, nullptr);
+    EXPECT_THAT(inference->variants, SizeIs(6));
+    EXPECT_THAT(inference->variants.back(), ElementsAre(Pair("batchsize", "90")));
+}
+
+}  // namespace
+}  // namespace cnntrain::benchmark::testing
