@@ -40,6 +40,7 @@ struct Options {
     int threads = 0;
     int rows = 25;
     bool evaluate = false;
+    bool recompute = false;
     bool table = false;
 };
 
@@ -68,8 +69,10 @@ graph::Graph training_graph(const nn::BuildRequest& request, const Options& opti
         graph::run_passes(nn::build_training(request, ops::op_table()).graph, graph::training_passes());
     const nn::ModelValues values = nn::model_values(graph);
     const double loss_scaling = 128;
-    const graph::Gradients gradients = graph::build_backward(
-        graph, {values.loss, loss_scaling / static_cast<double>(options.micro_batch), values.parameters, {}});
+    graph::Objective objective{
+        values.loss, loss_scaling / static_cast<double>(options.micro_batch), values.parameters, {}};
+    if (options.recompute) objective.recompute_points = graph::choose_recompute_points(graph, objective);
+    const graph::Gradients gradients = graph::build_backward(graph, objective);
     std::vector<optim::MovingAverage> averages;
     for (const nn::BatchNormRecord& norm : values.batch_norms) {
         averages.push_back({norm.moving_mean, norm.batch_mean, 1});
@@ -240,6 +243,7 @@ int main(int argc, char** argv) {
     app.add_option("--threads", options.threads, "compute threads, 0: all cores")->capture_default_str();
     app.add_option("--rows", options.rows, "rows of the table of longest steps")->capture_default_str();
     app.add_flag("--evaluate", options.evaluate, "time evaluation instead of training");
+    app.add_flag("--recompute", options.recompute, "keep few activations and compute the others again");
     app.add_flag("--table", options.table, "print times per operation and per step, and all layout changes");
     CLI11_PARSE(app, argc, argv);
     try {

@@ -58,8 +58,6 @@ std::vector<Option> numerics_options() {
         {.flag = "--dataset-benchmark",
          .fallback = false,
          .help = "Time the input pipeline only.",
-         .missing = "timing the input pipeline of inference",
-         .missing_in = kE,
          .bind = to<&Settings::device, &DeviceSettings::dataset_benchmark>()},
         {.flag = "--compile-only",
          .fallback = false,
@@ -72,13 +70,13 @@ std::vector<Option> numerics_options() {
          .bind = to<&Settings::data, &DataSettings::prefetch_depth>()},
         {.flag = "--latency",
          .fallback = false,
-         .help = "Measure the latency of validation.",
-         .missing = "latency measurement",
-         .missing_in = kTVE},
+         .help = "Measure the latency of validation: from the time when a batch is ready on the host to its result, "
+                 "the wait in the queue included (--prefetch-depth bounds it).",
+         .bind = to<&Settings::device, &DeviceSettings::latency>()},
         {.flag = "--analyse-nans",
          .fallback = false,
-         .help = "Count the NaNs of every checkpoint for Weights & Biases.",
-         .missing = "logging to Weights & Biases"},
+         .help = "Count the NaNs of every checkpoint, for Weights & Biases and TensorBoard.",
+         .bind = to<&Settings::device, &DeviceSettings::analyse_nans>()},
     };
 }
 
@@ -104,9 +102,10 @@ std::vector<Option> hardware_options() {
          .ipu_only = true},
         {.flag = "--enable-recomputation",
          .fallback = false,
-         .help = "Recompute activations in the backward pass.",
+         .help =
+             "Keep few activations and compute the others again in the backward pass: less memory, the same results.",
          .aliases = {{"--enable-recompute"}, {"--xla-recompute"}},
-         .ipu_only = true},
+         .bind = to<&Settings::training, &TrainingSettings::recomputation>()},
         {.flag = "--identical-replica-seeding",
          .fallback = false,
          .help = "The same device seed on all replicas.",

@@ -84,6 +84,23 @@ double share_outside(const Box4& box, std::int64_t height, std::int64_t width) {
     return 1 - pixels / static_cast<double>(height * width);
 }
 
+void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares) {
+    const std::size_t of_image = mixup.empty() ? 1 : 2;  // partners that one image is mixed from by mixup
+    const std::size_t partners = of_image * (outside ? 2 : 1);
+    const std::size_t samples = shares.size() / partners;
+    const auto put = [&](std::size_t at, double weight, std::size_t image) {
+        const double own = mixup.empty() ? 1.0 : static_cast<double>(mixup[image]);
+        shares[at] = static_cast<float>(weight * own);
+        if (!mixup.empty()) shares[at + 1] = static_cast<float>(weight * (1 - own));
+    };
+    for (std::size_t n = 0; n < samples; ++n) {
+        put(n * partners, outside.value_or(1), n);
+        if (!outside) continue;
+        const std::int64_t distance = cutmix_distance(static_cast<std::int64_t>(samples));
+        put(n * partners + of_image, 1 - *outside, partner(n, distance, samples));
+    }
+}
+
 void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number,
                               const Shape& images) {
     CNNTRAIN_CHECK(images.size() == 4 && images[0] >= 2, "only a micro-batch of several samples can be mixed");
@@ -97,34 +114,16 @@ void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed
         own = static_cast<float>(std::max(drawn, 1 - drawn));
     }
     box_ = {};
-    outside_ = 1;
+    std::optional<double> outside;
     if (cutmix_) {
         Rng cutmix_rng(seed, RngStream::cutmix, 0, index);
         const double share = sample_cutmix_share(settings, cutmix_rng);
         box_ = sample_cutmix_box(share, images[1], images[2], cutmix_rng);
-        outside_ = share_outside(box_, images[1], images[2]);
+        outside = share_outside(box_, images[1], images[2]);
     }
     const std::size_t partners = (settings.mixup() ? 2 : 1) * (cutmix_ ? 2 : 1);
     target_shares_.resize(static_cast<std::size_t>(images[0]) * partners);
-    make_target_shares(settings);
-}
-
-/// In the order of target_distances().
-void MixingCoefficients::make_target_shares(const MixingSettings& settings) {
-    const std::size_t of_image = settings.mixup() ? 2 : 1;  // partners of one mixed image
-    const std::size_t partners = of_image * (cutmix_ ? 2 : 1);
-    const std::size_t samples = target_shares_.size() / partners;
-    for (std::size_t n = 0; n < samples; ++n) {
-        float* shares = target_shares_.data() + n * partners;
-        const auto put = [&](std::size_t at, double weight, std::size_t image) {
-            const double own = settings.mixup() ? static_cast<double>(mixup_[image]) : 1.0;
-            shares[at] = static_cast<float>(weight * own);
-            if (settings.mixup()) shares[at + 1] = static_cast<float>(weight * (1 - own));
-        };
-        put(0, outside_, n);
-        if (!cutmix_) continue;
-        put(of_image, 1 - outside_, partner(n, cutmix_distance(static_cast<std::int64_t>(samples)), samples));
-    }
+    fill_target_shares(mixup_, outside, target_shares_);
 }
 
 Mixing MixingCoefficients::view() const {

@@ -73,7 +73,7 @@ std::vector<std::string> names_of(const Network& network) {
     return names;
 }
 
-/// The stage of every function.
+/// The stage of every function. Error(usage) for wrong splits.
 std::vector<int> stages_of(const Network& network, const std::vector<std::string>& splits) {
     const std::vector<std::string> names = names_of(network);
     std::vector<int> stages(network.size(), 0);
@@ -116,6 +116,31 @@ void check_images(const BuildRequest& request) {
     }
 }
 
+ValueId mixed_images(graph::Graph& graph, ValueId images, const MixingSettings& mixing) {
+    const bool cutmix = mixing.cutmix_distance != 0;
+    if (!mixing.mixup && !cutmix) return images;
+    std::vector<ValueId> inputs = {images};
+    if (mixing.mixup) {
+        inputs.push_back(graph.add_input(std::string(kMixup), {DType::f32, {graph.desc(images).shape[0]}}));
+    }
+    if (cutmix) inputs.push_back(graph.add_input(std::string(kCutmixBox), {DType::i32, {4}}));
+    const graph::MixImagesAttrs attrs{mixing.mixup, mixing.cutmix_distance};
+    return graph.add_one(OpKind::mix_images, attrs, std::move(inputs), "all/mixed_images");
+}
+
+/// Adds the loss and the count of correct answers.
+std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId labels, double label_smoothing,
+                              const MixingSettings& mixing) {
+    if (mixing.target_distances.empty()) {
+        return graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{label_smoothing}, {logits, labels},
+                         "all/loss");
+    }
+    const TensorDesc shares{DType::f32,
+                            {graph.desc(labels).shape[0], static_cast<std::int64_t>(mixing.target_distances.size())}};
+    return graph.add(OpKind::mixed_cross_entropy, graph::MixedTargetsAttrs{label_smoothing, mixing.target_distances},
+                     {logits, labels, graph.add_input(std::string(kTargetShares), shares)}, "all/loss");
+}
+
 Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     check_images(request);
     const Network network = make_network(request.model);
@@ -125,13 +150,13 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     const ValueId images = graph.add_input(std::string(kImages), request.input.images);
     const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {request.input.images.shape[0]}});
     Layers layers(graph, request.model, request.numerics, mode);
-    ValueId x = layers.prepare_images(images, request.input);
+    const MixingSettings mixing = mode == Mode::training ? request.mixing : MixingSettings{};
+    ValueId x = mixed_images(graph, layers.prepare_images(images, request.input), mixing);
     for (std::size_t i = 0; i < network.size(); ++i) {
         graph.set_stage({stages[i]});
         x = network[i].build(layers, x, "all/" + network[i].name);
     }
-    const std::vector<ValueId> sums =
-        graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{request.label_smoothing}, {x, labels}, "all/loss");
+    const std::vector<ValueId> sums = add_loss(graph, x, labels, request.label_smoothing, mixing);
     graph.mark_output(std::string(kLoss), sums[0]);
     graph.mark_output(std::string(kCorrect), sums[1]);
     graph.set_stage({0});
@@ -197,6 +222,10 @@ std::vector<std::string> model_sizes(Family family, DatasetKind dataset) {
 
 std::vector<std::string> split_points(const ModelSettings& settings) {
     return names_of(make_network(settings));
+}
+
+void check_splits(const ModelSettings& settings, const std::vector<std::string>& splits) {
+    stages_of(make_network(settings), splits);
 }
 
 Model build_training(const BuildRequest& request, const graph::OpTable& ops) {

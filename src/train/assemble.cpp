@@ -9,6 +9,7 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/data/mixing.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/passes.h"
@@ -43,6 +44,25 @@ nn::DeviceNormalisation on_device(const data::Normalisation& normalisation) {
             {normalisation.shift.begin(), normalisation.shift.end()}};
 }
 
+data::MixingSettings mixing_settings(const config::Settings& settings) {
+    data::MixingSettings mixing;
+    if (settings.data.source != config::DataSource::real) return mixing;
+    mixing.mixup_alpha = settings.data.mixup_alpha;
+    mixing.cutmix_lambda = settings.data.cutmix_lambda;
+    mixing.cutmix_version = static_cast<int>(settings.data.cutmix_version);
+    mixing.on_host = settings.data.hostside_image_mixing;
+    return mixing;
+}
+
+nn::MixingSettings model_mixing(const data::MixingSettings& mixing, std::int64_t micro_batch) {
+    nn::MixingSettings result;
+    if (!mixing.any()) return result;
+    result.target_distances = data::target_distances(mixing, micro_batch);
+    result.mixup = mixing.mixup() && !mixing.on_host;
+    if (mixing.cutmix() && !mixing.on_host) result.cutmix_distance = data::cutmix_distance(micro_batch);
+    return result;
+}
+
 std::vector<optim::MovingAverage> moving_averages(const nn::ModelValues& values) {
     std::vector<optim::MovingAverage> result;
     for (const nn::BatchNormRecord& norm : values.batch_norms) {
@@ -50,6 +70,30 @@ std::vector<optim::MovingAverage> moving_averages(const nn::ModelValues& values)
         result.push_back({norm.moving_variance, norm.batch_variance, norm.count});
     }
     return result;
+}
+
+nn::EfficientnetSettings efficientnet_settings(const config::ModelSettings& model) {
+    nn::EfficientnetSettings result;
+    result.width_coefficient = model.width_coefficient;
+    result.depth_coefficient = model.depth_coefficient;
+    result.depth_divisor = model.depth_divisor;
+    result.top_width = model.top_width;
+    result.expand_ratio = model.expand_ratio;
+    result.group_dim = model.group_dim;
+    result.squeeze_excite = !model.no_squeeze_excite;
+    result.swish = !model.use_relu;
+    result.dropout_rate = model.dropout_rate;
+    result.block_survival_prob = model.block_survival_prob;
+    return result;
+}
+
+/// Where a pipeline is usually split: residual networks before a ReLU, which then is recomputed rather than sent twice.
+std::string usual_splits(nn::Family family, const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) {
+        if (family == nn::Family::efficientnet || name.ends_with("/relu")) text += (text.empty() ? "" : ", ") + name;
+    }
+    return text;
 }
 
 }  // namespace
@@ -98,6 +142,7 @@ data::DataSettings data_settings(const config::Settings& settings, DType half, s
     result.threads = core_budget(settings.run).input_threads;
     result.cache_bytes = static_cast<std::int64_t>(settings.data.cache_gb * 1e9);
     result.strict = settings.data.strict;
+    result.mixing = mixing_settings(settings);
     return result;
 }
 
@@ -110,22 +155,51 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
     return result;
 }
 
-nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images) {
+nn::ModelSettings model_settings(const config::Settings& settings) {
+    const config::ModelSettings& model = settings.model;
     const data::DatasetInfo& info = data::dataset_info(dataset_id(settings.data.dataset));
+    nn::ModelSettings result;
+    result.family = nn::family_named(config::name(model.family));
+    result.size = model.size;
+    result.dataset = info.id == data::DatasetId::imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
+    result.classes = info.classes;
+    result.image_size = settings.data.image_size;
+    result.norm = model.norm == config::Norm::batch ? nn::NormKind::batch : nn::NormKind::group;
+    result.groups = model.groups;
+    result.bn_decay = model.batch_norm_decay;
+    if (result.family == nn::Family::resnext) {
+        result.resnext = {model.convolution_groups, model.group_dim, model.widenet};
+    }
+    if (result.family == nn::Family::efficientnet) {
+        result.epsilon = model.norm_epsilon;
+        result.efficientnet = efficientnet_settings(model);
+    }
+    return result;
+}
+
+void check_network(const config::Settings& settings) {
+    const config::TrainingSettings& training = settings.training;
+    const nn::ModelSettings model = model_settings(settings);
+    const std::vector<std::string> names = nn::split_points(model);
+    const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
+    const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
+    if (training.pipeline && !right_count) {
+        const std::string needed = training.shards > 1 ? std::to_string(training.shards - 1) : "at least 1";
+        throw Error(ErrorKind::usage, "--pipeline with --shards " + std::to_string(training.shards) + " needs " +
+                                          needed + " --pipeline-splits, got " + std::to_string(count) +
+                                          "; choose from: " + usual_splits(model.family, names));
+    }
+    nn::check_splits(model, training.pipeline_splits);
+}
+
+nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images) {
     nn::BuildRequest request;
-    request.model.family = nn::family_named(config::name(settings.model.family));
-    request.model.size = settings.model.size;
-    request.model.dataset = info.id == data::DatasetId::imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
-    request.model.classes = info.classes;
-    request.model.image_size = settings.data.image_size;
-    request.model.norm = settings.model.norm == config::Norm::batch ? nn::NormKind::batch : nn::NormKind::group;
-    request.model.groups = settings.model.groups;
-    request.model.bn_decay = settings.model.batch_norm_decay;
+    request.model = model_settings(settings);
     request.numerics = numerics(settings.device, half);
     request.input.images = images;
 
     data::DataSettings data;
-    data.dataset = info.id;
+    data.dataset = dataset_id(settings.data.dataset);
     data.kind = data_kind(settings.data.source);
     data.eight_bit_io = settings.data.eight_bit_io;
     data.hostside_norm = settings.data.hostside_norm;
@@ -134,6 +208,7 @@ nn::BuildRequest build_request(const config::Settings& settings, DType half, con
         request.input.normalise = on_device(*normalisation);
 
     request.label_smoothing = settings.training.label_smoothing;
+    request.mixing = model_mixing(mixing_settings(settings), images.shape.at(0));
     return request;
 }
 
@@ -168,6 +243,7 @@ graph::Graph training_graph(const config::Settings& settings, DType half, const 
     objective.loss = values.loss;
     objective.seed = settings.training.loss_scaling / static_cast<double>(settings.training.micro_batch_size);
     objective.targets = optim::trainable_parameters(graph, settings.training.variable_filter);
+    if (settings.training.recomputation) objective.recompute_points = graph::choose_recompute_points(graph, objective);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, optimiser_settings(settings), moving_averages(values));
     return graph::run_passes(std::move(graph), graph::backward_passes());

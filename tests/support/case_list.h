@@ -20,6 +20,7 @@ void add_dense_cases(std::vector<OpCase>& cases, DType type);
 void add_norm_cases(std::vector<OpCase>& cases, DType type);
 void add_inference_cases(std::vector<OpCase>& cases, DType type);
 void add_loss_cases(std::vector<OpCase>& cases, DType type);
+void add_mixing_cases(std::vector<OpCase>& cases, DType type);
 void add_update_cases(std::vector<OpCase>& cases, DType type);
 
 }  // namespace cnntrain::test

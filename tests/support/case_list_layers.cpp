@@ -29,6 +29,20 @@ constexpr ConvRow kConvRows[] = {
     {"3x3_groups", 5, 16, 32, 3, 1, 4},
     {"3x3_groups_stride2", 6, 12, 12, 3, 2, 3},
     {"1x1_one_pixel", 1, 17, 3, 1, 1, 1},
+    {"groups_of_4", 5, 32, 32, 3, 1, 8},
+    {"groups_of_4_stride2", 6, 16, 16, 3, 2, 4},
+    {"groups_of_8", 5, 32, 32, 3, 1, 4},
+    {"groups_of_16", 5, 48, 48, 5, 1, 3},
+    {"groups_of_16_stride2", 8, 32, 32, 3, 2, 2},
+    {"groups_of_20", 6, 40, 40, 3, 1, 2},
+    {"depthwise_3x3", 6, 32, 32, 3, 1, 32},
+    {"depthwise_3x3_stride2", 7, 36, 36, 3, 2, 36},
+    {"depthwise_3x3_stride2_even", 8, 24, 24, 3, 2, 24},
+    {"depthwise_5x5", 5, 40, 40, 5, 1, 40},
+    {"depthwise_5x5_stride2", 8, 16, 16, 5, 2, 16},
+    {"depthwise_5x5_small_image", 2, 17, 17, 5, 1, 17},
+    {"depthwise_7x7", 6, 18, 18, 7, 1, 18},
+    {"depthwise_1x1", 3, 16, 16, 1, 1, 16},
 };
 
 OpCase conv_case(const ConvRow& row, DType type) {
@@ -104,6 +118,11 @@ void add_dense_cases(std::vector<OpCase>& cases, DType type) {
     add("17_to_10", 17, 10, type);
     add("64_to_100", 64, 100, DType::f32);
     add("3_to_1", 3, 1, DType::f32);
+    cases.push_back({.name = "dense/kernel_40_to_10",
+                     .kind = OpKind::dense,
+                     .attrs = graph::DenseAttrs{},
+                     .inputs = {{"x", {type, {4, 40}}}, {"w", {type, {1, 1, 40, 10}}}, {"bias", {type, {10}}}},
+                     .tolerance = tolerance_of(type)});
 }
 
 namespace {
@@ -122,7 +141,8 @@ constexpr NormRow kNormRows[] = {
     {"residual_relu", 16, 0, true, Activation::relu}, {"plain", 16, 4, false, Activation::none},
     {"one_group", 3, 1, false, Activation::none},     {"relu", 10, 5, false, Activation::relu},
     {"residual", 12, 3, true, Activation::none},      {"residual_relu", 16, 2, true, Activation::relu},
-    {"instance", 17, 17, false, Activation::relu},
+    {"instance", 17, 17, false, Activation::relu},    {"swish", 16, 0, false, Activation::swish},
+    {"swish_odd", 17, 0, false, Activation::swish},   {"swish", 12, 3, false, Activation::swish},
 };
 
 std::string norm_name(const NormRow& row, const char* suffix) {
@@ -187,9 +207,11 @@ void add_norm_cases(std::vector<OpCase>& cases, DType type) {
 
 void add_inference_cases(std::vector<OpCase>& cases, DType type) {
     for (const bool residual : {false, true}) {
-        for (const Activation activation : {Activation::none, Activation::relu}) {
-            const std::string variant =
-                std::string(residual ? "_residual" : "") + (activation == Activation::relu ? "_relu" : "");
+        for (const Activation activation : {Activation::none, Activation::relu, Activation::swish}) {
+            const char* const name = activation == Activation::none   ? ""
+                                     : activation == Activation::relu ? "_relu"
+                                                                      : "_swish";
+            const std::string variant = std::string(residual ? "_residual" : "") + name;
             OpCase conv = conv_case({"bias", 6, 16, 17, 3, 1, 1}, type);
             conv.name += variant;
             auto& conv_attrs = std::get<ConvAttrs>(conv.attrs);

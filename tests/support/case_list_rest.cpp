@@ -37,6 +37,31 @@ void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
          .attrs = NoAttrs{},
          .inputs = {{.name = "y", .desc = image, .low = 0, .high = 2, .fill = Fill::integers}, {"dy", image}},
          .tolerance = tolerance});
+    for (const OpKind kind : {OpKind::swish, OpKind::sigmoid}) {
+        cases.push_back({.name = kind == OpKind::swish ? "swish/odd_size" : "sigmoid/odd_size",
+                         .kind = kind,
+                         .attrs = NoAttrs{},
+                         .inputs = {{"x", image, -6, 6}},
+                         .tolerance = tolerance});
+    }
+    for (const std::int64_t channels : {17, 32}) {
+        cases.push_back({.name = "scale_channels/" + std::to_string(channels),
+                         .kind = OpKind::scale_channels,
+                         .attrs = NoAttrs{},
+                         .inputs = {{"x", {type, {3, 5, 4, channels}}}, {"gate", {type, {3, channels}}, 0.1, 1}},
+                         .tolerance = tolerance});
+    }
+    const auto random_scale = [&](const char* name, const Shape& shape, double keep, bool per_sample) {
+        cases.push_back({.name = std::string("random_scale/") + name,
+                         .kind = OpKind::random_scale,
+                         .attrs = graph::RandomScaleAttrs{.keep = keep, .per_sample = per_sample, .site = 3},
+                         .inputs = {{"x", {type, shape}, 0.5, 1}},
+                         .tolerance = tolerance});
+    };
+    random_scale("elements", {6, 37}, 0.8, false);
+    random_scale("picture_elements", {2, 5, 3, 17}, 0.4, false);
+    random_scale("samples", {9, 4, 3, 17}, 0.5, true);
+    random_scale("everything_kept", {4, 3}, 1, false);
     for (const DType from : {DType::u8, DType::f32}) {
         cases.push_back(
             {.name = "normalise_image/from_" + std::string(name(from)),

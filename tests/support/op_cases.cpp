@@ -25,6 +25,7 @@ std::vector<OpCase> make_cases() {
         add_norm_cases(typed, type);
         add_inference_cases(typed, type);
         add_loss_cases(typed, type);
+        add_mixing_cases(typed, type);
         add_update_cases(typed, type);
         for (OpCase& op_case : typed) {
             op_case.name += "/" + std::string(name(type));
@@ -40,7 +41,7 @@ bool is_floating(DType type) {
 }
 
 bool is_fed(const std::string& name) {
-    return name == "images" || name == "labels";
+    return name == "images" || name == "labels" || name == "mixup" || name == "cutmix_box" || name == "target_shares";
 }
 
 ValueId add_case_input(graph::Graph& graph, const CaseInput& input) {
@@ -60,7 +61,7 @@ void add_gradients(CaseGraph& result, const OpCase& op_case, const graph::OpTabl
     grad_outputs[0] = graph.add_parameter("d/out0", graph.desc(node.outputs[0]), {});
     std::vector<bool> needed;
     for (const CaseInput& input : op_case.inputs)
-        needed.push_back(is_floating(input.desc.dtype));
+        needed.push_back(is_floating(input.desc.dtype) && !is_fed(input.name));
     graph.set_phase(Phase::backward);
     graph::GradContext context(graph, node, grad_outputs, needed);
     ops[static_cast<std::size_t>(op_case.kind)].gradient(context);

@@ -21,7 +21,7 @@ enum class Fill {
 };
 
 struct CaseInput {
-    std::string name;  // "images", "labels", "learning_rate": what a step feeds; anything else is a parameter
+    std::string name;  // "images", "labels", those of mixing, "learning_rate": what a step feeds; others are parameters
     TensorDesc desc;
     double low = -1;
     double high = 1;
@@ -60,7 +60,9 @@ std::map<std::string, HostTensor> random_inputs(const OpCase& op_case, const Cas
 class FixedSource : public data::BatchSource {
 public:
     /// Either tensor may be empty (no shape): then there are no images or no labels.
-    FixedSource(HostTensor images, HostTensor labels) : images_(std::move(images)), labels_(std::move(labels)) {}
+    /// `mixing`: "mixup", "cutmix_box" and "target_shares", where there are.
+    FixedSource(HostTensor images, HostTensor labels, std::map<std::string, HostTensor> mixing = {})
+        : images_(std::move(images)), labels_(std::move(labels)), mixing_(std::move(mixing)) {}
 
     TensorDesc image_desc() const override { return images_.desc(); }
     data::Batch next() override;
@@ -69,13 +71,14 @@ public:
 private:
     HostTensor images_;
     HostTensor labels_;
+    std::map<std::string, HostTensor> mixing_;
     std::int64_t pulls_ = 0;
 };
 
 /// Loads the random inputs, runs the case's graph once and returns its outputs, and the new values of what it mutates,
-/// by name. Rounding is to nearest.
+/// by name. Rounding is to nearest. `threads` as in RuntimeSettings.
 std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, const OpCase& op_case,
-                                              bool with_gradient);
+                                              bool with_gradient, int threads = 0);
 
 /// "" when the backend agrees with ref on the case, forward alone and with gradients; otherwise what differs where.
 /// |value - ref| <= tolerance * max(|ref|, root mean square of the tensor).

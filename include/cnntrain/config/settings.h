@@ -49,6 +49,9 @@ struct MainSettings {
     std::optional<std::string> restore_path;
     std::int64_t repeat = 1;                       // validation: runs per checkpoint
     bool inference = false;                        // validation: no averaging of accuracy across replicas
+    std::int64_t inference_threads = 1;            // inference: requests in flight
+    bool force_recompile = false;                  // inference: do not use a compiled model that is there
+    bool temporary_executable = false;             // inference: the compiled model is removed at the end
     std::optional<std::int64_t> total_batch_size;  // validation: global batch of the training run
 };
 
@@ -59,6 +62,21 @@ struct ModelSettings {
     std::int64_t groups = 1;        // group norm only, else 1
     double batch_norm_decay = 0.0;  // of the moving averages
     Shortcut shortcut = Shortcut::projection;
+    std::int64_t group_dim = 0;  // ResNeXt and EfficientNet: channels per group of a grouped convolution
+    // ResNeXt only:
+    std::int64_t convolution_groups = 0;
+    bool widenet = false;  // CIFAR with the stage widths of ImageNet
+    // EfficientNet only:
+    std::optional<double> dropout_rate;  // empty: the size's
+    double block_survival_prob = 0.0;    // drop-connect, of the deepest block
+    bool no_squeeze_excite = false;
+    std::int64_t depth_divisor = 0;  // of the channel counts
+    std::int64_t top_width = 0;      // head channels before scaling
+    bool use_relu = false;           // instead of swish
+    std::int64_t expand_ratio = 0;
+    double norm_epsilon = 0.0;
+    double width_coefficient = 0.0;  // 0: the size's
+    double depth_coefficient = 0.0;  // 0: the size's
 };
 
 struct DataSettings {
@@ -73,6 +91,10 @@ struct DataSettings {
     bool hostside_norm = false;    // normalise before the images reach the device
     bool train_with_valid_preprocessing = false;
     bool standard_imagenet = false;
+    double mixup_alpha = 0;           // of Beta(alpha, alpha); 0: no mixup
+    double cutmix_lambda = 1;         // 1: no cutmix
+    std::int64_t cutmix_version = 1;  // 1, 2
+    bool hostside_image_mixing = false;
     bool eight_bit_io = false;  // images travel as uint8
     bool fused_preprocessing = false;
     std::int64_t percentage_to_use = 100;        // of the ImageNet training files
@@ -85,14 +107,16 @@ struct TrainingSettings {
     std::int64_t replicas = 1;
     std::int64_t shards = 1;  // pipeline stages, one device each
     bool pipeline = false;
-    std::optional<std::int64_t> iterations;  // when set, the length of the run
-    double epochs = 0.0;                     // the length of the run when `iterations` is not set
+    std::vector<std::string> pipeline_splits;  // functions of the network that begin stages 2, 3, ...
+    std::optional<std::int64_t> iterations;    // when set, the length of the run
+    double epochs = 0.0;                       // the length of the run when `iterations` is not set
     Optimiser optimiser = Optimiser::sgd;
     double momentum = 0.0;
     double weight_decay = 0.0;
     std::vector<std::string> weight_decay_exclude;  // variables whose name contains one are not decayed
     double loss_scaling = 0.0;
     double label_smoothing = 0.0;
+    bool recomputation = false;                // of activations in the backward pass
     std::vector<std::string> variable_filter;  // train only variables whose name contains one; empty = all
     std::optional<std::string> init_path;      // checkpoint with the initial weights
 };
@@ -134,7 +158,9 @@ struct DeviceSettings {
     std::int64_t device_iterations = 1000;  // most iterations of one host step
     std::optional<std::int64_t> seed;
     bool compile_only = false;
-    bool dataset_benchmark = false;  // time the input pipeline of the training and stop
+    bool dataset_benchmark = false;  // time the input pipeline and stop
+    bool latency = false;            // validation: measure the time from a batch's creation to its result
+    bool analyse_nans = false;       // count the NaNs of every checkpoint
 };
 
 struct LoggingSettings {
@@ -144,6 +170,10 @@ struct LoggingSettings {
     std::int64_t logs_per_epoch = 16;  // when the run's length is in epochs
     std::int64_t log_freq = 500;       // iterations between log lines, when it is in iterations
     bool no_logs = false;
+    bool tensorboard = true;  // event files beside the CSV files
+    bool wandb = false;       // report to Weights & Biases
+    std::string wandb_project;
+    std::optional<std::string> wandb_id;  // restore: the W&B run to continue
 };
 
 struct Settings {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,10 @@ Box4 sample_cutmix_box(double share, std::int64_t height, std::int64_t width, Rn
 /// 1 - box pixels / pixels.
 double share_outside(const Box4& box, std::int64_t height, std::int64_t width);
 
+/// The weight [N,P] of each partner's label, P as in target_distances(): from the shares of the own images (empty: no mixup)
+/// and the share outside the box (empty: no cutmix).
+void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares);
+
 /// The coefficients of one micro-batch. draw() allocates nothing after its first call.
 class MixingCoefficients {
 public:
@@ -51,11 +56,8 @@ public:
     const Box4& box() const { return box_; }
 
 private:
-    void make_target_shares(const MixingSettings& settings);
-
     bool on_host_ = false;
     bool cutmix_ = false;
-    double outside_ = 1;
     std::vector<float> mixup_;  // empty: no mixup
     Box4 box_{};
     std::vector<float> target_shares_;

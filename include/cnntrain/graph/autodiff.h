@@ -30,6 +30,10 @@ struct Gradients {
 /// the shape of its value.
 Gradients build_backward(Graph& graph, const Objective& objective);
 
+/// The recompute points of a forward graph (after its passes) that lower the peak of activations and gradients most. With
+/// them backward computes every forward value at most once more, and the same numbers.
+std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective& objective);
+
 /// What a gradient rule sees of its node.
 class GradContext {
 public:

@@ -11,10 +11,13 @@
 
 namespace cnntrain::nn {
 
-inline constexpr std::string_view kImages = "images";    // input [N,H,W,3]
-inline constexpr std::string_view kLabels = "labels";    // input i32[N]; -1 marks padding
-inline constexpr std::string_view kLoss = "loss";        // output f32[]: sum over the samples
-inline constexpr std::string_view kCorrect = "correct";  // output f32[]: sum over the samples
+inline constexpr std::string_view kImages = "images";               // input [N,H,W,3]
+inline constexpr std::string_view kLabels = "labels";               // input i32[N]; -1 marks padding
+inline constexpr std::string_view kMixup = "mixup";                 // input f32[N]: share of the own image
+inline constexpr std::string_view kCutmixBox = "cutmix_box";        // input i32[4]
+inline constexpr std::string_view kTargetShares = "target_shares";  // input f32[N,P]
+inline constexpr std::string_view kLoss = "loss";                   // output f32[]: sum over the samples
+inline constexpr std::string_view kCorrect = "correct";             // output f32[]: sum over the samples
 
 /// Error(usage) with the nearest name.
 Family family_named(std::string_view name);
@@ -27,11 +30,15 @@ std::vector<std::string> model_sizes(Family family, DatasetKind dataset);
 /// may begin at each of them (at the first: the stage before it only converts the images).
 std::vector<std::string> split_points(const ModelSettings& settings);
 
+/// Error(usage) for splits that are not functions of the network (naming the nearest) or not in its order.
+void check_splits(const ModelSettings& settings, const std::vector<std::string>& splits);
+
 struct BuildRequest {
     ModelSettings model;
     NumericsSettings numerics;
     InputSettings input;
     double label_smoothing = 0;
+    MixingSettings mixing;
     std::vector<std::string> splits;  // in network order; stage k (from 0) begins at splits[k - 1]
 };
 

@@ -66,6 +66,14 @@ struct DeviceNormalisation {
     std::vector<double> shift;
 };
 
+/// What a training graph does about samples that are mixed with others of their micro-batch (MixImagesAttrs and
+/// MixedTargetsAttrs in graph/op.h). Evaluation never mixes.
+struct MixingSettings {
+    bool mixup = false;                          // the graph mixes the images, and
+    std::int64_t cutmix_distance = 0;            // cuts boxes from this partner; 0: it does not
+    std::vector<std::int64_t> target_distances;  // empty: a sample has its own label only
+};
+
 struct InputSettings {
     TensorDesc images;  // [N,H,W,3] as the data pipeline delivers it: u8, f32 or the compute type
     std::optional<DeviceNormalisation> normalise;

@@ -28,6 +28,9 @@ nn::NumericsSettings numerics(const config::DeviceSettings& settings, DType half
 /// Real data: looks for the folder that holds the files.
 data::DataSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed);
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
+nn::ModelSettings model_settings(const config::Settings& settings);
+/// Error(usage): a size or a split that the network does not have, or not as many splits as --shards asks for.
+void check_network(const config::Settings& settings);
 nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images);
 optim::OptimiserSettings optimiser_settings(const config::Settings& settings);
 backend::RuntimeSettings runtime_settings(const config::Settings& settings, std::uint64_t seed);

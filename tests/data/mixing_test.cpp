@@ -1,0 +1,369 @@
+// Coefficients of mixup and cutmix, mixing on the host, and what a stream says about both.
+#include "cnntrain/data/mixing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "cnntrain/data/loader.h"
+#include "fixtures.h"
+
+namespace cnntrain::data {
+namespace {
+
+using testing::ElementsAre;
+
+// ---- the distributions ----
+
+class Beta : public ::testing::TestWithParam<double> {};
+
+TEST_P(Beta, HasItsMomentsAndIsSymmetric) {
+    const double alpha = GetParam();
+    constexpr int kDraws = 40000;
+    Rng rng(11, RngStream::mixup);
+    double first = 0;
+    double second = 0;
+    double fourth = 0;
+    int below = 0;
+    for (int i = 0; i < kDraws; ++i) {
+        const double value = sample_beta(alpha, rng);
+        ASSERT_GE(value, 0);
+        ASSERT_LE(value, 1);
+        const double centred = value - 0.5;
+        first += centred / kDraws;
+        second += centred * centred / kDraws;
+        fourth += centred * centred * centred * centred / kDraws;
+        below += value < 0.5 ? 1 : 0;
+    }
+    const double variance = 1 / (4 * (2 * alpha + 1));
+    // Excess kurtosis of Beta(a, a) is -6 / (2 a + 3).
+    const double kurtosis = variance * variance * (3 - 6 / (2 * alpha + 3));
+    const double deviations = 5 / std::sqrt(static_cast<double>(kDraws));
+    EXPECT_NEAR(first, 0, deviations * std::sqrt(variance));
+    EXPECT_NEAR(second, variance, deviations * std::sqrt(kurtosis - variance * variance) + 1e-6);
+    EXPECT_NEAR(fourth, kurtosis, deviations * 3 * kurtosis + 1e-6);
+    EXPECT_NEAR(static_cast<double>(below) / kDraws, 0.5, deviations / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(FromTinyToHuge, Beta, ::testing::Values(1e-5, 0.01, 0.2, 0.5, 1.0, 2.5, 30.0, 1e6));
+
+TEST(Beta, OfOneIsUniform) {
+    Rng rng(5, RngStream::mixup);
+    std::array<int, 10> counts{};
+    for (int i = 0; i < 20000; ++i)
+        ++counts.at(static_cast<std::size_t>(std::min(9.0, 10 * sample_beta(1, rng))));
+    for (const int count : counts)
+        EXPECT_NEAR(count, 2000, 5 * std::sqrt(2000.0));
+}
+
+TEST(CutmixShare, OfVersionOneIsOneAsOftenAsItSays) {
+    constexpr int kDraws = 40000;
+    const MixingSettings settings{.cutmix_lambda = 0.85};
+    Rng rng(3, RngStream::cutmix);
+    int whole = 0;
+    double cut_sum = 0;
+    for (int i = 0; i < kDraws; ++i) {
+        const double share = sample_cutmix_share(settings, rng);
+        ASSERT_GE(share, 0);
+        ASSERT_LE(share, 1);
+        whole += share == 1 ? 1 : 0;
+        if (share < 1) cut_sum += share;
+    }
+    EXPECT_NEAR(static_cast<double>(whole) / kDraws, 0.3575, 0.012);
+    // The mean of 1 + ln(u) / 4 over [exp(-4), 1).
+    const double e = std::exp(-4.0);
+    EXPECT_NEAR(cut_sum / (kDraws - whole), 1 + (-1 + 5 * e) / (1 - e) / 4, 0.01);
+}
+
+TEST(CutmixShare, OfVersionTwoIsLambda) {
+    Rng rng(3, RngStream::cutmix);
+    EXPECT_EQ(sample_cutmix_share({.cutmix_lambda = 0.3, .cutmix_version = 2}, rng), 0.3);
+}
+
+TEST(CutmixBox, LiesInThePictureWithItsAspectAndArea) {
+    Rng rng(9, RngStream::cutmix);
+    bool touches_an_edge = false;
+    bool touches_none = false;
+    for (int i = 0; i < 2000; ++i) {
+        const double share = rng.uniform();
+        const Box4 box = sample_cutmix_box(share, 40, 80, rng);
+        ASSERT_GE(box[0], 0);
+        ASSERT_LE(box[0], box[1]);
+        ASSERT_LE(box[1], 40);
+        ASSERT_GE(box[2], 0);
+        ASSERT_LE(box[2], box[3]);
+        ASSERT_LE(box[3], 80);
+        EXPECT_NEAR(box[1] - box[0], 40 * std::sqrt(1 - share), 1.01);
+        EXPECT_NEAR(box[3] - box[2], 80 * std::sqrt(1 - share), 1.01);
+        EXPECT_NEAR(share_outside(box, 40, 80), share, 0.08);
+        const bool at_edge = box[0] == 0 || box[2] == 0 || box[1] == 40 || box[3] == 80;
+        touches_an_edge = touches_an_edge || at_edge;
+        touches_none = touches_none || !at_edge;
+    }
+    EXPECT_TRUE(touches_an_edge && touches_none);
+    EXPECT_EQ(share_outside(sample_cutmix_box(1, 32, 32, rng), 32, 32), 1);
+    EXPECT_THAT(sample_cutmix_box(0, 32, 16, rng), ElementsAre(0, 32, 0, 16));
+}
+
+// ---- coefficients of a micro-batch ----
+
+std::vector<float> to_vector(std::span<const float> values) {
+    return {values.begin(), values.end()};
+}
+
+TEST(Coefficients, AreAFunctionOfSeedAndNumber) {
+    const MixingSettings both{.mixup_alpha = 0.2, .cutmix_lambda = 0.5, .cutmix_version = 1};
+    const Shape images{16, 32, 32, 3};
+    MixingCoefficients a;
+    MixingCoefficients b;
+    a.draw(both, 7, 100, images);
+    b.draw(both, 7, 99, images);
+    EXPECT_NE(a.mixup(), b.mixup());
+    b.draw(both, 7, 100, images);  // whatever was drawn before
+    EXPECT_EQ(a.mixup(), b.mixup());
+    EXPECT_EQ(a.box(), b.box());
+    EXPECT_EQ(to_vector(a.view().target_shares), to_vector(b.view().target_shares));
+    b.draw(both, 8, 100, images);
+    EXPECT_NE(a.mixup(), b.mixup());
+    for (const float own : a.mixup()) {
+        EXPECT_GE(own, 0.5F);
+        EXPECT_LE(own, 1.0F);
+    }
+}
+
+TEST(Coefficients, TargetsFollowTheTable) {
+    const Shape images{5, 8, 8, 3};
+    MixingCoefficients drawn;
+    drawn.draw({.mixup_alpha = 1}, 1, 0, images);
+    Mixing mixing = drawn.view();
+    EXPECT_TRUE(mixing.cutmix_box.empty());
+    for (std::size_t n = 0; n < 5; ++n) {
+        EXPECT_EQ(mixing.target_shares[2 * n], mixing.mixup[n]);
+        EXPECT_NEAR(mixing.target_shares[2 * n + 1], 1 - mixing.mixup[n], 1e-7);
+    }
+
+    drawn.draw({.cutmix_lambda = 0.6, .cutmix_version = 2}, 1, 0, images);
+    mixing = drawn.view();
+    EXPECT_TRUE(mixing.mixup.empty());
+    const auto outside = static_cast<float>(share_outside(drawn.box(), 8, 8));
+    EXPECT_GT(outside, 0.4F);
+    for (std::size_t n = 0; n < 5; ++n) {
+        EXPECT_EQ(mixing.target_shares[2 * n], outside);
+        EXPECT_NEAR(mixing.target_shares[2 * n + 1], 1 - outside, 1e-7);
+    }
+
+    drawn.draw({.mixup_alpha = 1, .cutmix_lambda = 0.6, .cutmix_version = 2}, 1, 0, images);
+    mixing = drawn.view();
+    for (std::size_t n = 0; n < 5; ++n) {
+        const float own = mixing.mixup[n];
+        const float cut = mixing.mixup[(n + 3) % 5];  // of the partner at distance 2
+        const auto shares = to_vector(mixing.target_shares.subspan(4 * n, 4));
+        EXPECT_NEAR(shares[0], outside * own, 1e-6);
+        EXPECT_NEAR(shares[1], outside * (1 - own), 1e-6);
+        EXPECT_NEAR(shares[2], (1 - outside) * cut, 1e-6);
+        EXPECT_NEAR(shares[3], (1 - outside) * (1 - cut), 1e-6);
+    }
+}
+
+TEST(Coefficients, PartnersFollowTheTable) {
+    const MixingSettings mixup{.mixup_alpha = 1};
+    const MixingSettings cutmix{.cutmix_lambda = 0.5};
+    const MixingSettings both{.mixup_alpha = 1, .cutmix_lambda = 0.5};
+    EXPECT_THAT(target_distances(mixup, 8), ElementsAre(0, 1));
+    EXPECT_THAT(target_distances(cutmix, 8), ElementsAre(0, 2));
+    EXPECT_THAT(target_distances(cutmix, 2), ElementsAre(0, 1));
+    EXPECT_THAT(target_distances(both, 8), ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(target_distances(both, 2), ElementsAre(0, 1, 1, 2));
+    EXPECT_THAT(target_distances({}, 8), ElementsAre(0));
+}
+
+TEST(Coefficients, OfHostMixingKeepTheTargetsOnly) {
+    MixingCoefficients drawn;
+    drawn.draw({.mixup_alpha = 1, .cutmix_lambda = 0.6, .on_host = true}, 1, 0, {4, 8, 8, 3});
+    EXPECT_TRUE(drawn.view().mixup.empty());
+    EXPECT_TRUE(drawn.view().cutmix_box.empty());
+    EXPECT_EQ(drawn.view().target_shares.size(), 16U);
+    EXPECT_EQ(drawn.mixup().size(), 4U);
+}
+
+// ---- mixing on the host ----
+
+struct HostMix {
+    Shape shape;
+    std::vector<float> images;
+    MixingCoefficients coefficients;
+    MixingSettings settings;
+
+    double wanted(std::size_t n, std::size_t h, std::size_t w, std::size_t c) const {
+        const auto samples = static_cast<std::size_t>(shape[0]);
+        const auto image = [&](std::size_t i) {
+            const auto at = ((i * static_cast<std::size_t>(shape[1]) + h) * static_cast<std::size_t>(shape[2]) + w) *
+                                static_cast<std::size_t>(shape[3]) +
+                            c;
+            return static_cast<double>(images[at]);
+        };
+        const auto mixed = [&](std::size_t i) {
+            if (!settings.mixup()) return image(i);
+            const auto own = static_cast<double>(coefficients.mixup()[i]);
+            return own * image(i) + (1 - own) * image((i + samples - 1) % samples);
+        };
+        const Box4& box = coefficients.box();
+        const auto row = static_cast<std::int32_t>(h);
+        const auto column = static_cast<std::int32_t>(w);
+        const bool cut = settings.cutmix() && row >= box[0] && row < box[1] && column >= box[2] && column < box[3];
+        return cut ? mixed((n + samples - (samples > 2 ? 2 : 1)) % samples) : mixed(n);
+    }
+};
+
+HostMix host_mix(const MixingSettings& settings, std::int64_t samples) {
+    HostMix mix{{samples, 6, 5, 3}, {}, {}, settings};
+    Rng rng(1, RngStream::test);
+    for (std::int64_t i = 0; i < samples * 90; ++i)
+        mix.images.push_back(static_cast<float>(rng.uniform(0, 255)));
+    mix.coefficients.draw(settings, 5, 3, mix.shape);
+    return mix;
+}
+
+TEST(HostMixing, FollowsTheFormulasInEveryType) {
+    for (const MixingSettings& settings :
+         {MixingSettings{.mixup_alpha = 0.7}, MixingSettings{.cutmix_lambda = 0.4, .cutmix_version = 2},
+          MixingSettings{.mixup_alpha = 0.7, .cutmix_lambda = 0.4, .cutmix_version = 2}}) {
+        for (const std::int64_t samples : {2, 3, 7}) {
+            const HostMix mix = host_mix(settings, samples);
+            for (const DType type : {DType::f32, DType::bf16, DType::u8}) {
+                HostTensor mixed({type, mix.shape});
+                mix_on_host(settings, mix.coefficients, mix.shape, mix.images, type, mixed.bytes());
+                for (std::int64_t i = 0; i < mixed.elements(); ++i) {
+                    const auto at = static_cast<std::size_t>(i);
+                    const double wanted = mix.wanted(at / 90, at / 15 % 6, at / 3 % 5, at % 3);
+                    const double error = mixed.at(i) - wanted;
+                    if (type == DType::u8) {
+                        ASSERT_GT(error, -1.0001);  // truncated
+                        ASSERT_LT(error, 0.0001);
+                    } else {
+                        ASSERT_NEAR(error, 0, wanted * (type == DType::f32 ? 1e-6 : 4e-3) + 1e-5);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// ---- streams ----
+
+/// Floats that say which record they belong to.
+class FloatDataset final : public Dataset {
+public:
+    std::int64_t size() const override { return 11; }
+    TensorDesc image_desc() const override { return {DType::f32, {4, 4, 3}}; }
+    std::int32_t read(std::int64_t index, SamplePosition, std::span<std::byte> image, Workspace&) const override {
+        std::vector<float> values(48);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<float>(index) + static_cast<float>(i) / 64;
+        std::memcpy(image.data(), values.data(), image.size());
+        return static_cast<std::int32_t>(index);
+    }
+};
+
+struct Taken {
+    std::vector<std::byte> images;
+    std::vector<std::int32_t> labels;
+    std::vector<float> mixup;
+    std::vector<std::int32_t> box;
+    std::vector<float> shares;
+    bool operator==(const Taken&) const = default;
+};
+
+std::vector<Taken> take(Stream& stream, int batches) {
+    std::vector<Taken> all;
+    for (int i = 0; i < batches; ++i) {
+        const Batch batch = stream.next();
+        const Mixing& mixing = batch.mixing;
+        all.push_back({{batch.images.begin(), batch.images.end()},
+                       {batch.labels.begin(), batch.labels.end()},
+                       to_vector(mixing.mixup),
+                       {mixing.cutmix_box.begin(), mixing.cutmix_box.end()},
+                       to_vector(mixing.target_shares)});
+    }
+    return all;
+}
+
+LoaderSettings mixing_loader(bool on_host, int threads, std::int64_t first_sample) {
+    LoaderSettings settings{.micro_batch = 4, .first_sample = first_sample, .threads = threads, .seed = 3};
+    settings.mixing = {.mixup_alpha = 0.4, .cutmix_lambda = 0.5, .cutmix_version = 2, .on_host = on_host};
+    return settings;
+}
+
+TEST(MixingLoader, SameForAnyThreadCountRingAndStart) {
+    const auto data = std::make_shared<FloatDataset>();
+    for (const bool on_host : {false, true}) {
+        Loader whole(data, mixing_loader(on_host, 1, 0));
+        const std::vector<Taken> all = take(whole, 12);
+        EXPECT_EQ(all[0].shares.size(), 16U);
+        EXPECT_EQ(all[0].mixup.size(), on_host ? 0U : 4U);
+        EXPECT_EQ(all[0].box.size(), on_host ? 0U : 4U);
+        EXPECT_NE(all[0].shares, all[1].shares);
+        LoaderSettings threaded = mixing_loader(on_host, 5, 0);
+        threaded.batches_ahead = 2;
+        Loader other(data, threaded);
+        EXPECT_EQ(take(other, 12), all);
+        Loader resumed(data, mixing_loader(on_host, 2, 7 * 4));
+        EXPECT_EQ(take(resumed, 5), std::vector<Taken>(all.begin() + 7, all.end()));
+    }
+}
+
+TEST(MixingLoader, RanksHaveTheCoefficientsOfTheOneStream) {
+    const auto data = std::make_shared<FloatDataset>();
+    Loader alone(data, mixing_loader(true, 1, 0));
+    const std::vector<Taken> all = take(alone, 6);
+    for (std::int64_t rank = 0; rank < 2; ++rank) {
+        LoaderSettings settings = mixing_loader(true, 1, 0);
+        settings.rank = rank;
+        settings.ranks = 2;
+        Loader loader(data, settings);
+        const std::vector<Taken> mine = take(loader, 3);
+        for (std::size_t i = 0; i < 3; ++i)
+            EXPECT_EQ(mine[i], all[2 * i + static_cast<std::size_t>(rank)]);
+    }
+}
+
+TEST(MixingLoader, HostMixingIsWhatTheCoefficientsOfTheDeviceSay) {
+    const auto data = std::make_shared<FloatDataset>();
+    Loader plain(data, mixing_loader(false, 1, 0));
+    LoaderSettings settings = mixing_loader(true, 3, 0);
+    settings.host_mixed_type = DType::bf16;
+    Loader mixing(data, settings);
+    EXPECT_EQ(mixing.image_desc(), (TensorDesc{DType::bf16, {4, 4, 4, 3}}));
+    for (int i = 0; i < 5; ++i) {
+        const Batch unmixed = plain.next();
+        const Batch mixed = mixing.next();
+        HostMix mix{{4, 4, 4, 3}, std::vector<float>(192), {}, settings.mixing};
+        std::memcpy(mix.images.data(), unmixed.images.data(), unmixed.images.size());
+        mix.coefficients.draw(settings.mixing, 3, i, mix.shape);
+        EXPECT_EQ(to_vector(unmixed.mixing.mixup), mix.coefficients.mixup());
+        EXPECT_TRUE(std::equal(mixed.labels.begin(), mixed.labels.end(), unmixed.labels.begin()));
+        HostTensor got({DType::bf16, mix.shape});
+        std::copy(mixed.images.begin(), mixed.images.end(), got.bytes().begin());
+        for (std::int64_t k = 0; k < got.elements(); ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            const double wanted = mix.wanted(at / 48, at / 12 % 4, at / 3 % 4, at % 3);
+            ASSERT_NEAR(got.at(k), wanted, 4e-3 * wanted + 1e-6);
+        }
+    }
+}
+
+TEST(MixingLoader, PassesAreNeverMixed) {
+    LoaderSettings settings = mixing_loader(true, 1, 0);
+    settings.feed = Feed::passes;
+    Loader loader(std::make_shared<FloatDataset>(), settings);
+    const Batch batch = loader.next();
+    EXPECT_TRUE(batch.mixing.target_shares.empty());
+    EXPECT_EQ(loader.image_desc().dtype, DType::f32);
+    float second = 0;
+    std::memcpy(&second, batch.images.data() + 48 * sizeof(float), sizeof second);
+    EXPECT_EQ(second, 1.0F);
+}
+
+}  // namespace
+}  // namespace cnntrain::data

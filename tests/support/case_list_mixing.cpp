@@ -1,0 +1,67 @@
+// Cases of mixup and cutmix.
+#include "support/case_list.h"
+
+namespace cnntrain::test {
+
+using graph::OpKind;
+
+namespace {
+
+CaseInput shares(const char* name, const Shape& shape) {
+    return {.name = name, .desc = {DType::f32, shape}, .low = 0, .high = 1};
+}
+
+}  // namespace
+
+void add_mixing_cases(std::vector<OpCase>& cases, DType type) {
+    const auto mix = [&](const char* name, const Shape& shape, bool mixup, std::int64_t distance) {
+        OpCase op_case{.name = std::string("mix_images/") + name,
+                       .kind = OpKind::mix_images,
+                       .attrs = graph::MixImagesAttrs{mixup, distance},
+                       .inputs = {{"x", {type, shape}, -2, 2}},
+                       .tolerance = tolerance_of(type)};
+        if (mixup) op_case.inputs.push_back(shares("mixup", {shape[0]}));
+        if (distance != 0) {
+            // Any numbers, in and out of order, in and out of the picture.
+            op_case.inputs.push_back({.name = "cutmix_box",
+                                      .desc = {DType::i32, {4}},
+                                      .low = -1,
+                                      .high = static_cast<double>(shape[1]) + 2,
+                                      .fill = Fill::integers});
+        }
+        cases.push_back(std::move(op_case));
+    };
+    mix("mixup", {4, 6, 5, 3}, true, 0);
+    mix("mixup_of_two", {2, 7, 9, 3}, true, 0);
+    mix("cutmix", {5, 6, 8, 3}, false, 2);
+    mix("cutmix_wide", {3, 9, 20, 4}, false, 2);
+    mix("both", {5, 8, 8, 3}, true, 2);
+    mix("both_of_two", {2, 8, 16, 3}, true, 1);
+    mix("both_of_three", {3, 32, 32, 3}, true, 2);
+    mix("alone", {1, 4, 4, 3}, true, 2);
+
+    const auto loss = [&](const char* name, std::int64_t samples, std::int64_t classes,
+                          const std::vector<std::int64_t>& distances, double smoothing, double low, double high) {
+        cases.push_back(
+            {.name = std::string("mixed_cross_entropy/") + name,
+             .kind = OpKind::mixed_cross_entropy,
+             .attrs = graph::MixedTargetsAttrs{smoothing, distances},
+             .inputs =
+                 {{"logits", {type, {samples, classes}}, -4, 4},
+                  {.name = "labels", .desc = {DType::i32, {samples}}, .low = low, .high = high, .fill = Fill::integers},
+                  shares("target_shares", {samples, static_cast<std::int64_t>(distances.size())})},
+             .tolerance = tolerance_of(type)});
+    };
+    loss("mixup", 16, 10, {0, 1}, 0, 0, 9);
+    loss("cutmix_smoothed", 9, 10, {0, 2}, 0.1, 0, 9);
+    loss("both_smoothed", 16, 10, {0, 1, 2, 3}, 0.1, 0, 9);
+    loss("both_of_two", 2, 17, {0, 1, 1, 2}, 0.1, 0, 16);
+    loss("equal_labels", 8, 3, {0, 1, 2, 3}, 0.1, 1, 1);
+    loss("padded_samples", 24, 3, {0, 1, 2, 3}, 0.1, -1, 2);
+    loss("labels_too_large", 24, 3, {0, 1, 2, 3}, 0, -1, 4);
+    loss("all_padding", 4, 17, {0, 1}, 0.1, -1, -1);
+    loss("c1000", 3, 1000, {0, 1, 2, 3}, 0.1, 0, 999);
+    loss("one_share", 5, 10, {0}, 0.1, 0, 9);
+}
+
+}  // namespace cnntrain::test
