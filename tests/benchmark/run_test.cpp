@@ -21,7 +21,8 @@ using ::testing::StartsWith;
 /// Prints a rate that depends on the parameter.
 const std::string kSpec =
     "rates_gen:\n  description: two sizes\n"
-    "  cmd: sh -c 'echo throughput: {size}0 samples/sec,; echo throughput: {size}2 samples/sec,; echo Compilation "
+    "  cmd: >-\n    sh -c 'echo throughput: {size}0 samples/sec,; echo throughput: {size}2 samples/sec,; echo "
+    "Compilation "
     "time: 1.5s.'\n"
     "  parameters:\n    size: 1,4\n"
     "  data:\n    throughput: {regexp: 'throughput: *(.*?) samples\\/sec,', skip: 1}\n"
