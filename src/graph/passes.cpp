@@ -18,12 +18,12 @@ bool is_norm(OpKind kind) {
 
 // ---- fuse_norm_activation ----
 
-/// norm (+ add) + relu, found from the relu.
+/// norm (+ add) (+ activation), found from the last of them, of which there is at least one.
 struct NormChain {
     NodeId norm;
-    NodeId add;        // invalid: none
-    ValueId residual;  // invalid: none
-    NodeId relu;
+    NodeId add;         // invalid: none
+    ValueId residual;   // invalid: none
+    NodeId activation;  // invalid: none
 };
 
 /// The norm that makes `value` for `reader` alone, still without residual and activation, whose statistics nobody reads
@@ -41,33 +41,55 @@ NodeId plain_norm(const Graph& graph, ValueId value, const Node& reader, NodeId 
     return id;
 }
 
-NormChain find_chain(const Graph& graph, NodeId relu_id) {
-    const Node& relu = graph.node(relu_id);
-    if (relu.kind != OpKind::relu) return {};
-    const ValueId sum = relu.inputs.front();
-    if (const NodeId norm = plain_norm(graph, sum, relu, relu_id); norm.valid()) return {norm, {}, {}, relu_id};
+Activation activation_of(OpKind kind) {
+    if (kind == OpKind::relu) return Activation::relu;
+    return kind == OpKind::swish ? Activation::swish : Activation::none;
+}
 
-    const NodeId add_id = sole_producer(graph, sum, relu);
-    if (!add_id.valid() || graph.node(add_id).kind != OpKind::add) return {};
+/// The chain whose add and activation are these.
+NormChain find_sum(const Graph& graph, NodeId add_id, NodeId activation, NodeId end) {
     const Node& add = graph.node(add_id);
+    if (add.kind != OpKind::add) return {};
     for (std::size_t side = 0; side < 2; ++side) {
-        const NodeId norm = plain_norm(graph, add.inputs[side], add, relu_id);
-        if (norm.valid()) return {norm, add_id, add.inputs[1 - side], relu_id};
+        const NodeId norm = plain_norm(graph, add.inputs[side], add, end);
+        if (!norm.valid()) continue;
+        // In training a sum alone costs the fused gradient a pass of its own, and swish has no slope as a function of y.
+        const bool fits_training = activation.valid() && graph.node(activation).kind == OpKind::relu;
+        if (!fits_training && graph.node(norm).kind != OpKind::batch_norm_inference) continue;
+        return {norm, add_id, add.inputs[1 - side], activation};
     }
     return {};
+}
+
+bool activation_follows(const Graph& graph, ValueId sum) {
+    const std::vector<NodeId>& users = graph.value(sum).users;
+    return users.size() == 1 && activation_of(graph.node(users.front()).kind) != Activation::none;
+}
+
+NormChain find_chain(const Graph& graph, NodeId last_id) {
+    const Node& last = graph.node(last_id);
+    if (last.kind == OpKind::add && last.phase == Phase::forward && !activation_follows(graph, last.outputs.front())) {
+        return find_sum(graph, last_id, {}, last_id);
+    }
+    if (activation_of(last.kind) == Activation::none) return {};
+    const ValueId sum = last.inputs.front();
+    if (const NodeId norm = plain_norm(graph, sum, last, last_id); norm.valid()) return {norm, {}, {}, last_id};
+    const NodeId add_id = sole_producer(graph, sum, last);
+    return add_id.valid() ? find_sum(graph, add_id, last_id, last_id) : NormChain{};
 }
 
 void add_fused_norm(Rewriter& rewriter, const Graph& graph, const NormChain& chain) {
     const Node& norm = graph.node(chain.norm);
     auto attrs = norm.as<NormAttrs>();
-    attrs.activation = Activation::relu;
+    if (chain.activation.valid()) attrs.activation = activation_of(graph.node(chain.activation).kind);
     std::vector<ValueId> inputs = rewriter.at(norm.inputs);
     if (chain.residual.valid()) {
         attrs.residual = true;
         inputs.push_back(rewriter.at(chain.residual));
     }
     const std::vector<ValueId> outputs = rewriter.add(norm, norm.kind, attrs, std::move(inputs), norm.name);
-    rewriter.replace(graph.node(chain.relu).outputs.front(), outputs.front());
+    const NodeId last = chain.activation.valid() ? chain.activation : chain.add;
+    rewriter.replace(graph.node(last).outputs.front(), outputs.front());
     for (std::size_t i = 1; i < outputs.size(); ++i)
         rewriter.replace(norm.outputs[i], outputs[i]);
 }
@@ -156,13 +178,14 @@ void add_summing_gradient(Rewriter& rewriter, const Node& gradient, const Node& 
 }  // namespace
 
 Graph fuse_norm_activation(const Graph& graph) {
-    std::map<NodeId, NormChain> chains;  // by relu
+    std::map<NodeId, NormChain> chains;  // by last node
     std::set<NodeId> absorbed;
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const NormChain chain = find_chain(graph, NodeId{i});
         if (!chain.norm.valid()) continue;
         chains[NodeId{i}] = chain;
-        absorbed.insert({chain.norm, chain.add});
+        absorbed.insert(chain.norm);
+        if (chain.activation.valid()) absorbed.insert(chain.add);
     }
     Rewriter rewriter(graph);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {

@@ -15,11 +15,11 @@ struct Pass {
     Graph (*run)(const Graph&);
 };
 
-/// Training forward graphs, before differentiation: fuse norm + add + relu.
+/// Training forward graphs, before differentiation: fuse norm + add + activation.
 std::span<const Pass> training_passes();
 /// After differentiation: sums of two gradients that only a norm's gradient reads move into it; dead code.
 std::span<const Pass> backward_passes();
-/// Evaluation graphs: fuse norm + add + relu, fold batch norms into convolutions, dead code.
+/// Evaluation graphs: fuse norm + add + activation, fold batch norms into convolutions, dead code.
 std::span<const Pass> evaluation_passes();
 
 struct PassReport {
@@ -33,8 +33,9 @@ struct PassReport {
 Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> disabled = {},
                  std::vector<PassReport>* report = nullptr);
 
-/// batch_norm/group_norm/batch_norm_inference (+ add) + relu -> the norm with residual and activation, when the
-/// intermediate values have no other user and all nodes are in one stage.
+/// batch_norm/group_norm/batch_norm_inference (+ add) + relu, or + swish without an add -> the norm with residual and
+/// activation, when the intermediate values have no other user and all nodes are in one stage. batch_norm_inference also
+/// with an add and swish, or with an add alone.
 Graph fuse_norm_activation(const Graph& graph);
 /// conv2d + batch_norm_inference -> conv2d with folded weight and bias (weight-only values, computed once per load).
 Graph fold_inference_norms(const Graph& graph);

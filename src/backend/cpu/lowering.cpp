@@ -84,6 +84,7 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       program_(program),
       placed_(static_cast<std::size_t>(graph.value_count())) {
     find_kernels();
+    find_channels();
 }
 
 /// Rank 4 alone does not tell a kernel from an activation; who reads it does.
@@ -99,6 +100,10 @@ void Lowering::find_kernels() {
             if (producer.kind == OpKind::fold_norm_weight) kernel_groups_[strip_casts(producer.inputs[0])] = groups;
         } else if (reader.kind == OpKind::conv2d_weight_grad) {
             kernel_groups_[reader.outputs[0]] = reader.as<graph::ConvAttrs>().groups;
+        } else if (reader.kind == OpKind::dense || reader.kind == OpKind::dense_input_grad) {
+            if (graph_.desc(reader.inputs[1]).shape.size() == 4) kernel_groups_[strip_casts(reader.inputs[1])] = 0;
+        } else if (reader.kind == OpKind::dense_weight_grad) {
+            if (reader.as<graph::DenseAttrs>().kernel) kernel_groups_[reader.outputs[0]] = 0;
         }
     }
     find_slots_of_kernels();
@@ -116,6 +121,19 @@ void Lowering::find_slots_of_kernels() {
         if (update.phase != Phase::update || !kernel_groups_.contains(update.inputs[0])) continue;
         for (const int slot : graph_.def(update).mutates) {
             kernel_groups_[update.inputs[static_cast<std::size_t>(slot)]] = kernel_groups_.at(update.inputs[0]);
+        }
+    }
+}
+
+void Lowering::find_channels() {
+    constexpr std::int64_t kBlockLanes = 16;
+    constexpr std::int64_t kMostColours = 4;
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const Node& conv = graph_.node(NodeId{i});
+        if (conv.kind != OpKind::conv2d) continue;
+        for (const ValueId activation : {conv.inputs[0], conv.outputs[0]}) {
+            const std::int64_t channels = graph_.desc(activation).shape[3];
+            channels_last_ = channels_last_ || (channels > kMostColours && channels % kBlockLanes != 0);
         }
     }
 }
@@ -219,16 +237,18 @@ Desc Lowering::row_major_desc(ValueId value) const {
     auto groups = kernel_groups_.find(value);
     if (groups == kernel_groups_.end()) groups = kernel_groups_.find(strip_casts(value));
     if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));
-    return plain_kernel_desc(graph_.desc(value), groups->second);
+    const TensorDesc& desc = graph_.desc(value);
+    if (groups->second == 0) return plain_desc(TensorDesc{desc.dtype, {desc.shape[2], desc.shape[3]}});
+    return plain_kernel_desc(desc, groups->second);
 }
 
-Placed Lowering::prepared(ValueId value, const Desc& wanted) {
+Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t merged) {
     const ValueId root = strip_casts(value);
     for (const PreparedCopy& known : prepared_) {
         if (known.root == root && known.copy.desc == wanted) return known.copy;
     }
     const std::string name = graph_.value(root).name + ":" + layout_name(wanted);
-    prepared_.push_back({root, place(name, wanted, graph_.desc(value).dtype, Storage::persistent)});
+    prepared_.push_back({root, place(name, wanted, graph_.desc(value).dtype, Storage::persistent), merged});
     return prepared_.back().copy;
 }
 
@@ -340,10 +360,35 @@ void Lowering::accumulate_crossing_results() {
     }
 }
 
+Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int64_t merged) {
+    const TensorDesc desc{source.dtype, graph_.desc(root).shape};
+    const std::int64_t groups = kernel_groups_.at(root);
+    Placed plain = source;
+    if (const Desc row_major = plain_kernel_desc(desc, groups); source.desc != row_major) {
+        plain = place(source.buffer->name + ":row_major", row_major, source.dtype, Storage::persistent);
+        program_.add_primitive(Section::prepare, plain.buffer->name, "reorder", onednn_.reorder(source.desc, row_major),
+                               {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, plain}}, {DNNL_ARG_TO}, 0);
+    }
+    const MergedKernel kernel{desc.shape[0] * desc.shape[1], desc.shape[2], desc.shape[3], groups, merged};
+    TensorDesc merged_desc = desc;
+    merged_desc.shape[2] *= merged;
+    const Placed result = place(source.buffer->name + ":merged", plain_kernel_desc(merged_desc, groups / merged),
+                                source.dtype, Storage::persistent);
+    with_float_type(source.dtype, [&]<typename T>() {
+        program_.add_step(
+            Section::prepare,
+            Step{result.buffer->name, "merge_groups", "kernel", 0, {plain}, {result}, [=](const StepContext&) {
+                     merge_groups(kernel, plain.as<T>(), result.as<T>());
+                 }});
+    });
+    return result;
+}
+
 void Lowering::emit_prepared_copies() {
     for (const PreparedCopy& wanted : prepared_) {
         const bool is_variable = graph_.value(wanted.root).role != Role::intermediate;
-        const Placed source = is_variable ? master(wanted.root) : operand(wanted.root);
+        Placed source = is_variable ? master(wanted.root) : operand(wanted.root);
+        if (wanted.merged > 1) source = emit_merged_kernel(wanted.root, source, wanted.merged);
         if (source.desc == wanted.copy.desc) {
             wanted.copy.buffer->same_as = source.buffer;
             continue;

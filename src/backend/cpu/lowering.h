@@ -42,7 +42,8 @@ public:
     /// The parameter or state that a chain of casts starts from.
     graph::ValueId strip_casts(graph::ValueId value) const;
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
-    Placed prepared(graph::ValueId value, const Desc& wanted);
+    /// With `merged` > 1 the copy is that of the kernel whose groups are merged by so many (block-diagonal, zeros between).
+    Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);
     /// A parameter or state of rank 1 as floats.
     Placed float_vector(graph::ValueId value);
     /// Where a parameter or state itself is kept. The first caller decides the layout, if it has a wish.
@@ -51,6 +52,9 @@ public:
     /// The layout that convolutions chose for this type, for values that do not inherit one.
     Desc preferred_activation(const TensorDesc& tensor) const;
     void prefer_activation(const Desc& desc) { preferred_ = desc; }
+    /// True when some channel count is no multiple of what blocked layouts need: then all activations are channels-last, so
+    /// that no neighbours disagree.
+    bool channels_last() const { return channels_last_; }
 
     /// A slot that is kept like its parameter.
     Placed slot_master(graph::ValueId slot, graph::ValueId parameter);
@@ -89,15 +93,19 @@ private:
     struct PreparedCopy {
         graph::ValueId root;
         Placed copy;
+        std::int64_t merged = 1;
     };
 
     void find_kernels();
+    void find_channels();
     void find_slots_of_kernels();
     bool is_weight_derived(graph::ValueId value) const;
     bool crosses_into_update(graph::ValueId value) const;
     void place_inputs();
     void accumulate_crossing_results();
     void emit_prepared_copies();
+    /// A step that merges the groups of a kernel; the result is row-major.
+    Placed emit_merged_kernel(graph::ValueId root, const Placed& source, std::int64_t merged);
     Placed place(const std::string& name, const Desc& desc, DType dtype, Storage storage);
 
     const graph::Graph& graph_;
@@ -109,7 +117,9 @@ private:
     std::map<graph::ValueId, std::vector<Placed>> reordered_;
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
-    std::map<graph::ValueId, std::int64_t> kernel_groups_;  // of every value that convolutions read as weights
+    /// Of every value that convolutions read as weights; 0: a [1,1,I,O] that dense layers read as a matrix.
+    std::map<graph::ValueId, std::int64_t> kernel_groups_;
+    bool channels_last_ = false;
     std::map<graph::ValueId, Placed> pool_workspaces_;
     std::vector<PreparedCopy> prepared_;
     std::vector<std::string> reorders_;

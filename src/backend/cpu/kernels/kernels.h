@@ -199,6 +199,26 @@ void shortcut_pad(const Picture& x_picture, const Picture& y_picture, std::int64
 template <typename T>
 void shortcut_pad_grad(const Picture& dx_picture, const Picture& dy_picture, std::int64_t stride, const T* dy, T* dx);
 
+/// A depthwise convolution: y[oh, ow, c] sums w[kh, kw, c] * x[oh * stride - top + kh, ow * stride - left + kw, c].
+struct DepthwiseShape {
+    Picture x, y;  // of one layout
+    std::int64_t kernel = 1, stride = 1, top = 0, left = 0;
+};
+/// dw[K,K,C] = sum of x * dy.
+template <typename T>
+void depthwise_weight_grad(const DepthwiseShape& shape, const T* x, const T* dy, float* dw, std::span<float> scratch);
+std::int64_t depthwise_scratch_floats(const DepthwiseShape& shape);
+
+/// A row-major kernel [taps, I, O] of `groups` groups, and the same one as [taps, I * merged, O] of groups / merged groups:
+/// block-diagonal, with zeros where an input and an output were of different groups.
+struct MergedKernel {
+    std::int64_t taps = 1, inputs = 1, outputs = 1;  // inputs of one group
+    std::int64_t groups = 1, merged = 1;
+};
+template <typename T> void merge_groups(const MergedKernel& kernel, const T* from, T* to);
+/// The way back: drops what lies between the groups.
+void split_groups(const MergedKernel& kernel, const float* from, float* to);
+
 /// db[C] = sum of dy over N and pixels. Scratch: norm_scratch_floats(shape).
 template <typename T> void bias_grad(const Blocks& shape, const T* dy, float* db, std::span<float> scratch);
 

@@ -115,7 +115,7 @@ template <bool kStochastic, typename T> void update_by_velocity(const UpdateRang
     const auto momentum = hn::Set(d, args.factors.momentum);
     const auto step = hn::Set(d, args.factors.step);
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
-        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
+        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
         const Floats parameter = extent.load_from(args.parameter + i);
         const Floats g = gradient_of(extent.load_from(args.gradient + i), parameter);
         const auto velocity = hn::MulAdd(momentum, extent.load_from(args.velocity + i), hn::Mul(step, g));
@@ -133,8 +133,8 @@ template <bool kStochastic, typename T> void rmsprop_range(const RmsPropRange<T>
     const auto momentum = hn::Set(d, args.factors.update.momentum);
     const auto step = hn::Set(d, args.factors.update.step);
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
-        const Bits random = kStochastic ? random_words(args.key, i) : hn::Zero(BitsTag());
-        const Bits square_random = kStochastic ? random_words(args.square_key, i) : hn::Zero(BitsTag());
+        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
+        const Bits square_random = kStochastic ? rounding_words(args.square_key, i) : hn::Zero(BitsTag());
         const Floats parameter = extent.load_from(args.state.parameter + i);
         const Floats g = gradient_of(extent.load_from(args.gradient + i), parameter);
         const auto kept = hn::Mul(decay, extent.load_from(args.state.mean_square + i));
