@@ -52,6 +52,32 @@ void print_overview() {
     std::cout << "\ncnntrain <command> --help lists the options of a command.\n";
 }
 
+/// Programs of another project that documents name beside ours, and the line that does the same here.
+struct ForeignProgram {
+    std::string_view script;
+    std::string_view equivalent;
+};
+
+constexpr ForeignProgram kForeignPrograms[] = {
+    {"resnet_main.py",
+     "cnntrain train --model resnet --model-size 50 --dataset imagenet --batch-norm --BN-decay 0.95 --micro-batch-size "
+     "48 --iterations 4680 --lr-schedule polynomial_decay_lr --poly-lr-decay-power 1 --abs-learning-rate 4.8 "
+     "--abs-end-learning-rate 0 --warmup-epochs 5 --weight-decay 5e-5 --no-validation --data-dir DIR --log-dir DIR in "
+     "each of 512 processes"},
+    {"resnet_eval.py",
+     "cnntrain validation --model resnet --model-size 50 --dataset imagenet --batch-norm --micro-batch-size 200 "
+     "--data-dir DIR --restore-path DIR"},
+};
+
+void refuse_foreign(std::string_view word) {
+    const std::string_view file = word.substr(word.find_last_of('/') + 1);
+    for (const ForeignProgram& program : kForeignPrograms) {
+        if (program.script != file) continue;
+        throw Error(ErrorKind::unsupported, std::string(file) + " is a program of another project; here that is: " +
+                                                std::string(program.equivalent));
+    }
+}
+
 /// "python3 -m examples_utils benchmark" with python3 replaced leaves an "-m".
 std::vector<std::string> without_module_switch(std::vector<std::string> words) {
     if (words.size() > 1 && words.front() == "-m") words.erase(words.begin());
@@ -64,6 +90,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
         print_overview();
         return 0;
     }
+    refuse_foreign(words.front());
     const config::Command command = config::command_named(words.front());
     const CommandEntry* found = entry(command);
     if (found == nullptr) {

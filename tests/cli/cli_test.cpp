@@ -100,7 +100,7 @@ TEST(Help, CommandsExplainTheirOptions) {
 }
 
 TEST(Commands, ThoseThatAreNotThereYetSaySo) {
-    const std::set<std::string_view> available = {"train", "validation", "restore", "inference", "dataset"};
+    const std::set<std::string_view> available = {"train", "validation", "restore", "inference", "dataset", "benchmark"};
     for (const auto& info : config::commands()) {
         const bool there = available.contains(info.name);
         const Outcome outcome = run(std::string(info.name) + (there ? " --help" : ""));

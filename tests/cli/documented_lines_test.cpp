@@ -1,0 +1,235 @@
+// Every command line of the documents that this program follows, with python3 replaced by cnntrain: it resolves, or what is
+// not there yet is named. Nothing here says which of the two where that changes as capabilities arrive.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace cnntrain::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+enum class Means {
+    run,       // accepted, or refused by name as not available yet; `detail` stands in what an accepted line prints
+    launcher,  // poprun: so is it, and so is the program behind it
+    missing,   // a capability of a later version: refused by name, `detail` says how
+    mistake,   // an example with a made-up name: a usage error with `detail`
+    nothing,   // a folder that only the documents have: exit code 1 with `detail`
+    help,      // prints the help
+};
+
+struct Documented {
+    std::string_view id;
+    std::string_view line;
+    Means means = Means::run;
+    std::string_view detail = {};
+};
+
+// Parts that many lines share.
+#define RESNET50_PIPELINE                                                                                     \
+    " --enable-recomputation --optimiser momentum --momentum 0.9 --normalise-input --stable-norm "            \
+    "--internal-exchange-optimisation-target balanced --enable-half-partials --standard-imagenet "            \
+    "--pipeline-num-parallel 32 --pipeline-schedule Grouped --no-dataset-cache --shards=4 --pipeline-splits " \
+    "b1/2/relu b2/3/relu b3/3/relu --pipeline --batch-norm --available-memory-proportion 0.15 "               \
+    "--disable-variable-offloading --precision 16.32 --eight-bit-io"
+#define RESNEXT_PIPELINE                                                                                          \
+    " --epoch 2 --ckpts-per-epoch 0 --enable-recomputation --normalise-input "                                    \
+    "--internal-exchange-optimisation-target balanced --enable-half-partials --stable-norm --base-learning-rate " \
+    "-11 --pipeline-schedule Grouped --optimiser momentum --momentum 0.9 --lr-schedule cosine "                   \
+    "--label-smoothing 0.1 --no-validation --disable-variable-offloading --eight-bit-io"
+#define EFFICIENTNET_PIPELINE                                                                                  \
+    "train.py --model=efficientnet --model-size=4 --data-dir $DATASETS_DIR/ --precision=16.32 --group-dim=16 " \
+    "--expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential "            \
+    "--enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule "   \
+    "Grouped --internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials "   \
+    "--cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 "          \
+    "--pipeline-split block2c block4c block6a --pipeline --no-validation"
+#define FOUR_PROCESSES "poprun --num-replicas 4 --ipus-per-replica 1 --num-instances 4 --numa-aware 1 python3 "
+#define POD64_HOSTS                                                                                              \
+    "poprun -vv --host xxx.xxx.xxx.xx1,xxx.xxx.xxx.xx2,xxx.xxx.xxx.xx3,xxx.xxx.xxx.xx4 --numa-aware=yes "        \
+    "--vipu-server-host=xxx.xxx.xxx.xxx --vipu-partition=pod64_partition_name --reset-partition=no "             \
+    "--update-partition=no --mpi-global-args=\"--tag-output --mca btl_tcp_if_include xxx.xxx.xxx.0/xx\" "        \
+    "--mpi-local-args=\"--tag-output -x LD_LIBRARY_PATH -x PATH -x PYTHONPATH -x IPUOF_VIPU_API_TIMEOUT=300 -x " \
+    "OPAL_PREFIX -x TF_POPLAR_FLAGS=--executable_cache_path=/localdata/$USER/exec_cache\" --num-replicas=16 "    \
+    "--num-instances=16 --ipus-per-replica 4 python3 "
+#define POD64_BLANKS                                                                                               \
+    "poprun -v --host xxx.xxx.xxx.1,xxx.xxx.xxx.2,xxx.xxx.xxx.3,xxx.xxx.xxx.4 --vipu-server-host=xxx.xxx.xxx.xxx " \
+    "\\ --vipu-partition=pod64_partition_name --reset-partition=yes --mpi-global-args=\" --mca "                   \
+    "btl_tcp_if_include xxx.xxx.xxx.0/24\" --mpi-local-args=\"-x LD_LIBRARY_PATH -x PYTHONPATH -x "                \
+    "TF_CPP_VMODULE=poplar_compiler=1 -x IPUOF_VIPU_API_TIMEOUT=300 -x "                                           \
+    "TF_POPLAR_FLAGS=--executable_cache_path=$WORKSPACE/exec_cache\" "
+#define MLPERF                                                                        \
+    "POPLAR_ENGINE_OPTIONS='{\"opt.enableMultiAccessCopies\":\"false\"}' poprun -vv " \
+    "--mpi-local-args='-x POPLAR_ENGINE_OPTIONS' --num-instances 8 --num-replicas 16 python "
+#define BERT_POD64                                                                                      \
+    "poprun -vv --host xxx.xxx.xxx.xx1,xxx.xxx.xxx.xx2,xxx.xxx.xxx.xx3,xxx.xxx.xx4 --num-instances 16 " \
+    "--num-replicas 16 --ipus-per-replica 4 --numa-aware=yes --vipu-server-host=xxx.xxx.xx1 "           \
+    "--vipu-partition=pod64_partition_name --mpi-global-args=\"--tag-output --mca btl_tcp_if_include "  \
+    "xxx.xxx.xxx.0/xx\" --mpi-local-args=\"-x LD_LIBRARY_PATH -x PATH -x PYTHONPATH -x OPAL_PREFIX -x " \
+    "IPUOF_VIPU_API_TIMEOUT=300 -x POPLAR_ENGINE_OPTIONS -x "                                           \
+    "TF_POPLAR_FLAGS=--executable_cache_path=/localdata/$USER/exec_cache\" python "
+
+constexpr std::string_view kNoBert = "not available yet: cnntrain pretrain";
+constexpr std::string_view kUnknownConfig = "unknown configuration 'my_config'";
+
+// clang-format off
+constexpr Documented kLines[] = {
+    // CNN benchmarking
+    {"S0-01", "train.py --model resnet --model-size 50 --dataset imagenet --data-dir $DATASETS_DIR/ --ckpts-per-epoch 0 --batch-size 16 --replicas 1 --gradient-accumulation-count 1024 --epochs 1 --no-validation" RESNET50_PIPELINE, Means::run, "16 (micro-batch) x 1024 (accumulated) x 1 (replicas) = 16384"},
+    {"S0-02", "poprun --numa-aware=yes --num-replicas=4 --num-instances=4 --ipus-per-replica 4 python train.py --model resnet --model-size 50 --dataset imagenet --data-dir $DATASETS_DIR/ --ckpts-per-epoch 0 --batch-size 16 --gradient-accumulation-count 256 --epochs 1 --no-validation" RESNET50_PIPELINE, Means::launcher},
+    {"S0-03", POD64_HOSTS "train.py --config mk2_resnet50_bn_64ipus --no-validation --epochs 10 --ckpts-per-epoch 0", Means::launcher},
+    {"S0-04", "train.py --model resnext --model-size 101 --dataset imagenet --data-dir $DATASETS_DIR --shards 2 --replicas 2 --batch-size 6 --pipeline --gradient-accumulation-count 64 --pipeline-splits b3/3/relu" RESNEXT_PIPELINE, Means::run, "6 (micro-batch) x 64 (accumulated) x 2 (replicas) = 768"},
+    {"S0-05", "poprun --numa-aware 1 --num-replicas 8 --ipus-per-replica 2 --num-instances 8 python train.py --model resnext --model-size 101 --dataset imagenet --data-dir $DATASETS_DIR --shards 2 --batch-size 6 --pipeline --gradient-accumulation-count 16 --pipeline-splits b3/3/relu --standard-imagenet" RESNEXT_PIPELINE, Means::launcher},
+    {"S0-06", EFFICIENTNET_PIPELINE " --gradient-accumulation-count=40 --epochs 2", Means::run, "5 (micro-batch) x 40 (accumulated) x 1 (replicas) = 200"},
+    {"S0-07", "poprun --numa-aware 1 --num-replicas 4 --ipus-per-replica 4 --num-instances 4 python3 " EFFICIENTNET_PIPELINE " --gradient-accumulation-count=40 --epochs 1", Means::launcher},
+    {"S0-08", POD64_HOSTS "train.py --config mk2_efficientnet_b4_g1_64ipus --no-validation --epochs 10", Means::launcher},
+    {"S0-09", EFFICIENTNET_PIPELINE " --gradient-accumulation-count=160 --epochs 2", Means::run, "5 (micro-batch) x 160 (accumulated) x 1 (replicas) = 800"},
+    {"S0-10", "poprun --numa-aware 1 --num-replicas 4 --ipus-per-replica 4 --num-instances 4 python3 " EFFICIENTNET_PIPELINE " --gradient-accumulation-count=40 --epochs 1", Means::launcher},
+    {"S0-11", POD64_HOSTS "train.py --config mk2_efficientnet_b4_g16_64ipus --no-validation --epochs 10", Means::launcher},
+    {"S0-12", "validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 --synthetic-data --repeat 10 --batch-norm --enable-half-partials", Means::run, "10 times"},
+    {"S0-13", "validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 1 --synthetic-data --repeat 10 --batch-norm --enable-half-partials", Means::run, "10 times"},
+    {"S0-14", "validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 --batch-size 1 --synthetic-data --repeat 10 --batch-norm --enable-half-partials", Means::run, "10 times"},
+    {"S0-15", FOUR_PROCESSES "validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io", Means::launcher},
+    {"S0-16", FOUR_PROCESSES "validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 2 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io", Means::launcher},
+    {"S0-17", FOUR_PROCESSES "validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 --batch-size 8 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io", Means::launcher},
+    // CNN training
+    {"S1-02", "train.py --dataset imagenet --data-dir path-to/imagenet", Means::run, "4 (micro-batch) x 1 (accumulated) x 1 (replicas) = 4"},
+    {"S1-03", "restore.py --restore-path logs/RN20_bs32_BN_16.16_v0.9.115_3S9/", Means::nothing, "logs/RN20_bs32_BN_16.16_v0.9.115_3S9"},
+    {"S1-05", "-m examples_utils benchmark --spec benchmarks.yml", Means::run, "tf1_resnet50_infer_synth_1ipu_batchsize_90"},
+    {"S1-06", "-m examples_utils benchmark --spec benchmarks.yml --benchmark tf1_resnet50_infer_synth_1ipu", Means::run, "tf1_resnet50_infer_synth_1ipu_batchsize_90"},
+    {"S1-07", "train.py --config my_config", Means::mistake, kUnknownConfig},
+    {"S1-08", "train.py --config my_config --epochs 50", Means::mistake, kUnknownConfig},
+    {"S1-09", "validation.py --config my_config --data-dir path-to-dataset --restore-path logs/training-dir/ckpt-id", Means::mistake, kUnknownConfig},
+    {"S1-10", "validation.py --config my_config --data-dir path-to-dataset --restore-path logs/training-dir", Means::mistake, kUnknownConfig},
+    {"S1-11", "poprun -v --num-instances 8 --num-replicas 16 python3 train.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --no-validation", Means::launcher},
+    {"S1-12", "poprun -v --num-instances 8 --num-replicas 16 python3 validation.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path", Means::launcher},
+    {"S1-13", "poprun -v --num-instances 4 --num-replicas 4 --ipus-per-replica 4 python3 train.py --config resnet50_bn_16ipus --data-dir your_dataset_path --no-validation", Means::launcher},
+    {"S1-14", "poprun -v --num-instances 8 --num-replicas 16 python3 validation.py --config resnet50_bn_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path", Means::launcher},
+    {"S1-15", POD64_BLANKS "\\ --num-replicas=16 --num-instances=16 --ipus-per-replica 4 python3 $WORKSPACE/examples/vision/cnns/tensorflow1/training/train.py --config resnet50_bn_64ipus --no-validation --data-dir your_dataset_path", Means::launcher},
+    {"S1-16", POD64_BLANKS "--num-replicas=64 --num-instances=32 --ipus-per-replica 1 python3 $WORKSPACE/examples/vision/cnns/tensorflow1/training/validation.py --config resnet50_bn_64ipus --shards 1 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path", Means::launcher},
+    {"S1-17", MLPERF "train.py --config resnet50_mlperf_pod16_bs20 --epochs-per-sync 20 --data-dir your_dataset_path --no-validation", Means::launcher},
+    {"S1-18", MLPERF "validation.py --config resnet50_mlperf_pod16_bs20 --no-stochastic-rounding --micro-batch-size 25 --available-memory-proportion 0.6 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path", Means::launcher},
+    {"S1-19", "POPLAR_TARGET_OPTIONS='{\"gatewayMode\":\"false\"}' " MLPERF "train.py --config resnet50_mlperf_pod64_bs20 --epochs-per-sync 20 --data-dir your_dataset_path --no-validation", Means::launcher},
+    {"S1-20", "poprun --num-replicas 8 --ipus-per-replica 2 --num-instances 8 python3 train.py --config resnext101_16ipus --data-dir your_dataset_path --no-validation", Means::launcher},
+    {"S1-21", "poprun --num-replicas 16 --num-instances 16 python3 validation.py --config resnext101_16ipus --shards 1 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path", Means::launcher},
+    {"S1-22", "poprun --num-replicas 4 --num-instances 4 --ipus-per-replica 4 \\ python3 train.py --config efficientnet_b4_g1_16ipus --data-dir your_dataset_path --no-validation", Means::launcher},
+    {"S1-23", "poprun -v --num-instances 8 --num-replicas 16 python3 validation.py --config efficientnet_b4_g1_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path", Means::launcher},
+    {"S1-24", "poprun --num-replicas 8 --num-instances 8 --ipus-per-replica 2 python3 train.py --config efficientnet_b4_g16_16ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding", Means::launcher},
+    {"S1-25", "poprun --num-replicas 32 --num-instances 8 --ipus-per-replica 2 python3 train.py --config efficientnet_b4_g16_64ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding", Means::launcher},
+    {"S1-26", "train.py --config efficientnet_b4_g1_with_batch_norm_16ipus", Means::run, "6 (micro-batch) x 64 (accumulated) x 16 (replicas) = 6144"},
+    {"S1-27", "-m examples_utils benchmark --spec benchmarks.yml --benchmark tf1_efficientnet_b4_batchnorm_train_real_pod64_conv tf1_efficientnet_b4_batchnorm_infer_real_pod16", Means::run, "tf1_efficientnet_b4_batchnorm_infer_real_pod16"},
+    {"S1-28", "validation.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 8 --generated-data --repeat 10 --batch-norm", Means::run, "6250 batches of 8, 10 times"},
+    {"S1-29", "inference_embedded.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 1 --iterations 1000 --device-iterations 100 --eight-bit-io --no-dataset-cache --generated-data"},
+    {"S1-30", "train.py --config resnet8_test --wandb --data-dir your_dataset_path"},
+    {"S1-31", "train.py --model efficientnet --help", Means::help, "--model-size"},
+    // BERT benchmarking
+    {"S2-01", "run_pretraining.py --config configs/pretrain_base_128.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", Means::missing, kNoBert},
+    {"S2-02", "run_pretraining.py --config configs/pretrain_base_384.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", Means::missing, kNoBert},
+    {"S2-03", "run_pretraining.py --config configs/pretrain_large_128_phase1.json --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", Means::missing, kNoBert},
+    {"S2-04", BERT_POD64 "run_pretraining.py --config configs/pretrain_large_128_phase1_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/*.tfrecord'", Means::launcher},
+    {"S2-05", "run_pretraining.py --config configs/pretrain_large_384_phase2.json --train-file DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", Means::missing, kNoBert},
+    {"S2-06", BERT_POD64 "run_pretraining.py --config configs/pretrain_large_384_phase2_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_msk58/*.tfrecord'", Means::launcher},
+    // Large batches on CPUs: another project's programs
+    {"S3-03", "resnet_main.py --train_batch_size 24576 --train_steps 4680 --num_intra_threads 22 --num_inter_threads 2 --data_dir=train-dir --model_dir model-dir/model_batch_24k_90ep --use_tpu=False --kmp_blocktime 1", Means::missing, "cnntrain train --model resnet --model-size 50"},
+    {"S3-04", "OMP_NUM_THREADS=46 resnet_eval.py --eval_batch_size 200 --num_intra_threads 46 --num_inter_threads 2 --data_dir=validation-dir --model_dir=model-dir/model_batch_24k_90ep --use_tpu=False --kmp_blocktime 1", Means::missing, "cnntrain validation --model resnet --model-size 50"},
+};
+// clang-format on
+
+struct Outcome {
+    int exit_code = -1;
+    std::string text;  // both streams
+};
+
+Outcome shell(const std::string& line) {
+    Outcome outcome;
+    FILE* pipe = popen(("{ " + line + "; } 2>&1").c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    std::array<char, 4096> buffer{};
+    for (std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe); count > 0;
+         count = fread(buffer.data(), 1, buffer.size(), pipe)) {
+        outcome.text.append(buffer.data(), count);
+    }
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    return outcome;
+}
+
+/// The variables that the documents tell to set.
+constexpr std::string_view kVariables =
+    "cd / && export DATASETS_DIR=/no/such/data DATA_DIR=/no/such/data HOSTS=a,b TCP_IF_INCLUDE=10.0.0.0/8 "
+    "WORKSPACE=/work USER=somebody && ";
+
+/// Assignments in front of a command stay in front of it.
+std::string line_of_shell(std::string_view line) {
+    std::size_t program = 0;
+    for (std::size_t equals = line.find('='); equals < line.find(' ', program); equals = line.find('=', program))
+        program = line.find(' ', equals) + 1;
+    return std::string(kVariables) + std::string(line.substr(0, program)) + CNNTRAIN_PROGRAM + " " +
+           std::string(line.substr(program)) + " --dry-run";
+}
+
+/// The line behind "python3 ", which poprun starts.
+std::string_view behind_python(std::string_view line) {
+    const std::size_t at = line.find("python");
+    return line.substr(line.find(' ', at) + 1);
+}
+
+void expect_run_or_named(const Documented& documented, const Outcome& outcome) {
+    constexpr int kUnsupported = 4;
+    EXPECT_THAT(outcome.exit_code, AnyOf(0, kUnsupported)) << outcome.text;
+    if (outcome.exit_code == kUnsupported) {
+        EXPECT_THAT(outcome.text, HasSubstr("not available yet"));
+    } else {
+        EXPECT_THAT(outcome.text, HasSubstr(std::string(documented.detail)));
+    }
+}
+
+class DocumentedLines : public ::testing::TestWithParam<Documented> {};
+
+TEST_P(DocumentedLines, ResolveOrSayWhatIsMissing) {
+    const Documented& documented = GetParam();
+    SCOPED_TRACE(documented.line);
+    const Outcome outcome = shell(line_of_shell(documented.line));
+    const std::string detail(documented.detail);
+    switch (documented.means) {
+        case Means::run:
+            expect_run_or_named(documented, outcome);
+            return;
+        case Means::launcher:
+            expect_run_or_named(documented, outcome);
+            expect_run_or_named(documented, shell(line_of_shell(behind_python(documented.line))));
+            return;
+        case Means::missing:
+            EXPECT_EQ(outcome.exit_code, 4) << outcome.text;
+            EXPECT_THAT(outcome.text, HasSubstr(detail));
+            return;
+        case Means::mistake:
+            EXPECT_EQ(outcome.exit_code, 2) << outcome.text;
+            EXPECT_THAT(outcome.text, HasSubstr(detail));
+            return;
+        case Means::nothing:
+            EXPECT_EQ(outcome.exit_code, 1) << outcome.text;
+            EXPECT_THAT(outcome.text, HasSubstr(detail));
+            return;
+        case Means::help:
+            EXPECT_EQ(outcome.exit_code, 0);
+            EXPECT_THAT(outcome.text, AllOf(HasSubstr("usage: "), HasSubstr(detail)));
+            return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DocumentedLines, ::testing::ValuesIn(kLines), [](const auto& info) {
+    std::string name(info.param.id);
+    name.replace(name.find('-'), 1, "_");
+    return name;
+});
+
+}  // namespace
+}  // namespace cnntrain::cli
