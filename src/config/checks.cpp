@@ -52,16 +52,6 @@ Violation splits_need_pipeline(const OptionValues& values) {
     return "several --pipeline-splits need --pipeline";
 }
 
-Violation split_count(const OptionValues& values) {
-    if (!values.flag("pipeline")) return {};
-    const auto count = static_cast<std::int64_t>(values.texts("pipeline_splits").size());
-    const std::int64_t shards = values.integer("shards");
-    if (count > 0 && (shards <= 1 || count == shards - 1)) return {};
-    const std::string needed = shards > 1 ? std::to_string(shards - 1) : "at least 1";
-    return "--pipeline with --shards " + std::to_string(shards) + " needs " + needed + " --pipeline-splits, got " +
-           std::to_string(count);
-}
-
 Violation checkpoint_frequency(const OptionValues& values) {
     if (values.integer("epochs_per_ckpt") == 0 || values.integer("ckpts_per_epoch") == 1) return {};
     return "--epochs-per-ckpt and --ckpts-per-epoch are both given; choose one";
@@ -171,18 +161,29 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {kTVE, one_norm},           {kTVE, one_length},
-    {kTVE, one_data_source},    {kTVE, cache_or_not},
-    {kT, memory_proportions},   {kT, shards_need_pipeline},
-    {kT, splits_need_pipeline}, {kT, split_count},
-    {kT, checkpoint_frequency}, {kT, sync_frequency},
-    {kT, syncs_need_processes}, {kTVE, cifar_image_size},
-    {kT, lars_companions},      {kT, accumulation_companions},
-    {kTVE, data_folder},        {kT, mixing_needs_pairs},
-    {kT, cutmix_share},         {kT, lars_signs},
-    {kT | kV, one_profile},     {kTVE, selected_ipus},
-    {kT, learning_rate},        {kT, rmsprop_decay},
-    {kT, exponential_decay},    {kR, restore_folder},
+    {kTVE, one_norm},
+    {kTVE, one_length},
+    {kTVE, one_data_source},
+    {kTVE, cache_or_not},
+    {kT, memory_proportions},
+    {kT, shards_need_pipeline},
+    {kT, splits_need_pipeline},
+    {kT, checkpoint_frequency},
+    {kT, sync_frequency},
+    {kT, syncs_need_processes},
+    {kTVE, cifar_image_size},
+    {kT, lars_companions},
+    {kT, accumulation_companions},
+    {kTVE, data_folder},
+    {kT, mixing_needs_pairs},
+    {kT, cutmix_share},
+    {kT, lars_signs},
+    {kT | kV, one_profile},
+    {kTVE, selected_ipus},
+    {kT, learning_rate},
+    {kT, rmsprop_decay},
+    {kT, exponential_decay},
+    {kR, restore_folder},
 };
 
 }  // namespace

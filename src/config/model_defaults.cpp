@@ -116,6 +116,7 @@ std::int64_t default_image_size(ModelFamily family, const std::string& size, boo
     if (family == ModelFamily::efficientnet) {
         const bool numbered = size.size() == 2 && size[0] == 'B' && size[1] >= '0' && size[1] <= '7';
         if (numbered) return kEfficientNetPixels[static_cast<std::size_t>(size[1] - '0')];
+        if (size == "CIFAR") return 32;
     }
     return imagenet ? 224 : 32;
 }

@@ -40,7 +40,8 @@ std::string model_title(const config::ModelSettings& model) {
         case config::ModelFamily::resnet:
             return "ResNet-" + model.size;
         case config::ModelFamily::resnext:
-            return "ResNeXt-" + model.size;
+            return "ResNeXt-" + model.size + "_" + std::to_string(model.convolution_groups) + "-" +
+                   std::to_string(model.group_dim) + "d";
         case config::ModelFamily::efficientnet:
             return "EfficientNet-" + model.size;
     }
@@ -61,7 +62,8 @@ void write_data_and_model(std::ostream& out, const config::ParseResult& argument
         return;
     }
     out << " Batch Norm\n";
-    if (settings.model.batch_norm_decay != kUsualDecay) {
+    const bool always_shown = settings.model.family == config::ModelFamily::efficientnet;
+    if (always_shown || settings.model.batch_norm_decay != kUsualDecay) {
         out << "  Decay: " << text(settings.model.batch_norm_decay) << '\n';
     }
 }

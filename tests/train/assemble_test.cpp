@@ -9,6 +9,9 @@
 namespace cnntrain::train::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
 constexpr const char* kCifar = "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 ";
 
 config::Settings settings(const std::string& options) {
@@ -43,6 +46,106 @@ TEST(Assemble, ModelFollowsTheOptions) {
     EXPECT_EQ(request.input.images, images);
     EXPECT_FALSE(request.input.normalise.has_value());
     EXPECT_THAT(request.numerics.force_weight_to_fp32, ::testing::ElementsAre("fc1"));
+}
+
+TEST(Assemble, ResnextFollowsTheOptions) {
+    const std::string line = "--model resnext --dataset cifar-10 --generated-data ";
+    const nn::ModelSettings usual = model_settings(parse(line).settings);
+    EXPECT_EQ(usual.family, nn::Family::resnext);
+    EXPECT_EQ(usual.size, "11");
+    EXPECT_EQ(usual.epsilon, 1e-5);
+    EXPECT_EQ(usual.resnext.convolution_groups, 32);
+    EXPECT_EQ(usual.resnext.group_dim, 4);
+    EXPECT_FALSE(usual.resnext.widenet);
+    const nn::ModelSettings other =
+        model_settings(parse(line + "--model-size 29 --convolution-groups 8 --group-dim 16 --widenet").settings);
+    EXPECT_EQ(other.size, "29");
+    EXPECT_EQ(other.resnext.convolution_groups, 8);
+    EXPECT_EQ(other.resnext.group_dim, 16);
+    EXPECT_TRUE(other.resnext.widenet);
+}
+
+TEST(Assemble, EfficientnetFollowsTheOptions) {
+    const std::string line = "--model efficientnet --dataset imagenet --generated-data ";
+    const nn::ModelSettings usual = model_settings(parse(line).settings);
+    EXPECT_EQ(usual.family, nn::Family::efficientnet);
+    EXPECT_EQ(usual.size, "B0");
+    EXPECT_EQ(usual.image_size, 224);
+    EXPECT_EQ(usual.norm, nn::NormKind::group);
+    EXPECT_EQ(usual.groups, 4);
+    EXPECT_EQ(usual.epsilon, 1e-3);
+    EXPECT_EQ(usual.efficientnet.group_dim, 1);
+    EXPECT_EQ(usual.efficientnet.expand_ratio, 6);
+    EXPECT_EQ(usual.efficientnet.depth_divisor, 8);
+    EXPECT_EQ(usual.efficientnet.top_width, 1280);
+    EXPECT_EQ(usual.efficientnet.block_survival_prob, 0.8);
+    EXPECT_FALSE(usual.efficientnet.dropout_rate.has_value());
+    EXPECT_TRUE(usual.efficientnet.squeeze_excite);
+    EXPECT_TRUE(usual.efficientnet.swish);
+
+    const nn::ModelSettings other = model_settings(
+        parse(line + "--model-size 3 --group-dim 16 --expand-ratio 4 --depth-divisor 4 --top-width 640 "
+                     "--block-survival-prob 0.5 --dropout-rate 0 --no-se --use-relu --batch-norm --norm-epsilon 0.01 "
+                     "--width-coefficient 1.5 --depth-coefficient 2.5")
+            .settings);
+    EXPECT_EQ(other.size, "B3");
+    EXPECT_EQ(other.image_size, 300);
+    EXPECT_EQ(other.norm, nn::NormKind::batch);
+    EXPECT_EQ(other.epsilon, 0.01);
+    EXPECT_EQ(other.efficientnet.group_dim, 16);
+    EXPECT_EQ(other.efficientnet.expand_ratio, 4);
+    EXPECT_EQ(other.efficientnet.depth_divisor, 4);
+    EXPECT_EQ(other.efficientnet.top_width, 640);
+    EXPECT_EQ(other.efficientnet.block_survival_prob, 0.5);
+    EXPECT_EQ(other.efficientnet.dropout_rate, 0.0);
+    EXPECT_FALSE(other.efficientnet.squeeze_excite);
+    EXPECT_FALSE(other.efficientnet.swish);
+    EXPECT_EQ(other.efficientnet.width_coefficient, 1.5);
+    EXPECT_EQ(other.efficientnet.depth_coefficient, 2.5);
+    EXPECT_EQ(model_settings(parse(line + "--model-size cifar").settings).image_size, 32);
+}
+
+std::string network_error(const std::string& line) {
+    try {
+        check_network(parse(line).settings);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(AssembleNetwork, SplitsAreFunctionsOfTheNetwork) {
+    const std::string resnet = "--dataset imagenet --generated-data --model-size 50 --pipeline --shards 2 ";
+    const std::string efficientnet =
+        "--model efficientnet --dataset imagenet --generated-data --model-size B0 --pipeline --shards 2 ";
+    EXPECT_EQ(network_error(resnet + "--pipeline-splits stage1/unit3/relu"), "");
+    EXPECT_EQ(network_error(resnet + "--pipeline-splits b1/2/relu"), "");  // the spelling of old releases
+    EXPECT_EQ(network_error(resnet + "--pipeline-splits fc1"), "");
+    EXPECT_EQ(network_error(efficientnet + "--pipeline-splits block2a/b"), "");
+    EXPECT_THAT(network_error(resnet + "--pipeline-splits b1/9/relu"), HasSubstr("'stage1/unit10/relu' is not"));
+    EXPECT_THAT(network_error(resnet + "--pipeline-splits stage1/unit3/rely"),
+                HasSubstr("did you mean 'stage1/unit3/relu'?"));
+    EXPECT_THAT(network_error(efficientnet + "--pipeline-splits block2bb"), HasSubstr("did you mean 'block2b'?"));
+}
+
+TEST(AssembleNetwork, TheRightNumberOfSplitsIsAskedForByName) {
+    const std::string resnet = "--dataset imagenet --generated-data --model-size 14 ";
+    EXPECT_THAT(
+        network_error(resnet + "--pipeline"),
+        AllOf(HasSubstr("needs at least 1 --pipeline-splits, got 0"),
+              HasSubstr("choose from: stage1/unit1/relu, stage2/unit1/relu, stage3/unit1/relu, stage4/unit1/relu")));
+    EXPECT_THAT(network_error(resnet + "--pipeline --shards 4 --pipeline-splits stage1/unit1 stage2/unit1"),
+                HasSubstr("needs 3 --pipeline-splits, got 2"));
+    EXPECT_THAT(
+        network_error("--model efficientnet " + resnet + "--model-size B0 --pipeline --shards 2"),
+        AllOf(HasSubstr("needs 1 --pipeline-splits"), HasSubstr("from: block0, block1a/b, block1a/c, block2a,")));
+}
+
+TEST(AssembleNetwork, WrongSizesAndGroupsAreFoundBeforeAnythingRuns) {
+    EXPECT_THAT(network_error("--dataset imagenet --generated-data --model-size 51"), HasSubstr("no size '51'"));
+    EXPECT_THAT(network_error("--model efficientnet --dataset imagenet --generated-data --model-size 6 --group-dim 16"),
+                HasSubstr("--group-dim 16"));
 }
 
 TEST(Assemble, ImageNetIsNormalisedOnTheDeviceUnlessTheHostDoes) {
