@@ -1,6 +1,7 @@
 #include "data/constant_stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "cnntrain/base/error.h"
@@ -64,7 +65,7 @@ Batch ConstantStream::next() {
     const bool last = feed_ == Feed::passes && in_pass + 1 == batches_per_pass();
     const std::int64_t valid = last ? samples_ - in_pass * micro_batch() : micro_batch();
     stats_.images += valid;
-    return {images_.bytes(), last ? last_labels_ : labels_, valid, {}};
+    return {images_.bytes(), last ? last_labels_ : labels_, valid, {}, {}, std::chrono::steady_clock::now()};
 }
 
 }  // namespace cnntrain::data

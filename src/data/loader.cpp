@@ -41,6 +41,7 @@ struct Slot {
     MixingCoefficients coefficients;
     std::vector<std::int32_t> labels;
     std::vector<PlannedSample> plan;
+    Clock::time_point created;  // when it became ready
     std::int64_t claimed = 0;   // samples that a worker has taken on
     std::int64_t finished = 0;  // and has done
     std::int64_t left_out = 0;  // of those
@@ -256,6 +257,7 @@ bool Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
 
 void Loader::Ring::deliver(Slot& slot) {
     slot.state = SlotState::ready;
+    slot.created = Clock::now();
     ready_.notify_one();
 }
 
@@ -361,8 +363,12 @@ Batch Loader::Ring::next() {
     stats_.left_out += slot->left_out;
     lock.unlock();
     const auto number = static_cast<std::size_t>(slot - slots_.data());
-    return {slot->images.bytes(), slot->labels, valid, Lease(shared_from_this(), number),
-            mixes() ? slot->coefficients.view() : Mixing{}};
+    return {slot->images.bytes(),
+            slot->labels,
+            valid,
+            Lease(shared_from_this(), number),
+            mixes() ? slot->coefficients.view() : Mixing{},
+            slot->created};
 }
 
 void Loader::Ring::release(std::size_t slot) noexcept {

@@ -6,6 +6,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
+#include "train/latency.h"
 #include "train/stopwatch.h"
 #include "train/weights.h"
 
@@ -25,7 +26,8 @@ Evaluator::Evaluator(const config::Settings& settings, const backend::Backend& b
                      std::uint64_t seed)
     : graph_(evaluation_graph(settings, backend.half_type(), data.image_desc(settings.training.micro_batch_size))),
       executable_(backend.compile({&graph_, 1, evaluation_runtime(settings, seed)})),
-      stream_(data.stream(loader_settings(settings, 0))) {}
+      stream_(data.stream(loader_settings(settings, 0))),
+      latency_(settings.device.latency) {}
 
 void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
     load_model(*executable_, graph_, std::move(checkpoint), path);
@@ -39,15 +41,19 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
                                                      const std::function<bool()>& stop_requested) {
     constexpr std::int64_t kPauses = 200;  // at which progress is shown and a stop is noticed
     const std::int64_t batch = stream_->image_desc().shape.front();
-    const schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), batch);
-    const std::int64_t stride = std::max<std::int64_t>(1, plan.batches / kPauses);
+    schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), batch);
+    if (most_batches_) plan.batches = std::min(plan.batches, *most_batches_);
+    const std::int64_t stride = latency_ ? 1 : std::max<std::int64_t>(1, plan.batches / kPauses);
     const std::int64_t left_out_before = stream_->stats().left_out;
     const Stopwatch watch;
+    CreationTap tap(*stream_);
     double correct = 0;
+    double latency_ms = 0;
     std::int64_t samples = 0;
     for (std::int64_t done = 0; done < plan.batches;) {
         const std::int64_t now = std::min(stride, plan.batches - done);
-        const backend::StepResult result = executable_->evaluate(*stream_, now);
+        const backend::StepResult result = executable_->evaluate(tap, now);
+        if (latency_) latency_ms += tap.milliseconds_since_creation();
         correct += result.sums.at(std::string(nn::kCorrect));
         samples += result.samples;
         done += now;
@@ -56,7 +62,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
             {done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds(), "batches"});
     }
     const std::int64_t left_out = stream_->stats().left_out - left_out_before;
-    CNNTRAIN_CHECK(samples + left_out == plan.images,
+    CNNTRAIN_CHECK(most_batches_ || samples + left_out == plan.images,
                    "validation saw " + std::to_string(samples) + " of " + std::to_string(plan.images) + " images");
     if (left_out > 0) {
         log.line(std::to_string(left_out) + " of " + std::to_string(plan.images) +
@@ -68,6 +74,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     row.raw_acc = 100.0 * correct / static_cast<double>(samples);
     row.val_acc = row.raw_acc;
     row.img_per_sec = static_cast<double>(samples) / row.val_time;
+    if (latency_) row.latency = latency_ms / static_cast<double>(plan.batches);
     return row;
 }
 

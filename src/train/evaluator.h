@@ -30,10 +30,15 @@ public:
     std::optional<metrics::ValidationRow> run(metrics::ValidationRow row, metrics::RunLog& log,
                                               const std::function<bool()>& stop_requested);
 
+    /// So many batches of each run instead of the whole data set: for measuring, where all images are alike.
+    void cut_short(std::int64_t batches) { most_batches_ = batches; }
+
 private:
     graph::Graph graph_;
     std::unique_ptr<backend::Executable> executable_;
     std::unique_ptr<data::Stream> stream_;
+    std::optional<std::int64_t> most_batches_;
+    bool latency_;  // measured
 };
 
 }  // namespace cnntrain::train

@@ -1,4 +1,4 @@
-// `cnntrain inference`: what a trained net sees in the images of a folder or of a validation split.
+// `cnntrain inference` without --iterations: what a trained net sees in the images of a folder or of a validation split.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -19,7 +19,8 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/runs.h"
-#include "train/describe.h"
+#include "train/external_logs.h"
+#include "train/inference_benchmark.h"
 #include "train/predictions.h"
 #include "train/run_folder.h"
 #include "train/stopwatch.h"
@@ -165,15 +166,24 @@ private:
     std::int64_t images_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
 };
 
+/// They say nothing about classifying images; whoever gives them has forgotten --iterations.
+void refuse_measuring_options(const config::ParseResult& arguments) {
+    for (const char* key : {"num_inference_thread", "force_recompile", "tmp_execs", "repeat"}) {
+        if (arguments.at(key).source == config::Source::default_value) continue;
+        throw Error(ErrorKind::usage, std::string("inference: ") + key +
+                                          " is for measuring, which needs --iterations; without it every image is "
+                                          "classified once");
+    }
+}
+
 }  // namespace
 
 int run_inference(const config::ParseResult& arguments, const Host& host) {
     const config::Settings& settings = arguments.settings;
-    if (settings.training.iterations || settings.main.repeat > 1) {
-        throw Error(ErrorKind::unsupported,
-                    "not available yet: inference with --iterations or --repeat (measuring inference); without them "
-                    "every image is classified once");
+    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only) {
+        return benchmark_inference(arguments, host);
     }
+    refuse_measuring_options(arguments);
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const Images images = open_images(settings, backend->half_type(), seed);
@@ -185,11 +195,8 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = new_run_folder(settings, *host.files);
-    if (!folder.logs.empty()) host.files->make_directories(folder.logs);
-    metrics::RunLog log(*host.files, *host.console, {folder.logs, host.terminal_width > 0, host.terminal_width});
-    const RunFacts facts = gather_facts(folder, false);
-    write_arguments(folder, config::arguments_json(arguments, derived_arguments(arguments, facts, true)), *host.files);
-    log.line("Command line: " + host.command_line);
+    const auto run_log = open_evaluation_log(arguments, folder, host);
+    metrics::RunLog& log = *run_log;
 
     Report report(folder, *host.files, log);
     LabelTap tap(*images.stream);

@@ -12,6 +12,7 @@
 #include "cnntrain/train/assemble.h"
 #include "train/describe.h"
 #include "train/evaluator.h"
+#include "train/external_logs.h"
 #include "train/input_benchmark.h"
 #include "train/weights.h"
 
@@ -97,7 +98,6 @@ void Trainer::open_data() {
 }
 
 void Trainer::introduce() {
-    files_.make_directories(folder_.checkpoints);
     const RunFacts facts = gather_facts(folder_, resume_.has_value());
     const bool seed_given = arguments_.at("seed").source != config::Source::adjusted;
     auto derived = derived_arguments(arguments_, facts, seed_given);
@@ -109,17 +109,22 @@ void Trainer::introduce() {
     const std::string summary = summary_block(arguments_, facts, &plan_);
     derived["summary_str"] = summary;
     const std::string json = config::arguments_json(arguments_, derived);
-    if (!resume_) write_arguments(folder_, json, files_);
+    files_.make_directories(folder_.checkpoints);
     log_.line("Command line: " + host_.command_line);
+    open_external_logs(log_, arguments_, facts, json, files_,
+                       resume_ ? std::optional(resume_->checkpoint.iteration) : std::nullopt);
+    if (!resume_) write_arguments(folder_, json, files_);
     log_.line(summary);
     log_.line(option_dictionary(json));
 }
 
 void Trainer::compile() {
     const TensorDesc images = train_data_->image_desc(settings_.training.micro_batch_size);
+    log_.status("compilation_status", "in progress");
     graph_.emplace(training_graph(settings_, backend_->half_type(), images));
     executable_ = backend_->compile(
         {&*graph_, settings_.training.gradient_accumulation_count, runtime_settings(settings_, seed())});
+    log_.status("compilation_status", "compiled");
     log_.line(variable_list(*graph_));
     meters_.emplace(plan_.global_batch, plan_.averaging_window(), settings_.training.gradient_accumulation_count);
 }
@@ -233,6 +238,7 @@ void Trainer::save() {
     checkpoint.metadata[kFingerprint] = config::numerics_fingerprint(arguments_);
     checkpoint.metadata[kMeters] = meters_->state();
     checkpoint.tensors = stored_variables(*executable_);
+    if (settings_.device.analyse_nans) log_.nans(count_nans(iteration_, checkpoint.tensors));
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, iteration_), checkpoint);
     last_saved_ = iteration_;
     checkpoint::retain(files_, folder_.checkpoints, settings_.checkpoint.keep);

@@ -13,8 +13,8 @@
 #include "cnntrain/metrics/run_log.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/runs.h"
-#include "train/describe.h"
 #include "train/evaluator.h"
+#include "train/external_logs.h"
 #include "train/input_benchmark.h"
 #include "train/run_folder.h"
 
@@ -27,18 +27,6 @@ double epoch_of(const checkpoint::Checkpoint& checkpoint, const config::Settings
     if (!settings.main.total_batch_size) return checkpoint.epoch;
     const std::int64_t images = data::dataset_info(config::name(settings.data.dataset)).train_images;
     return static_cast<double>(*settings.main.total_batch_size * checkpoint.iteration) / static_cast<double>(images);
-}
-
-void introduce(const config::ParseResult& arguments, const RunFolder& folder, const Host& host, metrics::RunLog& log) {
-    const RunFacts facts = gather_facts(folder, false);
-    auto derived = derived_arguments(arguments, facts, arguments.settings.device.seed.has_value());
-    const std::string summary = summary_block(arguments, facts, nullptr);
-    derived["summary_str"] = summary;
-    const std::string json = config::arguments_json(arguments, derived);
-    write_arguments(folder, json, *host.files);
-    log.line("Command line: " + host.command_line);
-    log.line(summary);
-    log.line(option_dictionary(json));
 }
 
 /// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
@@ -64,16 +52,19 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     const auto backend = make_backend(settings.run.backend);
     const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
     const RunFolder folder = new_run_folder(settings, files);
-    if (!folder.logs.empty()) files.make_directories(folder.logs);
-    metrics::RunLog log(files, *host.console, {folder.logs, host.terminal_width > 0, host.terminal_width});
-    introduce(arguments, folder, host, log);
+    const auto run_log = open_evaluation_log(arguments, folder, host);
+    metrics::RunLog& log = *run_log;
     if (settings.device.dataset_benchmark) {
         const auto stream = data.stream(loader_settings(settings, 0));
         benchmark_input(*stream, stream->batches_per_pass(), log, host.stop_requested);
         return 0;
     }
 
+    log.status("compilation_status", "in progress");
     Evaluator evaluator(settings, *backend, data, seed);
+    log.status("compilation_status", "compiled");
+    const bool all_alike = settings.data.source != config::DataSource::real;
+    if (all_alike && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
     if (points.empty()) {
         log::warning("no --restore-path: the weights are random, and so is the accuracy");
         evaluator.load_random(seed);
@@ -87,6 +78,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
         row.name = point.name;
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, settings);
+        if (settings.device.analyse_nans) log.nans(count_nans(checkpoint.iteration, checkpoint.tensors));
         evaluator.load(std::move(checkpoint), point.path);
         if (!run_repeatedly(evaluator, row, settings, host, log)) return kInterruptedExitCode;
     }

@@ -16,23 +16,36 @@ template <typename T> bool is_slot(const std::string& name, const std::map<std::
     return slash != std::string::npos && all.contains(name.substr(0, slash));
 }
 
-void load_tensors(backend::Executable& executable, const std::map<std::string, TensorDesc>& wanted,
-                  const checkpoint::Checkpoint& checkpoint) {
+std::map<std::string, HostTensor> in_types(const std::map<std::string, TensorDesc>& wanted,
+                                           const checkpoint::Checkpoint& checkpoint) {
+    std::map<std::string, HostTensor> result;
     for (const auto& [name, desc] : wanted) {
         const HostTensor& tensor = checkpoint.tensors.at(name);
-        executable.load(name, tensor.dtype() == desc.dtype ? tensor : tensor.cast(desc.dtype));
+        result.emplace(name, tensor.dtype() == desc.dtype ? tensor : tensor.cast(desc.dtype));
     }
+    return result;
+}
+
+void load_tensors(backend::Executable& executable, const std::map<std::string, HostTensor>& tensors) {
+    for (const auto& [name, tensor] : tensors)
+        executable.load(name, tensor);
 }
 
 }  // namespace
 
 void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed) {
+    load_tensors(executable, initial_variables(graph, seed));
+}
+
+std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed) {
+    std::map<std::string, HostTensor> result;
     for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
         for (const graph::ValueId id : graph.values_with_role(role)) {
             const graph::Value& variable = graph.value(id);
-            executable.load(variable.name, nn::initial_value(variable, seed));
+            result.emplace(variable.name, nn::initial_value(variable, seed));
         }
     }
+    return result;
 }
 
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
@@ -47,11 +60,16 @@ void load_all(backend::Executable& executable, const graph::Graph& graph, const 
               const std::string& path) {
     const std::map<std::string, TensorDesc> wanted = variables(graph);
     checkpoint::match(wanted, checkpoint, path);
-    load_tensors(executable, wanted, checkpoint);
+    load_tensors(executable, in_types(wanted, checkpoint));
 }
 
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path) {
+    load_tensors(executable, model_variables(graph, std::move(checkpoint), path));
+}
+
+std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+                                                  const std::string& path) {
     std::map<std::string, TensorDesc> wanted = variables(graph);
     std::erase_if(wanted, [all = wanted](const auto& variable) { return is_slot(variable.first, all); });
     std::set<std::string> slots;
@@ -60,7 +78,7 @@ void load_model(backend::Executable& executable, const graph::Graph& graph, chec
     }
     std::erase_if(checkpoint.tensors, [&](const auto& tensor) { return slots.contains(tensor.first); });
     checkpoint::match(wanted, checkpoint, path);
-    load_tensors(executable, wanted, checkpoint);
+    return in_types(wanted, checkpoint);
 }
 
 }  // namespace cnntrain::train

@@ -1,6 +1,7 @@
 // Between executables and checkpoints.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -20,7 +21,13 @@ std::map<std::string, HostTensor> stored_variables(const backend::Executable& ex
 void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
               const std::string& path);
 
-/// The model's own variables: optimiser slots, `<variable>/<slot>`, are neither needed nor looked at.
+/// The model's own variables, in the graph's types: optimiser slots, `<variable>/<slot>`, are neither needed nor looked at.
+std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+                                                  const std::string& path);
+/// The same, drawn anew.
+std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
+
+/// Loads model_variables().
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path);
 

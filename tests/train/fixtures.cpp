@@ -101,6 +101,14 @@ Outcome validate(FileSystem& files, const std::string& options) {
     return {exit_code, console.str()};
 }
 
+Outcome infer(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
+    const bool generated = options.find("--generated-data") != std::string::npos;
+    const std::string line = (generated ? "" : "--data-dir " + small_cifar()) + kCommon + options;
+    std::ostringstream console;
+    const int exit_code = run_inference(parse(line, config::Command::inference), host_for(files, console, stop));
+    return {exit_code, console.str()};
+}
+
 std::function<bool()> stop_after(int count) {
     return [left = std::make_shared<int>(count)] { return --*left <= 0; };
 }

@@ -26,6 +26,7 @@ Outcome train(FileSystem& files, const std::string& options = "", const std::fun
 /// `restore --restore-path run`.
 Outcome restore(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
 Outcome validate(FileSystem& files, const std::string& options);
+Outcome infer(FileSystem& files, const std::string& options, const std::function<bool()>& stop = {});
 
 /// Asks for a stop when it has been asked `count` times.
 std::function<bool()> stop_after(int count);

@@ -1,6 +1,7 @@
 // What a backend sees of the data pipeline: micro-batches, pulled one at a time.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,7 @@ struct Batch {
     std::int64_t valid_count = 0;  // samples that are neither padding nor left out
     Lease lease = {};
     Mixing mixing = {};
+    std::chrono::steady_clock::time_point created = {};  // when its last sample was ready on the host
 };
 
 class BatchSource {

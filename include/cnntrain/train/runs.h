@@ -32,7 +32,8 @@ config::ParseResult restored_arguments(const config::ParseResult& restore_line, 
 /// `validation`: one checkpoint, all of a folder, or random weights. Error(not_found) when there is no checkpoint.
 int run_validation(const config::ParseResult& arguments, const Host& host);
 
-/// `inference`: the five likeliest classes of every image of a folder of JPEG files, or of a validation split.
+/// `inference`: with --iterations, throughput and latencies of requests; without, the five likeliest classes of every
+/// image of a folder of JPEG files, or of a validation split.
 int run_inference(const config::ParseResult& arguments, const Host& host);
 
 }  // namespace cnntrain::train

@@ -1,0 +1,316 @@
+#include "train/inference_benchmark.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <latch>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/metrics/run_log.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/train/assemble.h"
+#include "train/compiled_model.h"
+#include "train/external_logs.h"
+#include "train/input_benchmark.h"
+#include "train/latency.h"
+#include "train/run_folder.h"
+#include "train/stopwatch.h"
+#include "train/weights.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+/// One stream for all threads.
+class SharedStream {
+public:
+    explicit SharedStream(data::Stream& stream) : stream_(stream) {}
+
+    TensorDesc image_desc() const { return stream_.image_desc(); }
+    data::Batch next() {
+        const std::lock_guard lock(mutex_);
+        return stream_.next();
+    }
+
+private:
+    data::Stream& stream_;
+    std::mutex mutex_;
+};
+
+/// A batch that is fetched before the call that consumes it.
+class Request final : public data::BatchSource {
+public:
+    explicit Request(SharedStream& stream) : stream_(stream) {}
+
+    void fetch() {
+        batch_ = {};  // gives its memory back first
+        batch_ = stream_.next();
+    }
+    TensorDesc image_desc() const override { return stream_.image_desc(); }
+    data::Batch next() override { return std::move(batch_); }
+
+private:
+    SharedStream& stream_;
+    data::Batch batch_;
+};
+
+/// What a thread has seen.
+struct Tally {
+    std::vector<double> milliseconds;
+    double correct = 0;
+    std::int64_t samples = 0;
+    std::exception_ptr error;
+};
+
+/// Shared by the threads of one measurement.
+struct Round {
+    explicit Round(std::int64_t threads) : ready(threads), start(1) {}
+
+    std::latch ready;
+    std::latch start;
+    std::atomic<bool> cancelled = false;
+    std::atomic<std::int64_t> calls = 0;
+    std::atomic<std::int64_t> finished = 0;  // threads
+};
+
+void send_requests(backend::Executable& executable, SharedStream& stream, std::int64_t iterations, Round& round,
+                   Tally& tally) {
+    Request request(stream);
+    const auto call = [&] {
+        request.fetch();
+        const Stopwatch watch;
+        const backend::StepResult result = executable.evaluate(request, 1);
+        tally.milliseconds.push_back(1e3 * watch.seconds());
+        tally.correct += result.sums.at(std::string(nn::kCorrect));
+        tally.samples += result.samples;
+    };
+    tally.milliseconds.reserve(static_cast<std::size_t>(iterations) + 1);
+    bool arrived = false;
+    try {
+        call();  // untimed: starts the thread's helpers and touches all memory
+        tally.milliseconds.clear();
+        tally.correct = 0;
+        tally.samples = 0;
+        arrived = true;
+        round.ready.count_down();
+        round.start.wait();
+        for (std::int64_t i = 0; i < iterations && !round.cancelled; ++i) {
+            call();
+            ++round.calls;
+        }
+    } catch (...) {
+        tally.error = std::current_exception();
+        round.cancelled = true;
+        if (!arrived) round.ready.count_down();
+    }
+    ++round.finished;
+}
+
+struct Measured {
+    std::vector<Tally> tallies;
+    double seconds = 0;
+    bool stopped = false;
+};
+
+using Executables = std::vector<std::unique_ptr<backend::Executable>>;
+
+Measured measure(const Executables& executables, data::Stream& stream, std::int64_t iterations, metrics::RunLog& log,
+                 const Host& host) {
+    constexpr std::chrono::milliseconds kPause(2);
+    const auto threads = static_cast<std::int64_t>(executables.size());
+    SharedStream shared(stream);
+    Round round(threads);
+    Measured measured;
+    measured.tallies.resize(executables.size());
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 0; i < executables.size(); ++i) {
+        workers.emplace_back(
+            [&, i] { send_requests(*executables[i], shared, iterations, round, measured.tallies[i]); });
+    }
+    round.ready.wait();
+    const Stopwatch watch;
+    round.start.count_down();
+    const double batch = static_cast<double>(stream.image_desc().shape.front());
+    while (round.finished < threads) {
+        std::this_thread::sleep_for(kPause);
+        if (host.stop_requested && host.stop_requested()) round.cancelled = measured.stopped = true;
+        const std::int64_t calls = round.calls;
+        const double seconds = watch.seconds();
+        log.progress({calls, 0, threads * iterations, static_cast<double>(calls) * batch / seconds, seconds, "calls"});
+    }
+    measured.seconds = watch.seconds();
+    for (std::jthread& worker : workers)
+        worker.join();
+    for (const Tally& tally : measured.tallies) {
+        if (tally.error) std::rethrow_exception(tally.error);
+    }
+    return measured;
+}
+
+metrics::InferenceRow row_of(const Measured& measured, const config::Settings& settings, metrics::InferenceRow row) {
+    std::vector<double> milliseconds;
+    double correct = 0;
+    std::int64_t samples = 0;
+    for (const Tally& tally : measured.tallies) {
+        milliseconds.insert(milliseconds.end(), tally.milliseconds.begin(), tally.milliseconds.end());
+        correct += tally.correct;
+        samples += tally.samples;
+    }
+    const bool has_labels = settings.data.source == config::DataSource::real && samples > 0;
+    row.val_acc = has_labels ? 100 * correct / static_cast<double>(samples) : -1;
+    row.num_processed_samples = static_cast<std::int64_t>(milliseconds.size()) * settings.training.micro_batch_size;
+    row.inference_time = measured.seconds;
+    row.img_per_sec = static_cast<double>(row.num_processed_samples) / measured.seconds;
+    row.latencies = summarise(std::move(milliseconds));
+    return row;
+}
+
+/// The executables of all threads; the compute threads are divided among them, each has at least one.
+Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
+                    std::uint64_t seed) {
+    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
+    const auto count = static_cast<int>(settings.main.inference_threads);
+    const int cores = runtime.threads;
+    Executables executables;
+    for (int i = 0; i < count; ++i) {
+        runtime.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
+        executables.push_back(backend.compile({&graph, 1, runtime}));
+    }
+    return executables;
+}
+
+std::string random_tag() {
+    return std::to_string(std::random_device{}());
+}
+
+/// Removes the file at the end.
+class TemporaryFile {
+public:
+    TemporaryFile(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+    ~TemporaryFile() {
+        try {
+            files_.remove(path_);
+        } catch (const Error& error) {
+            log::warning(error.what());
+        }
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+private:
+    FileSystem& files_;
+    std::string path_;
+};
+
+checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph& graph, const FileSystem& files,
+                                  std::uint64_t seed) {
+    checkpoint::Checkpoint model;
+    if (source.path.empty()) {
+        model.iteration = 0;
+        model.tensors = initial_variables(graph, seed);
+        return model;
+    }
+    if (!source.there) checkpoint::find_checkpoints(files, source.path);  // throws, saying what is there
+    checkpoint::Checkpoint checkpoint = checkpoint::load(files, source.path);
+    model.iteration = checkpoint.iteration;
+    model.epoch = checkpoint.epoch;
+    model.tensors = model_variables(graph, std::move(checkpoint), source.path);
+    return model;
+}
+
+/// From the compiled model's file when it may be used; else from the checkpoint, and the file is written.
+checkpoint::Checkpoint compiled_weights(const config::Settings& settings, const graph::Graph& graph,
+                                        std::string_view backend, const WeightSource& source, const std::string& path,
+                                        metrics::RunLog& log, FileSystem& files, std::uint64_t seed) {
+    const auto key = compiled_model_key(settings, graph, backend, source, files, seed);
+    if (!settings.main.force_recompile) {
+        auto model = read_compiled_model(files, path, key);
+        if (model) {
+            const std::string why = source.there ? "" : "; " + source.path + " itself is not there any more";
+            log.line("Using the compiled model " + path + " (weights: " + source.name + ")" + why);
+            return std::move(*model);
+        }
+    }
+    checkpoint::Checkpoint model = weights_of(source, graph, files, seed);
+    if (write_compiled_model(files, path, key, model)) log.line("Saved the compiled model to " + path);
+    return model;
+}
+
+data::LoaderSettings stream_settings(const config::Settings& settings, const TensorDesc& images) {
+    data::LoaderSettings loader = loader_settings(settings, 0);
+    const std::int64_t held = settings.main.inference_threads;  // each thread keeps one batch
+    loader.batches_ahead = std::max(loader.batches_ahead, held + 1);
+    loader.ring_bytes = std::max(loader.ring_bytes, (held + 3) * static_cast<std::int64_t>(images.bytes()));
+    return loader;
+}
+
+}  // namespace
+
+int benchmark_inference(const config::ParseResult& arguments, const Host& host) {
+    const Stopwatch since_start;
+    const config::Settings& settings = arguments.settings;
+    FileSystem& files = *host.files;
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    const auto backend = make_backend(settings.run.backend);
+    const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
+    const TensorDesc images = data.image_desc(settings.training.micro_batch_size);
+    const auto stream = data.stream(stream_settings(settings, images));
+
+    const RunFolder folder = new_run_folder(settings, files);
+    const auto log = open_evaluation_log(arguments, folder, host);
+    if (settings.device.dataset_benchmark) {
+        benchmark_input(*stream, stream->batches_per_pass(), *log, host.stop_requested);
+        return 0;
+    }
+
+    log->status("compilation_status", "in progress");
+    const graph::Graph graph = evaluation_graph(settings, backend->half_type(), images);
+    const WeightSource source = weight_source(settings, files);
+    const bool with_labels = settings.data.source == config::DataSource::real;
+    const bool temporary = settings.main.temporary_executable;
+    const std::string path = compiled_model_name(settings, source.name, with_labels, temporary ? random_tag() : "");
+    std::optional<TemporaryFile> removed;
+    if (temporary) removed.emplace(files, path);
+    metrics::InferenceRow row;
+    Executables executables;
+    {
+        const checkpoint::Checkpoint model =
+            compiled_weights(settings, graph, backend->name(), source, path, *log, files, seed);
+        row.name = source.name;
+        row.iteration = model.iteration;
+        row.epoch = model.epoch;
+        executables = compile(*backend, graph, settings, seed);
+        for (const auto& executable : executables) {
+            for (const auto& [name, tensor] : model.tensors)
+                executable->load(name, tensor);
+        }
+    }
+    log->line(metrics::compilation_line(since_start.seconds()));
+    log->status("compilation_status", "compiled");
+    if (settings.device.compile_only) {
+        log->line("Compilation successful; stopping because of --compile-only.");
+        return 0;
+    }
+    for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
+        const Measured measured = measure(executables, *stream, *settings.training.iterations, *log, host);
+        if (measured.stopped) return kInterruptedExitCode;
+        log->inference(row_of(measured, settings, row));
+    }
+    return 0;
+}
+
+}  // namespace cnntrain::train

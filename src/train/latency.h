@@ -1,0 +1,30 @@
+// How long calls took.
+#pragma once
+
+#include <vector>
+
+#include "cnntrain/data/batch.h"
+#include "cnntrain/metrics/rows.h"
+
+namespace cnntrain::train {
+
+/// Of at least one time in milliseconds. Percentile p stands at position p * (n - 1) of the sorted times, linear between
+/// neighbours.
+metrics::Latencies summarise(std::vector<double> milliseconds);
+
+/// Passes batches on and remembers when the last one was created.
+class CreationTap final : public data::BatchSource {
+public:
+    explicit CreationTap(data::BatchSource& source) : source_(source) {}
+
+    TensorDesc image_desc() const override { return source_.image_desc(); }
+    data::Batch next() override;
+    /// Since the last batch was ready on the host.
+    double milliseconds_since_creation() const;
+
+private:
+    data::BatchSource& source_;
+    std::chrono::steady_clock::time_point created_;
+};
+
+}  // namespace cnntrain::train

@@ -1,0 +1,248 @@
+// Measuring inference, its compiled-model file, validation's latency, and the logs for others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "train/external_logs.h"
+#include "train/fixtures.h"
+#include "train/latency.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Latencies, PercentilesAreLinearBetweenNeighbours) {
+    std::vector<double> times;
+    for (int i = 101; i > 0; --i)
+        times.push_back(i);
+    const metrics::Latencies all = summarise(times);
+    EXPECT_DOUBLE_EQ(all.mean, 51);
+    EXPECT_DOUBLE_EQ(all.p99, 100);
+    EXPECT_NEAR(all.p99_9, 100.9, 1e-9);
+    EXPECT_DOUBLE_EQ(all.max, 101);
+    const metrics::Latencies two = summarise({1, 3});
+    EXPECT_DOUBLE_EQ(two.p99, 2.98);
+    const metrics::Latencies one = summarise({7});
+    EXPECT_DOUBLE_EQ(one.p99_9, 7);
+}
+
+/// A run of two iterations: ckpt-0 and ckpt-2.
+class InferenceTest : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        trained_ = new MemoryFiles();
+        train(*trained_, "--iterations 2 --epochs 0 --log-freq 2 --no-validation --no-tensorboard");
+    }
+    static void TearDownTestSuite() {
+        delete trained_;
+        trained_ = nullptr;
+    }
+
+    InferenceTest() { files_.write_text(kCheckpoint, trained_->read_text(kCheckpoint)); }
+
+    Outcome measure(const std::string& options) { return infer(files_, "--iterations 5 --logs-path out " + options); }
+    bool rebuilt(const Outcome& outcome) const {
+        return outcome.console.find("Saved the compiled model to ") != std::string::npos;
+    }
+    std::vector<std::string> compiled_models() const {
+        std::vector<std::string> names;
+        for (const std::string& name : files_.list("")) {
+            if (name.ends_with(".cnntrain_exec")) names.push_back(name);
+        }
+        return names;
+    }
+
+    static constexpr const char* kCheckpoint = "run/ckpt-2.safetensors";
+    static constexpr const char* kModel = "model_resnet8_bs_8_bps_1000_ckpt-2_withlabels.cnntrain_exec";
+    static MemoryFiles* trained_;
+    MemoryFiles files_;
+};
+MemoryFiles* InferenceTest::trained_ = nullptr;
+
+TEST_F(InferenceTest, PrintsThroughputAndLatencies) {
+    const Outcome outcome = measure("--restore-path run/ckpt-2 --num-inference-thread 3 --repeat 2");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.console,
+                ContainsRegex("\nlatency avg: +[0-9.]+ ms, latency 99p: +[0-9.]+ ms, latency 99p9: +[0-9.]+ ms, "
+                              "latency max: +[0-9.]+ ms\n"
+                              "Validation top-1 accuracy \\[ckpt-2\\] \\(iteration: +2, epoch: +0.10, throughput: "
+                              "+[0-9.]+ samples/sec, time: [0-9.]+, latency avg: +[0-9.]+ ms: +[0-9.]+%\n"));
+    const std::string rows = files_.read_text("out/validation.csv");
+    EXPECT_THAT(rows, AllOf(HasSubstr("name,iteration,epoch,val_acc,inference_time,num_processed_samples,img_per_sec,"),
+                            ContainsRegex("\nckpt-2,2,0.1,[0-9.]+,[0-9.e-]+,120,")));  // 3 threads, 5 calls, 8 images
+    EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 3);
+    EXPECT_THAT(files_.read_text("out/log.txt"),
+                AllOf(HasSubstr("Validation top-1 accuracy [ckpt-2]"), Not(HasSubstr("latency 99p"))));
+}
+
+TEST_F(InferenceTest, GeneratedImagesHaveNoAccuracy) {
+    const Outcome outcome = measure("--generated-data --eight-bit-io");
+    EXPECT_THAT(outcome.console, ContainsRegex("top-1 accuracy \\[random\\] .* ms: -1.000%"));
+    EXPECT_TRUE(files_.exists("model_resnet8_bs_8_bps_1000_random_nolabels.cnntrain_exec"));
+}
+
+TEST_F(InferenceTest, TheSecondRunNeedsNoCheckpoint) {
+    const Outcome first = measure("--restore-path run/ckpt-2");
+    EXPECT_TRUE(rebuilt(first));
+    const Outcome second = measure("--restore-path run/ckpt-2 --logs-path second");
+    EXPECT_FALSE(rebuilt(second));
+    EXPECT_THAT(second.console, HasSubstr(std::string("Using the compiled model ") + kModel + " (weights: ckpt-2)\n"));
+    files_.remove(kCheckpoint);
+    const Outcome third = measure("--restore-path run/ckpt-2 --logs-path third");
+    EXPECT_THAT(third.console, HasSubstr("run/ckpt-2 itself is not there any more"));
+    const auto accuracy = [](const Outcome& outcome) { return outcome.console.substr(outcome.console.rfind("ms: ")); };
+    EXPECT_EQ(accuracy(first), accuracy(third));
+    try {
+        measure("--restore-path other/ckpt-2 --logs-path fourth");  // the same name, but nobody's model
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::not_found);
+    }
+}
+
+TEST_F(InferenceTest, AModelOfOtherCircumstancesIsMadeAnew) {
+    measure("--restore-path run/ckpt-2");
+    int run = 0;
+    for (const char* other : {"--precision 32.32", "--force-recompile", "--normalise-input --precision 16.32"}) {
+        EXPECT_TRUE(rebuilt(measure("--restore-path run/ckpt-2 --logs-path o" + std::to_string(run++) + " " + other)))
+            << other;
+        EXPECT_EQ(compiled_models().size(), 1U);
+    }
+    measure("--restore-path run/ckpt-2 --force-recompile --logs-path back");
+    auto checkpoint = checkpoint::load(files_, kCheckpoint);
+    checkpoint.tensors.at("all/fc1/biases").set(0, 0.5);
+    checkpoint::save(files_, kCheckpoint, checkpoint);
+    EXPECT_TRUE(rebuilt(measure("--restore-path run/ckpt-2 --logs-path changed")));
+}
+
+TEST_F(InferenceTest, ADamagedOrForeignFileIsNotTrusted) {
+    measure("--restore-path run/ckpt-2");
+    const std::string good = files_.read_text(kModel);
+    std::string flipped = good;
+    flipped[good.size() - 5] = static_cast<char>(flipped[good.size() - 5] ^ 1);
+    int run = 0;
+    for (const std::string& bad : {good.substr(0, good.size() / 2), flipped, std::string("a text"), std::string(),
+                                   trained_->read_text(kCheckpoint)}) {
+        files_.write_text(kModel, bad);
+        ::testing::internal::CaptureStderr();
+        const Outcome outcome = measure("--restore-path run/ckpt-2 --logs-path d" + std::to_string(run++));
+        EXPECT_THAT(::testing::internal::GetCapturedStderr(), AllOf(HasSubstr(kModel), HasSubstr("made anew")));
+        EXPECT_TRUE(rebuilt(outcome)) << bad.size();
+        EXPECT_EQ(files_.read_text(kModel), good);
+    }
+}
+
+TEST_F(InferenceTest, TemporaryModelsLeaveNothingBehind) {
+    const Outcome outcome = measure("--restore-path run/ckpt-2 --tmp-execs");
+    EXPECT_THAT(outcome.console, ContainsRegex("Saved the compiled model to model_resnet8_.*withlabels_[0-9]+\\."));
+    EXPECT_TRUE(compiled_models().empty());
+}
+
+TEST_F(InferenceTest, SeveralCheckpointsMeanRandomWeights) {
+    files_.write_text("run/ckpt-0.safetensors", trained_->read_text("run/ckpt-0.safetensors"));
+    ::testing::internal::CaptureStderr();
+    const Outcome outcome = measure("--restore-path run");
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("2 checkpoints are there"));
+    EXPECT_THAT(outcome.console, HasSubstr("accuracy [random]"));
+}
+
+TEST_F(InferenceTest, StopsAndOtherEnds) {
+    EXPECT_EQ(infer(files_, "--iterations 100000 --generated-data --logs-path s", stop_after(3)).exit_code,
+              kInterruptedExitCode);
+    EXPECT_THAT(measure("--compile-only --generated-data --logs-path c").console, HasSubstr("Compilation successful"));
+    EXPECT_THAT(infer(files_, "--dataset-benchmark --logs-path b").console, HasSubstr("mean throughput: "));
+    for (const char* option : {"--num-inference-thread 2", "--tmp-execs", "--force-recompile", "--repeat 2"}) {
+        try {
+            infer(files_, std::string(option) + " --logs-path x");
+            FAIL() << "expected an error for " << option;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::usage);
+            EXPECT_THAT(error.what(), HasSubstr("--iterations"));
+        }
+    }
+}
+
+TEST_F(InferenceTest, ValidationMeasuresLatencyWhenAsked) {
+    const auto last_column = [](const MemoryFiles& files, const std::string& folder) {
+        const std::string text = files.read_text(folder + "/validation.csv");
+        return std::stod(text.substr(text.rfind(',') + 1));
+    };
+    validate(files_, "--restore-path run/ckpt-2 --logs-path without");
+    EXPECT_EQ(last_column(files_, "without"), -1);
+    validate(files_, "--restore-path run/ckpt-2 --logs-path with --latency --repeat 2");
+    EXPECT_GT(last_column(files_, "with"), 0);
+    validate(files_, "--generated-data --logs-path generated --latency");
+    EXPECT_GT(last_column(files_, "generated"), 0);
+    EXPECT_LT(last_column(files_, "generated"), 60000);
+}
+
+std::vector<std::string> event_files(const MemoryFiles& files) {
+    std::vector<std::string> names;
+    for (const std::string& name : files.list("run")) {
+        if (name.starts_with("events.out.tfevents.")) names.push_back(name);
+    }
+    return names;
+}
+
+TEST(ExternalLogs, TensorBoardIsOnAndCanBeSwitchedOff) {
+    MemoryFiles files;
+    train(files, "", stop_after(12));
+    ASSERT_EQ(event_files(files).size(), 1U);
+    EXPECT_THAT(files.read_text("run/" + event_files(files).front()), HasSubstr("training/loss_avg"));
+    restore(files);
+    ASSERT_EQ(event_files(files).size(), 2U);
+    EXPECT_THAT(files.read_text("run/" + event_files(files).back()), HasSubstr("validation/val_acc"));
+    MemoryFiles without;
+    train(without, "--no-tensorboard --no-validation");
+    EXPECT_TRUE(event_files(without).empty());
+}
+
+TEST(ExternalLogs, NansAreCountedAndReported) {
+    HostTensor tensor = HostTensor::of<float>({3}, {1, 0, 2});
+    tensor.set(1, std::nan(""));
+    tensor.set(2, std::nan(""));
+    const metrics::NanRow row = count_nans(7, {{"a", tensor}, {"b", HostTensor::of<float>({1}, {1})}});
+    EXPECT_EQ(row.iteration, 7);
+    EXPECT_EQ(row.nan_count, 2);
+    EXPECT_EQ(row.nan_variables, 1);
+    MemoryFiles files;
+    train(files, "--analyse-nans --no-validation");
+    EXPECT_THAT(files.read_text("run/" + event_files(files).front()), HasSubstr("nans/nan_count"));
+}
+
+TEST(ExternalLogs, WandbGetsTheRun) {
+    const std::string calls = "/tmp/cnntrain_wandb_run_" + std::to_string(getpid());
+    setenv("PYTHONPATH", CNNTRAIN_SOURCE_DIR "/tests/metrics/fake_wandb", 1);
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    setenv("FAKE_WANDB_LOG", calls.c_str(), 1);
+    MemoryFiles files;
+    const Outcome outcome = train(files, "--wandb --wandb-project mine");
+    EXPECT_THAT(outcome.console, HasSubstr("Weights & Biases: run abc123"));
+    const std::string first = posix_files().read_text(calls);
+    EXPECT_THAT(first, AllOf(HasSubstr("\"project\": \"mine\""), HasSubstr("\"name\": \"RN8_bs8_BN_16.16"),
+                             HasSubstr("\"compilation_status\": \"compiled\""), HasSubstr("\"loss_avg\": \""),
+                             HasSubstr("\"val_acc\": \""), HasSubstr("\"exit_code\": 0")));
+    posix_files().remove(calls);
+    restore(files, "--wandb-id abc123");
+    EXPECT_THAT(posix_files().read_text(calls), HasSubstr("\"id\": \"abc123\""));
+    posix_files().remove(calls);
+
+    setenv("FAKE_WANDB_REFUSES", "1", 1);
+    MemoryFiles refused;
+    EXPECT_THROW(train(refused, "--wandb"), Error);
+    EXPECT_FALSE(refused.exists("run/arguments.json"));  // another try starts afresh
+    unsetenv("FAKE_WANDB_REFUSES");
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
