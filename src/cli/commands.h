@@ -18,6 +18,8 @@ int train_command(const Invocation& invocation);
 int restore_command(const Invocation& invocation);
 int validation_command(const Invocation& invocation);
 int inference_command(const Invocation& invocation);
+int average_command(const Invocation& invocation);
+int analyse_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 

@@ -127,6 +127,9 @@ void adjust_data(Resolution& run) {
             run.notices.push_back(std::string(option.flag) + " is ignored: the images are not real");
         }
     }
+    if (values.is_set("rmsprop_decay") && values.given("rmsprop_base_decay_exp")) {
+        run.notices.push_back("--rmsprop-base-decay-exp is ignored: --rmsprop-decay is given");
+    }
     if (values.flag("synthetic_data") && values.flag("latency")) {
         turn_off(run, "latency", "synthetic data never passes the host");
     }

@@ -1,5 +1,6 @@
 // Rules between options: one function and one message each.
 // What needs the model's graph or the data's files is checked where those are.
+#include <cmath>
 #include <string>
 
 #include "config/resolve.h"
@@ -155,6 +156,34 @@ Violation restore_folder(const OptionValues& values) {
     return "restore needs --restore-path, the folder of the run to resume";
 }
 
+Violation rmsprop_decay_range(const OptionValues& values) {
+    if (values.text("optimiser") != name(Optimiser::rmsprop) || values.is_set("rmsprop_decay")) return {};
+    if (!values.is_set("rmsprop_base_decay_exp")) return {};
+    const double batch =
+        static_cast<double>(values.integer("micro_batch_size") * values.integer("gradient_accumulation_count") *
+                            values.integer("replicas"));
+    const double decay = 1 - std::exp2(values.number("rmsprop_base_decay_exp")) * batch;
+    if (decay >= 0) return {};
+    return "--rmsprop-base-decay-exp " + to_string(values.at("rmsprop_base_decay_exp").value) +
+           " and a global batch of " + to_string(Value(batch)) + " give RMSprop the decay " + to_string(Value(decay)) +
+           ", which must lie between 0 and 1; lower the exponent or give --rmsprop-decay";
+}
+
+bool averages_weights(const OptionValues& values) {
+    return values.is_set("weight_avg_N") || values.is_set("weight_avg_exp");
+}
+
+Violation averaging_needs_checkpoints(const OptionValues& values) {
+    if (!averages_weights(values) || values.integer("ckpts_per_epoch") > 0) return {};
+    if (values.integer("epochs_per_ckpt") > 0) return {};
+    return "--weight-avg-N and --weight-avg-exp average checkpoints, and --ckpts-per-epoch 0 writes none";
+}
+
+Violation averaging_keeps_checkpoints(const OptionValues& values) {
+    if (!averages_weights(values) || values.integer("keep_ckpts") == 0) return {};
+    return "--weight-avg-N and --weight-avg-exp need the checkpoints that --keep-ckpts removes; leave --keep-ckpts out";
+}
+
 struct Rule {
     std::uint32_t commands;
     Violation (*check)(const OptionValues& values);
@@ -182,6 +211,9 @@ constexpr Rule kRules[] = {
     {kTVE, selected_ipus},
     {kT, learning_rate},
     {kT, rmsprop_decay},
+    {kT, rmsprop_decay_range},
+    {kT, averaging_needs_checkpoints},
+    {kT, averaging_keeps_checkpoints},
     {kT, exponential_decay},
     {kR, restore_folder},
 };

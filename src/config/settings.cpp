@@ -44,6 +44,12 @@ double base_learning_rate(const LearningRateSettings& settings, std::int64_t glo
     return std::exp2(settings.base_exponent) * static_cast<double>(global_batch_size);
 }
 
+double rmsprop_decay(const TrainingSettings& settings, std::int64_t global_batch_size) {
+    if (settings.rmsprop_decay) return *settings.rmsprop_decay;
+    if (!settings.rmsprop_base_decay_exp) return 0;
+    return 1 - std::exp2(*settings.rmsprop_base_decay_exp) * static_cast<double>(global_batch_size);
+}
+
 std::string run_name(const Settings& settings, std::string_view random) {
     const TrainingSettings& training = settings.training;
     const bool efficientnet = settings.model.family == ModelFamily::efficientnet;

@@ -12,71 +12,116 @@ using graph::Graph;
 using graph::OpKind;
 using graph::ValueId;
 
+bool contains_any(const std::string& name, const std::vector<std::string>& parts) {
+    return std::ranges::any_of(parts, [&](const std::string& part) { return name.find(part) != std::string::npos; });
+}
+
 struct ParameterUpdate {
-    ValueId parameter;
+    std::string variable;  // its name
+    ValueId target;        // the variable, or its master
     ValueId gradient;
     ValueId learning_rate;
     graph::UpdateAttrs attrs;
 };
 
-/// A state like the parameter, all 0 at the start.
-ValueId add_slot(Graph& graph, ValueId parameter, std::string_view suffix) {
-    const graph::Value& variable = graph.value(parameter);
-    const std::string name = variable.name + std::string(suffix);
-    return graph.add_state(name, TensorDesc(variable.desc), {});
+/// A state like the target, everywhere `value` at the start.
+ValueId add_slot(Graph& graph, const ParameterUpdate& update, std::string_view suffix, double value = 0) {
+    return graph.add_state(update.variable + std::string(suffix), TensorDesc(graph.desc(update.target)),
+                           {.value = value});
 }
 
-std::string update_name(const Graph& graph, ValueId variable) {
-    return graph.value(variable).name + "/update";
+std::string update_name(const std::string& variable) {
+    return variable + "/update";
 }
 
-void add_sgd(Graph& graph, const ParameterUpdate& update) {
-    graph.add(OpKind::sgd_update, update.attrs, {update.parameter, update.gradient, update.learning_rate},
-              update_name(graph, update.parameter));
+void add_sgd(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& /*settings*/) {
+    graph.add(OpKind::sgd_update, update.attrs, {update.target, update.gradient, update.learning_rate},
+              update_name(update.variable));
 }
 
-void add_momentum(Graph& graph, const ParameterUpdate& update) {
-    const ValueId velocity = add_slot(graph, update.parameter, kMomentumSlot);
-    graph.add(OpKind::momentum_update, update.attrs,
-              {update.parameter, update.gradient, velocity, update.learning_rate},
-              update_name(graph, update.parameter));
+void add_momentum(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
+    graph::UpdateAttrs attrs = update.attrs;
+    attrs.momentum = settings.momentum;
+    const ValueId velocity = add_slot(graph, update, kMomentumSlot);
+    graph.add(OpKind::momentum_update, attrs, {update.target, update.gradient, velocity, update.learning_rate},
+              update_name(update.variable));
+}
+
+void add_rmsprop(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
+    graph::RmsPropAttrs attrs{update.attrs, settings.rmsprop_decay, settings.rmsprop_epsilon};
+    attrs.update.momentum = settings.momentum;
+    const ValueId mean_square = add_slot(graph, update, kMeanSquareSlot, 1);
+    const ValueId velocity = add_slot(graph, update, kRmsPropMomentumSlot);
+    graph.add(OpKind::rmsprop_update, attrs,
+              {update.target, update.gradient, mean_square, velocity, update.learning_rate},
+              update_name(update.variable));
+}
+
+void add_lars(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
+    graph::LarsAttrs attrs;
+    attrs.update = update.attrs;
+    attrs.update.momentum = settings.momentum;
+    attrs.adapts = !contains_any(update.variable, settings.lars.skip);
+    if (attrs.adapts) {
+        attrs.trust_scale = settings.lars.trust_scale;
+        attrs.weight_decay = settings.lars.weight_decay;
+        attrs.epsilon = settings.lars.epsilon;
+    }
+    const ValueId velocity = add_slot(graph, update, kMomentumSlot);
+    graph.add(OpKind::lars_update, attrs, {update.target, update.gradient, velocity, update.learning_rate},
+              update_name(update.variable));
 }
 
 struct OptimiserEntry {
     config::Optimiser kind;
-    std::string_view name;
-    void (*add_update)(Graph&, const ParameterUpdate&);  // null: not available yet
+    bool scales_gradient;  // the loss scaling is taken out of the gradient, not out of the step
+    void (*add_update)(Graph&, const ParameterUpdate&, const OptimiserSettings&);
 };
 constexpr OptimiserEntry kOptimisers[] = {
-    {config::Optimiser::sgd, "SGD", add_sgd},
-    {config::Optimiser::momentum, "momentum", add_momentum},
-    {config::Optimiser::rmsprop, "RMSprop", nullptr},
-    {config::Optimiser::lars, "LARS", nullptr},
+    {config::Optimiser::sgd, false, add_sgd},
+    {config::Optimiser::momentum, false, add_momentum},
+    {config::Optimiser::rmsprop, true, add_rmsprop},
+    {config::Optimiser::lars, true, add_lars},
 };
 
 const OptimiserEntry& entry_of(config::Optimiser kind) {
     const auto* entry = std::ranges::find(kOptimisers, kind, &OptimiserEntry::kind);
     CNNTRAIN_CHECK(entry != std::end(kOptimisers), "unknown optimiser");
-    if (entry->add_update == nullptr) {
-        throw Error(ErrorKind::unsupported,
-                    "not available yet: --optimiser " + std::string(entry->name) + "; use SGD or momentum");
-    }
     return *entry;
-}
-
-bool contains_any(const std::string& name, const std::vector<std::string>& parts) {
-    return std::ranges::any_of(parts, [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
 graph::UpdateAttrs update_attrs(const OptimiserSettings& settings, const std::string& name) {
     graph::UpdateAttrs attrs;
-    attrs.gradient_scale = 1 / static_cast<double>(settings.micro_batches * settings.replicas);
+    const bool scales_gradient = entry_of(settings.kind).scales_gradient;
+    const double left_in_gradient = scales_gradient ? 1 : settings.loss_scaling;
+    attrs.gradient_scale =
+        left_in_gradient / (static_cast<double>(settings.micro_batches * settings.replicas) * settings.loss_scaling);
     if (!contains_any(name, settings.weight_decay_exclude)) {
-        attrs.weight_decay = settings.weight_decay * settings.loss_scaling;
+        attrs.weight_decay = settings.weight_decay * left_in_gradient;
     }
-    attrs.learning_rate_scale = 1 / settings.loss_scaling;
-    if (settings.kind == config::Optimiser::momentum) attrs.momentum = settings.momentum;
+    attrs.learning_rate_scale = 1 / left_in_gradient;
     return attrs;
+}
+
+/// The 32-bit state that is updated instead of the parameter; it starts at the parameter's own value.
+ValueId add_master(Graph& graph, ValueId parameter) {
+    const graph::Value variable = graph.value(parameter);
+    return graph.add_state(variable.name + std::string(kMasterSlot), {DType::f32, variable.desc.shape},
+                           variable.initialiser);
+}
+
+void add_parameter_update(Graph& graph, const OptimiserSettings& settings, ValueId parameter, ValueId gradient,
+                          ValueId learning_rate) {
+    const graph::Value variable = graph.value(parameter);
+    const bool has_master = settings.fp32_weight_copy && variable.desc.dtype != DType::f32;
+    const ValueId target = has_master ? add_master(graph, parameter) : parameter;
+    graph.set_stage(graph.node(variable.users.front()).stage);
+    entry_of(settings.kind)
+        .add_update(graph, {variable.name, target, gradient, learning_rate, update_attrs(settings, variable.name)},
+                    settings);
+    if (has_master) {
+        graph.add(OpKind::round_copy, graph::NoAttrs{}, {parameter, target}, variable.name + "/round");
+    }
 }
 
 /// The backend sums the batch values over the micro-batches.
@@ -88,7 +133,7 @@ void add_moving_average(Graph& graph, const OptimiserSettings& settings, const M
     attrs.value_scale = bessel / static_cast<double>(settings.micro_batches * settings.replicas);
     graph.set_stage(graph.node(graph.value(average.batch_value).producer).stage);
     graph.add(OpKind::moving_average_update, attrs, {average.moving, average.batch_value},
-              update_name(graph, average.moving));
+              update_name(graph.value(average.moving).name));
 }
 
 }  // namespace
@@ -111,21 +156,26 @@ void append_update(Graph& graph, const graph::Gradients& gradients, const Optimi
                    std::span<const MovingAverage> moving_averages) {
     CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.replicas >= 1 && settings.loss_scaling > 0,
                    "batch factors and loss scaling must be positive");
-    const OptimiserEntry& optimiser = entry_of(settings.kind);
     const graph::StageId stage = graph.stage();
     graph.set_phase(graph::Phase::update);
     const ValueId learning_rate = graph.add_scalar(std::string(kLearningRate));
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const auto gradient = gradients.of.find(parameter);
         if (gradient == gradients.of.end()) continue;
-        const graph::Value& variable = graph.value(parameter);
-        graph.set_stage(graph.node(variable.users.front()).stage);
-        optimiser.add_update(graph,
-                             {parameter, gradient->second, learning_rate, update_attrs(settings, variable.name)});
+        add_parameter_update(graph, settings, parameter, gradient->second, learning_rate);
     }
     for (const MovingAverage& average : moving_averages)
         add_moving_average(graph, settings, average);
     graph.set_stage(stage);
+}
+
+std::vector<Master> masters(const Graph& graph) {
+    std::vector<Master> result;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node({i});
+        if (node.kind == OpKind::round_copy) result.push_back({node.inputs[0], node.inputs[1]});
+    }
+    return result;
 }
 
 }  // namespace cnntrain::optim

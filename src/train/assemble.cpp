@@ -222,6 +222,11 @@ optim::OptimiserSettings optimiser_settings(const config::Settings& settings) {
     result.micro_batches = settings.training.gradient_accumulation_count;
     result.replicas = settings.training.replicas;
     result.moving_average_decay = settings.model.batch_norm_decay;
+    result.rmsprop_decay = config::rmsprop_decay(settings.training, global_batch_size(settings.training));
+    result.rmsprop_epsilon = settings.training.rmsprop_epsilon;
+    result.lars = {settings.training.lars_trust_scale, settings.training.lars_weight_decay,
+                   settings.training.lars_epsilon, settings.training.lars_skip};
+    result.fp32_weight_copy = settings.training.offload_fp32_weight_copy;
     return result;
 }
 

@@ -31,6 +31,14 @@ std::string text(const std::vector<double>& values) {
     return "[" + result + "]";
 }
 
+std::string text(const std::vector<std::string>& values) {
+    std::string result;
+    for (const std::string& value : values) {
+        result += (result.empty() ? "'" : ", '") + value + "'";
+    }
+    return "[" + result + "]";
+}
+
 std::string_view python(bool value) {
     return value ? "True" : "False";
 }
@@ -112,6 +120,27 @@ double base_exponent(const Settings& settings) {
     return std::log2(config::base_learning_rate(settings.learning_rate, batch) / static_cast<double>(batch));
 }
 
+void write_optimiser(std::ostream& out, const config::TrainingSettings& training) {
+    switch (training.optimiser) {
+        case config::Optimiser::sgd:
+            out << "SGD\n";
+            return;
+        case config::Optimiser::momentum:
+            out << "SGD with Momentum\n Momentum: " << text(training.momentum) << '\n';
+            return;
+        case config::Optimiser::rmsprop:
+            out << "RMSprop\n Momentum: " << text(training.momentum) << '\n';
+            out << " Decay: " << text(config::rmsprop_decay(training, global_batch_size(training))) << '\n';
+            out << " Epsilon: " << text(training.rmsprop_epsilon) << '\n';
+            return;
+        case config::Optimiser::lars:
+            out << "LARS\n Momentum: " << text(training.momentum) << '\n';
+            out << " Epsilon: " << text(training.lars_epsilon) << '\n';
+            out << " Skip List: " << text(training.lars_skip) << '\n';
+            return;
+    }
+}
+
 void write_training(std::ostream& out, const Settings& settings) {
     const config::TrainingSettings& training = settings.training;
     out << "Training\n Batch Size: " << global_batch_size(training) << '\n';
@@ -127,12 +156,13 @@ void write_training(std::ostream& out, const Settings& settings) {
     } else {
         out << " Epochs: " << text(training.epochs) << '\n';
     }
-    if (training.optimiser == config::Optimiser::momentum) {
-        out << "SGD with Momentum\n Momentum: " << text(training.momentum) << '\n';
-    } else {
-        out << config::name(training.optimiser) << '\n';
-    }
+    write_optimiser(out, training);
     write_learning_rate(out, settings.learning_rate);
+}
+
+/// Where the loss scaling is taken out again: of the gradient, or of the learning rate.
+bool scales_gradient(config::Optimiser optimiser) {
+    return optimiser == config::Optimiser::rmsprop || optimiser == config::Optimiser::lars;
 }
 
 void write_device(std::ostream& out, const Settings& settings, const RunFacts& facts) {
@@ -207,8 +237,8 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"norm_type", std::string(settings.model.norm == config::Norm::group ? "GROUP" : "BATCH")},
         {"warmup", settings.learning_rate.warmup_epochs > 0},
         {"global_batch_size", batch},
-        {"lr_scale", 1.0 / settings.training.loss_scaling},
-        {"grad_scale", 1.0},
+        {"lr_scale", scales_gradient(settings.training.optimiser) ? 1.0 : 1.0 / settings.training.loss_scaling},
+        {"grad_scale", scales_gradient(settings.training.optimiser) ? 1.0 / settings.training.loss_scaling : 1.0},
         {"name", facts.folder.name},
         {"validation_global_batch_size", settings.training.micro_batch_size},
         {"hostname", facts.hostname},

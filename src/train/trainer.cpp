@@ -14,6 +14,7 @@
 #include "train/evaluator.h"
 #include "train/external_logs.h"
 #include "train/input_benchmark.h"
+#include "train/masters.h"
 #include "train/weights.h"
 
 namespace cnntrain::train {
@@ -62,6 +63,7 @@ Trainer::Trainer(const config::ParseResult& arguments, const Host& host, RunFold
       folder_(std::move(folder)),
       resume_(std::move(resume)),
       log_(files_, *host.console, {folder_.logs, host.terminal_width > 0, host.terminal_width}),
+      mlperf_(arguments_, folder_.logs, files_, log_),
       backend_(make_backend(settings_.run.backend)) {}
 
 int Trainer::run() {
@@ -80,7 +82,16 @@ int Trainer::run() {
         log_.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
+    mlperf_.training_begins(plan_, iteration_);
+    const int exit_code = train_and_validate();
+    mlperf_.run_ends();
+    return exit_code;
+}
+
+int Trainer::train_and_validate() {
     if (loop() == LoopEnd::stopped) return kInterruptedExitCode;
+    mlperf_.training_ends();
+    average();
     if (!plan_.validate) return 0;
     const int exit_code = validate();
     if (exit_code == 0) log_.line(metrics::time_to_train_line(loop_watch_.seconds()));
@@ -95,6 +106,7 @@ void Trainer::open_data() {
     learning_rate_.emplace(settings_.learning_rate, base, plan_.iterations, plan_.epochs);
     // Opened now, so that missing files are reported before the training and not after it.
     if (plan_.validate) validation_data_.emplace(data, data::Split::validation);
+    mlperf_.prepared(plan_, train_data_->samples(), validation_data_ ? validation_data_->samples() : 0);
 }
 
 void Trainer::introduce() {
@@ -134,6 +146,8 @@ void Trainer::load_weights() {
         resume();
     } else {
         initialise(*executable_, *graph_, seed());
+        initialise_masters(*executable_, *graph_, seed());
+        mlperf_.weights_initialised(*graph_);
         if (settings_.training.init_path) load_initial_weights(*settings_.training.init_path);
     }
     stream_ = train_data_->stream(loader_settings(settings_, iteration_ * plan_.global_batch));
@@ -145,7 +159,9 @@ void Trainer::load_initial_weights(const std::string& init_path) {
         throw Error(ErrorKind::usage, "--init-path " + init_path + ": " + std::to_string(found.size()) +
                                           " checkpoints are there; name one of them, for example " + found.back().path);
     }
-    load_model(*executable_, *graph_, checkpoint::load(files_, found.front().path), found.front().path);
+    const checkpoint::Checkpoint checkpoint = checkpoint::load(files_, found.front().path);
+    load_model(*executable_, *graph_, checkpoint, found.front().path);
+    load_masters(*executable_, *graph_, checkpoint);
 }
 
 void Trainer::resume() {
@@ -180,6 +196,7 @@ Trainer::LoopEnd Trainer::loop() {
             const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
             if (step.log) log_.training(meters_->log_row(facts));
             if (step.checkpoint) save();
+            mlperf_.trained(plan_, iteration_);
         }
         if (stop_requested()) {
             if (last_saved_ != iteration_) save();
@@ -225,6 +242,7 @@ void Trainer::check_loss(const backend::StepResult& result, const schedule::Host
     message += last_saved_
                    ? "; last good checkpoint: " + checkpoint::checkpoint_prefix(folder_.checkpoints, *last_saved_)
                    : "; no checkpoint has been written";
+    mlperf_.run_ends();
     throw Error(ErrorKind::diverged, message + "; lower the learning rate, lengthen the warm-up or use more precision");
 }
 
@@ -258,33 +276,56 @@ void Trainer::announce_stop() {
               std::to_string(plan_.iterations) + "; continue with " + how);
 }
 
+void Trainer::average() {
+    averages_ = average_checkpoints(files_, folder_.checkpoints, plan_, settings_.checkpoint);
+    for (const AveragedCheckpoint& average : averages_) {
+        log_.line("Saved weight average to " + average.path);
+    }
+}
+
+std::optional<metrics::ValidationRow> Trainer::evaluate(const metrics::ValidationRow& point, const std::string& path,
+                                                        Evaluator& evaluator) {
+    evaluator.load(checkpoint::load(files_, path), path);
+    mlperf_.evaluation_begins(point.epoch);
+    const auto result = evaluator.run(point, log_, host_.stop_requested);
+    if (result) mlperf_.evaluation_ends(point.epoch, result->val_acc);
+    return result;
+}
+
 int Trainer::validate() {
+    struct Point {
+        metrics::ValidationRow row;
+        std::string path;
+    };
+    std::vector<Point> points;
+    const auto add = [&](const std::string& name, const std::string& path, std::int64_t iteration) {
+        metrics::ValidationRow row;
+        row.name = name;
+        row.iteration = iteration;
+        row.epoch = plan_.epoch_at(iteration);
+        points.push_back({row, path});
+    };
     // Those that the plan asks for and that have been kept: checkpoints of a stop on the way are not among them.
-    std::vector<std::int64_t> points;
     for (std::int64_t start = 0; start < plan_.iterations;) {
         const schedule::HostStep step = plan_.host_step(start);
         start = step.end();
-        const bool there = step.validate && files_.exists(checkpoint::checkpoint_path(folder_.checkpoints, start));
-        if (there) points.push_back(start);
+        const std::string path = checkpoint::checkpoint_path(folder_.checkpoints, start);
+        if (step.validate && files_.exists(path)) add(checkpoint::checkpoint_prefix("", start).substr(1), path, start);
     }
+    for (const AveragedCheckpoint& average : averages_)
+        add(average.name, average.path, plan_.iterations);
     if (points.empty()) return 0;
 
     stream_.reset();
     executable_.reset();  // its memory goes to the evaluation
     Evaluator evaluator(settings_, *backend_, *validation_data_, seed());
-    for (const std::int64_t point : points) {
-        const std::string name = checkpoint::checkpoint_prefix("", point).substr(1);
-        if (log_.has_validation(name)) {
-            log_.line(metrics::skipped_validation_line(name));
+    mlperf_.validation_begins();
+    for (const Point& point : points) {
+        if (log_.has_validation(point.row.name)) {
+            log_.line(metrics::skipped_validation_line(point.row.name));
             continue;
         }
-        const std::string path = checkpoint::checkpoint_path(folder_.checkpoints, point);
-        evaluator.load(checkpoint::load(files_, path), path);
-        metrics::ValidationRow row;
-        row.name = name;
-        row.iteration = point;
-        row.epoch = plan_.epoch_at(point);
-        const auto result = evaluator.run(row, log_, host_.stop_requested);
+        const auto result = evaluate(point.row, point.path, evaluator);
         if (!result) {
             log_.line("Validation stopped by a signal; continue with cnntrain restore --restore-path " +
                       folder_.checkpoints);
@@ -292,6 +333,7 @@ int Trainer::validate() {
         }
         log_.validation(*result);
     }
+    mlperf_.validation_ends();
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/checkpoint/checkpoint.h"
@@ -17,6 +18,9 @@
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/runs.h"
+#include "train/averaging.h"
+#include "train/evaluator.h"
+#include "train/mlperf_log.h"
 #include "train/run_folder.h"
 #include "train/stopwatch.h"
 
@@ -53,12 +57,16 @@ private:
     void resume();
 
     LoopEnd loop();
+    int train_and_validate();
     /// Runs up to the step's end, or to the update after which a stop was asked for.
     void run_host_step(const schedule::HostStep& step, double learning_rate);
     void check_loss(const backend::StepResult& result, const schedule::HostStep& step, double learning_rate);
     void save();
     void announce_stop();
+    void average();
     int validate();
+    std::optional<metrics::ValidationRow> evaluate(const metrics::ValidationRow& point, const std::string& path,
+                                                   Evaluator& evaluator);
     bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
     std::uint64_t seed() const { return static_cast<std::uint64_t>(*settings_.device.seed); }
 
@@ -70,6 +78,7 @@ private:
     std::optional<ResumePoint> resume_;
     Stopwatch since_start_;
     metrics::RunLog log_;
+    MlperfLog mlperf_;
     std::unique_ptr<backend::Backend> backend_;
 
     std::optional<data::InputData> train_data_;
@@ -85,6 +94,7 @@ private:
     std::int64_t first_iteration_ = 0;        // of this process
     std::int64_t iteration_ = 0;              // weight updates done
     std::optional<std::int64_t> last_saved_;  // iteration of the newest checkpoint of this run
+    std::vector<AveragedCheckpoint> averages_;
     bool warned_of_nan_ = false;
     Stopwatch loop_watch_;
 };

@@ -160,20 +160,63 @@ TEST(AppendUpdate, AFilterThatMatchesNothingIsAnError) {
     }
 }
 
-TEST(AppendUpdate, LaterOptimisersAreRefusedByName) {
-    for (const auto& [kind, name] :
-         {std::pair{config::Optimiser::rmsprop, "RMSprop"}, {config::Optimiser::lars, "LARS"}}) {
-        SmallModel model;
-        OptimiserSettings settings = momentum();
-        settings.kind = kind;
-        try {
-            model.append(settings);
-            FAIL();
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-            EXPECT_THAT(error.what(), HasSubstr(name));
-        }
-    }
+TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
+    SmallModel model;
+    OptimiserSettings settings = momentum();
+    settings.kind = config::Optimiser::rmsprop;
+    settings.rmsprop_decay = 0.95;
+    settings.rmsprop_epsilon = 0.01;
+    model.append(settings);
+    const graph::Node* update = model.update_of("all/dense/weight");
+    ASSERT_NE(update, nullptr);
+    const auto attrs = update->as<graph::RmsPropAttrs>();
+    EXPECT_EQ(attrs.update.gradient_scale, 1.0 / 8 / 128);
+    EXPECT_EQ(attrs.update.weight_decay, 1e-4);
+    EXPECT_EQ(attrs.update.learning_rate_scale, 1);
+    EXPECT_EQ(attrs.update.momentum, 0.9);
+    EXPECT_EQ(attrs.decay, 0.95);
+    EXPECT_EQ(attrs.epsilon, 0.01);
+    const auto mean_square = model.graph.find("all/dense/weight/RMSProp");
+    ASSERT_TRUE(mean_square.has_value());
+    EXPECT_EQ(model.graph.value(*mean_square).initialiser.value, 1);
+    EXPECT_TRUE(model.graph.find("all/dense/weight/RMSProp_1").has_value());
+}
+
+TEST(AppendUpdate, LarsSkipsByName) {
+    SmallModel model;
+    OptimiserSettings settings = momentum();
+    settings.kind = config::Optimiser::lars;
+    settings.weight_decay = 0.5;
+    settings.lars = {0.01, 5e-5, 1e-6, {"beta", "gamma", "bias"}};
+    model.append(settings);
+    const auto weight = model.update_of("all/dense/weight")->as<graph::LarsAttrs>();
+    EXPECT_TRUE(weight.adapts);
+    EXPECT_EQ(weight.trust_scale, 0.01);
+    EXPECT_EQ(weight.weight_decay, 5e-5);
+    EXPECT_EQ(weight.epsilon, 1e-6);
+    EXPECT_EQ(weight.update.weight_decay, 0.5);
+    const auto bias = model.update_of("all/dense/bias")->as<graph::LarsAttrs>();
+    EXPECT_FALSE(bias.adapts);
+    EXPECT_EQ(bias.weight_decay, 0);
+    EXPECT_EQ(bias.update.weight_decay, 0.5);
+}
+
+TEST(AppendUpdate, SixteenBitVariablesAreCopiesOfMasters) {
+    SmallModel model;
+    OptimiserSettings settings = momentum();
+    settings.fp32_weight_copy = true;
+    model.append(settings);
+    const auto pairs = masters(model.graph);
+    ASSERT_EQ(pairs.size(), 1u);
+    EXPECT_EQ(model.graph.value(pairs[0].parameter).name, "all/dense/weight");
+    EXPECT_EQ(model.graph.value(pairs[0].master).name, "all/dense/weight/fp32");
+    EXPECT_EQ(model.graph.desc(pairs[0].master), (TensorDesc{DType::f32, {3, 2}}));
+    const auto slot = model.graph.find("all/dense/weight/Momentum");
+    ASSERT_TRUE(slot.has_value());
+    EXPECT_EQ(model.graph.desc(*slot).dtype, DType::f32);
+    EXPECT_EQ(model.update_of("all/dense/weight/fp32")->kind, OpKind::momentum_update);
+    EXPECT_EQ(model.update_of("all/dense/weight")->kind, OpKind::round_copy);
+    EXPECT_EQ(model.update_of("all/dense/bias")->kind, OpKind::momentum_update);
 }
 
 }  // namespace

@@ -115,6 +115,14 @@ struct TrainingSettings {
     double weight_decay = 0.0;
     std::vector<std::string> weight_decay_exclude;  // variables whose name contains one are not decayed
     double loss_scaling = 0.0;
+    std::optional<double> rmsprop_decay;           // of the mean square, unless
+    std::optional<double> rmsprop_base_decay_exp;  // it is 1 - 2^exponent * global batch
+    double rmsprop_epsilon = 0.0;
+    double lars_trust_scale = 0.0;
+    double lars_weight_decay = 0.0;  // `weight_decay` comes on top
+    double lars_epsilon = 0.0;
+    std::vector<std::string> lars_skip;     // variables whose name contains one: no trust ratio, no lars_weight_decay
+    bool offload_fp32_weight_copy = false;  // 16-bit weights have 32-bit masters in the optimiser
     double label_smoothing = 0.0;
     bool recomputation = false;                // of activations in the backward pass
     std::vector<std::string> variable_filter;  // train only variables whose name contains one; empty = all
@@ -139,11 +147,16 @@ struct LearningRateSettings {
 /// Learning rate of the schedule's plateau for a global batch (samples per weight update of all processes).
 double base_learning_rate(const LearningRateSettings& settings, std::int64_t global_batch_size);
 
+/// Decay of RMSprop's mean square. 0 when neither it nor the exponent is given.
+double rmsprop_decay(const TrainingSettings& settings, std::int64_t global_batch_size);
+
 struct CheckpointSettings {
-    std::int64_t ckpts_per_epoch = 1;     // 0 = no checkpoints
-    std::int64_t epochs_per_ckpt = 0;     // > 0 replaces ckpts_per_epoch
-    std::int64_t ckpt_epochs_offset = 0;  // first epoch at which checkpoints count
-    std::int64_t keep = 0;                // newest checkpoints kept, 0 = all
+    std::int64_t ckpts_per_epoch = 1;        // 0 = no checkpoints
+    std::int64_t epochs_per_ckpt = 0;        // > 0 replaces ckpts_per_epoch
+    std::int64_t ckpt_epochs_offset = 0;     // first epoch at which checkpoints count
+    std::int64_t keep = 0;                   // newest checkpoints kept, 0 = all
+    std::vector<std::int64_t> mean_epochs;   // after training: means of the checkpoints of the last so many epochs
+    std::vector<double> exponential_decays;  // after training: exponential averages of all checkpoints
 };
 
 struct ValidationSettings {
@@ -174,6 +187,7 @@ struct LoggingSettings {
     bool wandb = false;       // report to Weights & Biases
     std::string wandb_project;
     std::optional<std::string> wandb_id;  // restore: the W&B run to continue
+    bool mlperf = false;  // result_<seed>.txt
 };
 
 struct Settings {

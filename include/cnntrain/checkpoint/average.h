@@ -1,0 +1,29 @@
+// Averages of checkpoints: of every variable, optimiser slots included, in float64 and stored in the variable's own type.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+
+namespace cnntrain::checkpoint {
+
+enum class Averaging { mean, exponential };
+
+/// Error(usage) for another word than "mean" or "exponential".
+Averaging averaging_named(std::string_view name);
+std::string_view name(Averaging mode);
+
+struct AverageSettings {
+    Averaging mode = Averaging::mean;
+    double decay = 0.99;  // exponential: V = W_1, then V = decay * V + (1 - decay) * W_i
+};
+
+/// Writes the average of these checkpoint files, in their order, to `target`; it takes the iteration and epoch of the last
+/// one. In memory are the result and one tensor of one checkpoint. Error(data) lists how a checkpoint differs from the
+/// first one, in names, shapes or types; Error(usage) when there are none.
+void average(FileSystem& files, const std::vector<std::string>& paths, const AverageSettings& settings,
+             const std::string& target);
+
+}  // namespace cnntrain::checkpoint

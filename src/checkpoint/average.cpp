@@ -1,0 +1,128 @@
+#include "cnntrain/checkpoint/average.h"
+
+#include <memory>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/file.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+// Keys of the result's metadata.
+constexpr const char* kMode = "average";
+constexpr const char* kSources = "averaged";
+
+using Files = std::vector<std::unique_ptr<CheckpointFile>>;
+
+std::string base_name(const std::string& path) {
+    return path.substr(path.rfind('/') + 1);
+}
+
+/// What `file` has otherwise than the first one; empty when nothing.
+std::string differences(const CheckpointFile& first, const CheckpointFile& file) {
+    std::map<std::string, TensorDesc> here;
+    std::string text;
+    for (const std::string& name : file.names())
+        here.emplace(name, file.desc(name));
+    for (const std::string& name : first.names()) {
+        const auto found = here.find(name);
+        if (found == here.end()) {
+            text += "\n  missing: " + name + " " + to_string(first.desc(name));
+            continue;
+        }
+        if (found->second != first.desc(name)) {
+            text +=
+                "\n  differs: " + name + " is " + to_string(found->second) + ", there " + to_string(first.desc(name));
+        }
+        here.erase(found);
+    }
+    for (const auto& [name, desc] : here)
+        text += "\n  extra:   " + name + " " + to_string(desc);
+    return text;
+}
+
+Files open_alike(FileSystem& files, const std::vector<std::string>& paths) {
+    if (paths.empty()) throw Error(ErrorKind::usage, "there are no checkpoints to average");
+    files.allow_open_files(paths.size());
+    Files opened;
+    for (const std::string& path : paths) {
+        opened.push_back(std::make_unique<CheckpointFile>(files, path));
+        const std::string different = differences(*opened.front(), *opened.back());
+        if (!different.empty()) {
+            throw Error(ErrorKind::data, "checkpoint '" + path + "' is of another model or optimiser than '" +
+                                             paths.front() +
+                                             "'; average checkpoints of one run only. Tensors:" + different);
+        }
+    }
+    for (const auto& file : opened)
+        file->verify();
+    return opened;
+}
+
+/// values[i] = keep * values[i] + weight * tensor[i].
+template <typename T, typename Convert>
+void blend_as(const HostTensor& tensor, double keep, double weight, std::vector<double>& values, Convert convert) {
+    const auto from = tensor.as<T>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = keep * values[i] + weight * convert(from[i]);
+}
+
+void blend(const HostTensor& tensor, double keep, double weight, std::vector<double>& values) {
+    switch (tensor.dtype()) {
+        case DType::f32:
+            return blend_as<float>(tensor, keep, weight, values, [](float x) { return static_cast<double>(x); });
+        case DType::bf16:
+            return blend_as<BFloat16>(tensor, keep, weight, values,
+                                      [](BFloat16 x) { return static_cast<double>(to_float(x)); });
+        default:
+            for (std::size_t i = 0; i < values.size(); ++i)
+                values[i] = keep * values[i] + weight * tensor.at(static_cast<std::int64_t>(i));
+    }
+}
+
+HostTensor average_of(const Files& files, const std::string& name, const AverageSettings& settings) {
+    HostTensor result(files.front()->desc(name));
+    std::vector<double> values(static_cast<std::size_t>(result.elements()));
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const bool exponential = settings.mode == Averaging::exponential;
+        const double keep = exponential ? settings.decay : 1;
+        const double weight = exponential && i > 0 ? 1 - settings.decay : 1;
+        blend(files[i]->read(name), keep, weight, values);
+    }
+    const double divisor = settings.mode == Averaging::mean ? static_cast<double>(files.size()) : 1;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        result.set(static_cast<std::int64_t>(i), values[i] / divisor);
+    return result;
+}
+
+}  // namespace
+
+Averaging averaging_named(std::string_view wanted) {
+    for (const Averaging mode : {Averaging::mean, Averaging::exponential}) {
+        if (wanted == name(mode)) return mode;
+    }
+    throw Error(ErrorKind::usage, "--mode must be mean or exponential, not '" + std::string(wanted) + "'");
+}
+
+std::string_view name(Averaging mode) {
+    return mode == Averaging::mean ? "mean" : "exponential";
+}
+
+void average(FileSystem& files, const std::vector<std::string>& paths, const AverageSettings& settings,
+             const std::string& target) {
+    const Files opened = open_alike(files, paths);
+    Checkpoint result;
+    result.iteration = opened.back()->iteration();
+    result.epoch = opened.back()->epoch();
+    result.metadata[kMode] = name(settings.mode);
+    for (const auto& file : opened) {
+        std::string& sources = result.metadata[kSources];
+        sources += (sources.empty() ? "" : " ") + base_name(file->path());
+    }
+    for (const std::string& name : opened.front()->names())
+        result.tensors.emplace(name, average_of(opened, name, settings));
+    save(files, target, result);
+}
+
+}  // namespace cnntrain::checkpoint

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "checkpoint/format.h"
+#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/file.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;  // elements of any type
+constexpr std::uint64_t kLongestHeader = 100'000'000;                         // the format's own limit
+
+struct TensorEntry {
+    std::string name;
+    TensorDesc desc;
+    std::uint64_t begin = 0;  // within the data
+    std::uint64_t end = 0;
+};
+
+[[noreturn]] void damaged(const std::string& path, const std::string& what) {
+    throw Error(ErrorKind::data,
+                "checkpoint '" + path + "': " + what + "; the file is damaged or not a checkpoint: use another one");
+}
+
+}  // namespace
+
+/// Fills a CheckpointFile; every message names the file.
+class HeaderReader {
+public:
+    explicit HeaderReader(CheckpointFile& into) : into_(into), file_(into.file_.get()) {}
+
+    void read() {
+        const json header = read_header();
+        into_.crc_ = read_metadata(header);
+        for (const TensorEntry& entry : entries_of(header)) {
+            into_.names_.push_back(entry.name);
+            into_.places_.emplace(entry.name, CheckpointFile::Place{entry.desc, data_begin_ + entry.begin});
+        }
+    }
+
+private:
+    [[noreturn]] void fail(const std::string& what) const { damaged(file_->path(), what); }
+
+    json read_header() {
+        std::uint64_t length = 0;
+        if (file_->size_bytes() < kLengthBytes) fail("it is cut short, only " + bytes_text(file_->size_bytes()));
+        file_->read_at(0, std::as_writable_bytes(std::span(&length, 1)));
+        if (length > kLongestHeader) fail("it does not begin like a safetensors file");
+        if (length > file_->size_bytes() - kLengthBytes) {
+            fail("it is cut short: its header needs " + bytes_text(length) + ", the whole file has " +
+                 bytes_text(file_->size_bytes()));
+        }
+        std::string text(length, '\0');
+        file_->read_at(kLengthBytes, std::as_writable_bytes(std::span(text)));
+        data_begin_ = kLengthBytes + length;
+        json header = json::parse(text, nullptr, false);
+        if (!header.is_object()) fail("its header is not valid JSON");
+        return header;
+    }
+
+    /// Moves the keys that this program owns into their members; returns the checksum, if there is one.
+    std::optional<std::uint32_t> read_metadata(const json& header) {
+        if (!header.contains(kMetadata)) return std::nullopt;
+        std::optional<std::uint32_t> crc;
+        const json& metadata = header[kMetadata];
+        if (!metadata.is_object()) fail("its __metadata__ is not an object");
+        for (const auto& [key, value] : metadata.items()) {
+            if (!value.is_string()) fail("its metadata '" + key + "' is not a text");
+            const auto& text = value.get_ref<const std::string&>();
+            if (key == kIteration) {
+                into_.iteration_ = number<std::int64_t>(key, text);
+            } else if (key == kEpoch) {
+                into_.epoch_ = number<double>(key, text);
+            } else if (key == kDataCrc) {
+                crc = number<std::uint32_t>(key, text, 16);
+            } else {
+                into_.metadata_[key] = text;
+            }
+        }
+        return crc;
+    }
+
+    template <typename T> T number(const std::string& key, const std::string& text, auto... base) const {
+        T value{};
+        const char* end = text.data() + text.size();
+        const auto result = std::from_chars(text.data(), end, value, base...);
+        if (result.ec != std::errc() || result.ptr != end) fail("its metadata '" + key + "' is not a number: " + text);
+        return value;
+    }
+
+    std::vector<TensorEntry> entries_of(const json& header) const {
+        std::vector<TensorEntry> entries;
+        for (const auto& [name, value] : header.items()) {
+            if (name != kMetadata) entries.push_back(entry_of(name, value));
+        }
+        std::ranges::sort(entries, [](const TensorEntry& a, const TensorEntry& b) {
+            return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+        });
+        std::uint64_t position = 0;
+        for (const TensorEntry& entry : entries) {
+            if (entry.begin < position) fail("tensor '" + entry.name + "' overlaps the one before it");
+            if (entry.begin > position) fail("there is a gap before tensor '" + entry.name + "'");
+            position = entry.end;
+        }
+        const std::uint64_t available = file_->size_bytes() - data_begin_;
+        if (position > available) {
+            fail("it is cut short: its tensors need " + bytes_text(position) + ", " + bytes_text(available) +
+                 " are there");
+        }
+        if (position < available) fail(bytes_text(available - position) + " follow its last tensor");
+        return entries;
+    }
+
+    TensorEntry entry_of(const std::string& name, const json& value) const {
+        const auto field = [&](const char* key) -> const json& {
+            if (!value.is_object() || !value.contains(key)) fail("tensor '" + name + "' has no " + key);
+            return value[key];
+        };
+        const json& offsets = field("data_offsets");
+        if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+            !offsets[1].is_number_unsigned()) {
+            fail("tensor '" + name + "' has bad data_offsets");
+        }
+        TensorEntry entry{
+            name, {dtype_of(name, field("dtype")), shape_of(name, field("shape"))}, offsets[0], offsets[1]};
+        if (entry.end < entry.begin || entry.end - entry.begin != entry.desc.bytes()) {
+            fail("tensor '" + name + "' is " + to_string(entry.desc) + ", but its offsets are " + offsets.dump());
+        }
+        return entry;
+    }
+
+    DType dtype_of(const std::string& name, const json& value) const {
+        const auto* found = std::ranges::find_if(kDTypeNames, [&](const DTypeName& row) {
+            return value.is_string() && value.get<std::string>() == row.name;
+        });
+        if (found == std::end(kDTypeNames)) fail("tensor '" + name + "' has the unknown element type " + value.dump());
+        return found->type;
+    }
+
+    /// Refuses shapes whose size in bytes would overflow.
+    Shape shape_of(const std::string& name, const json& value) const {
+        bool good = value.is_array();
+        Shape shape;
+        std::int64_t elements = 1;
+        for (std::size_t i = 0; good && i < value.size(); ++i) {
+            good = value[i].is_number_unsigned() && value[i].get<std::uint64_t>() <= static_cast<std::uint64_t>(kMost);
+            if (!good) break;
+            shape.push_back(value[i].get<std::int64_t>());
+            good = shape.back() == 0 || elements <= kMost / shape.back();
+            elements = good ? elements * shape.back() : 0;
+        }
+        if (!good) fail("tensor '" + name + "' has the impossible shape " + value.dump());
+        return shape;
+    }
+
+    static std::string bytes_text(std::uint64_t count) { return std::to_string(count) + " bytes"; }
+
+    CheckpointFile& into_;
+    const InputFile* file_;
+    std::uint64_t data_begin_ = 0;
+};
+
+CheckpointFile::CheckpointFile(const FileSystem& files, const std::string& path) : file_(files.open(path)) {
+    HeaderReader(*this).read();
+}
+
+const CheckpointFile::Place& CheckpointFile::place(const std::string& name) const {
+    const auto found = places_.find(name);
+    CNNTRAIN_CHECK(found != places_.end(), path() + " has no tensor " + name);
+    return found->second;
+}
+
+const TensorDesc& CheckpointFile::desc(const std::string& name) const {
+    return place(name).desc;
+}
+
+HostTensor CheckpointFile::read(const std::string& name) const {
+    const Place& at = place(name);
+    HostTensor tensor(at.desc);
+    file_->read_at(at.offset, tensor.bytes());
+    return tensor;
+}
+
+void CheckpointFile::check_crc(std::uint32_t crc) const {
+    if (crc_ && crc != *crc_) damaged(path(), "the checksum of its tensors is not the one that was saved");
+}
+
+void CheckpointFile::verify() const {
+    std::uint32_t crc = 0;
+    for (const std::string& name : names_)
+        crc = crc32c(read(name).bytes(), crc);
+    check_crc(crc);
+}
+
+}  // namespace cnntrain::checkpoint

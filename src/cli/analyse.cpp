@@ -1,0 +1,87 @@
+// `cnntrain analyse`: looks into the checkpoints of a run.
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/analyse.h"
+#include "cnntrain/checkpoint/folder.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+using checkpoint::Found;
+
+std::string joined(const std::vector<std::int64_t>& indices) {
+    constexpr std::size_t kShown = 20;
+    std::string text;
+    for (std::size_t i = 0; i < indices.size() && i < kShown; ++i)
+        text += (i == 0 ? "" : ", ") + std::to_string(indices[i]);
+    if (indices.size() > kShown) text += ", ... (" + std::to_string(indices.size() - kShown) + " more)";
+    return text;
+}
+
+/// Indices are printed where a variable has its first NaNs, afterwards only how many there are.
+void report_nans(const std::vector<Found>& points) {
+    std::set<std::string> seen;
+    for (const Found& point : points) {
+        const auto nans = checkpoint::find_nans(posix_files(), point.path);
+        std::cout << point.name << ": "
+                  << (nans.empty() ? "no NaNs" : std::to_string(nans.size()) + " variables with NaNs") << '\n';
+        for (const checkpoint::VariableNans& variable : nans) {
+            std::cout << "  " << variable.variable << ": " << variable.indices.size() << " NaNs";
+            if (seen.insert(variable.variable).second) std::cout << ", first here, at " << joined(variable.indices);
+            std::cout << '\n';
+        }
+    }
+}
+
+std::string value_text(double value) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.9g", value);
+    return text.data();
+}
+
+void report_element(const std::vector<Found>& points, const std::string& variable, std::int64_t index) {
+    std::string first_bad;
+    std::cout << variable << "[" << index << "]\n";
+    for (const Found& point : points) {
+        const double value = checkpoint::element(posix_files(), point.path, variable, index);
+        std::cout << "  " << point.name << ": " << value_text(value) << '\n';
+        if (!std::isfinite(value) && first_bad.empty()) first_bad = point.name;
+    }
+    std::cout << (first_bad.empty() ? "finite in every checkpoint" : "first not finite in " + first_bad) << '\n';
+}
+
+}  // namespace
+
+int analyse_command(const Invocation& invocation) {
+    const Flags flags("cnntrain analyse",
+                      {{"--restore-path", "", "folder of the run, or one checkpoint"},
+                       {"--find-nans", "", "list the variables with NaNs in every checkpoint", {}, true},
+                       {"--first-fail", "", "follow one element through all checkpoints", {}, true},
+                       {"--first-fail-var", "", "--first-fail: name of the variable"},
+                       {"--first-fail-index", "", "--first-fail: row-major index of the element"}},
+                      invocation.arguments);
+    if (flags.wants_help()) {
+        std::cout << flags.help();
+        return 0;
+    }
+    const std::string& path = flags.text("--restore-path");
+    if (!flags.given("--find-nans") && !flags.given("--first-fail")) {
+        throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail");
+    }
+    const std::vector<Found> points = checkpoint::find_checkpoints(posix_files(), path);
+    if (flags.given("--find-nans")) report_nans(points);
+    if (flags.given("--first-fail")) {
+        report_element(points, flags.text("--first-fail-var"), flags.integer("--first-fail-index", 0));
+    }
+    return 0;
+}
+
+}  // namespace cnntrain::cli

@@ -1,0 +1,74 @@
+// `cnntrain average`: the average of a run's checkpoints.
+#include <algorithm>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/average.h"
+#include "cnntrain/checkpoint/folder.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".safetensors";
+
+/// The run's own checkpoints, oldest first.
+std::vector<std::string> numbered_checkpoints(const std::string& folder) {
+    std::vector<std::string> paths;
+    for (const checkpoint::Found& found : checkpoint::find_checkpoints(posix_files(), folder)) {
+        if (found.iteration >= 0) paths.push_back(found.path);
+    }
+    if (paths.empty())
+        throw Error(ErrorKind::not_found, "no ckpt-<iteration>" + std::string(kSuffix) + " in " + folder);
+    return paths;
+}
+
+std::string target_path(std::string filename) {
+    if (!filename.ends_with(kSuffix)) filename += kSuffix;
+    return filename;
+}
+
+}  // namespace
+
+int average_command(const Invocation& invocation) {
+    const Flags flags("cnntrain average",
+                      {{"--restore-path", "", "folder of the run whose checkpoints are averaged"},
+                       {"--filename", "", "where the average goes; .safetensors is added"},
+                       {"--mode", "", "mean or exponential"},
+                       {"--decay", "0.99", "exponential: V = decay x V + (1 - decay) x next"},
+                       {"-N", "", "use the last N checkpoints only"},
+                       {"--discard-last", "0", "leave out the last so many checkpoints"}},
+                      invocation.arguments);
+    if (flags.wants_help()) {
+        std::cout << flags.help();
+        return 0;
+    }
+    const std::string& folder = flags.text("--restore-path");
+    const std::string target = target_path(flags.text("--filename"));
+    const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),
+                                               flags.number("--decay", 0, 1)};
+    const auto discarded = static_cast<std::size_t>(flags.integer("--discard-last", 0));
+
+    std::vector<std::string> paths = numbered_checkpoints(folder);
+    std::cout << "Checkpoints found: " << paths.size() << '\n';
+    if (discarded >= paths.size()) {
+        throw Error(ErrorKind::usage, "--discard-last " + std::to_string(discarded) + " leaves none of the " +
+                                          std::to_string(paths.size()) + " checkpoints");
+    }
+    paths.resize(paths.size() - discarded);
+    if (flags.given("-N")) {
+        const auto wanted = static_cast<std::size_t>(flags.integer("-N", 1));
+        const std::size_t used = std::min(wanted, paths.size());
+        paths.erase(paths.begin(), paths.end() - static_cast<std::ptrdiff_t>(used));
+    }
+    std::cout << "Checkpoints discarded: " << discarded << "\nCheckpoints used: " << paths.size()
+              << "\nMode: " << checkpoint::name(settings.mode) << '\n';
+    if (settings.mode == checkpoint::Averaging::exponential) std::cout << "Decay: " << flags.text("--decay") << '\n';
+    checkpoint::average(posix_files(), paths, settings, target);
+    std::cout << "Averaging complete: saved to " << target << '\n';
+    return 0;
+}
+
+}  // namespace cnntrain::cli

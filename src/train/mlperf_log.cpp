@@ -1,0 +1,194 @@
+#include "train/mlperf_log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/train/assemble.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kPoint = "POINT_IN_TIME";
+constexpr std::string_view kStart = "INTERVAL_START";
+constexpr std::string_view kEnd = "INTERVAL_END";
+
+std::int64_t milliseconds_now() {
+    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+}
+
+/// From the source folder on.
+std::string short_file(std::string_view path) {
+    const std::size_t at = path.rfind("src/");
+    return std::string(at == std::string_view::npos ? path : path.substr(at));
+}
+
+/// A whole number as one.
+Json number(double value) {
+    if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
+    return value;
+}
+
+/// "all/stage0/conv0/weight" -> "conv0_weight".
+std::string tensor_name(const std::string& variable) {
+    constexpr std::string_view kStem = "stage0_";
+    std::string name = variable.substr(variable.find('/') + 1);
+    std::ranges::replace(name, '/', '_');
+    if (name.starts_with(kStem)) name.erase(0, kStem.size());
+    return name;
+}
+
+std::string result_path(const config::ParseResult& arguments, const std::string& folder) {
+    if (!arguments.settings.logging.mlperf || folder.empty()) return {};
+    const bool seed_given = arguments.at("seed").source != config::Source::adjusted;
+    const std::string seed = seed_given ? std::to_string(*arguments.settings.device.seed) : "None";
+    return folder + "/result_" + seed + ".txt";
+}
+
+/// Epochs that are over after this many weight updates.
+std::int64_t finished_epochs(const schedule::RunPlan& plan, std::int64_t iteration) {
+    return iteration * plan.global_batch / plan.images;
+}
+
+double end_learning_rate(const config::Settings& settings, double base) {
+    const config::LearningRateSettings& rate = settings.learning_rate;
+    if (rate.schedule != config::LrSchedule::polynomial) return 0;
+    return rate.polynomial_end.value_or(rate.polynomial_end_ratio * base);
+}
+
+}  // namespace
+
+MlperfLog::MlperfLog(const config::ParseResult& arguments, const std::string& folder, FileSystem& files,
+                     metrics::RunLog& log)
+    : arguments_(arguments),
+      settings_(arguments.settings),
+      path_(result_path(arguments, folder)),
+      files_(files),
+      log_(log) {
+    if (path_.empty()) return;
+    files_.make_directories(folder);
+    const config::TrainingSettings& training = settings_.training;
+    point("cache_clear", true);
+    write(kStart, "init_start", nullptr, {});
+    point("submission_benchmark", "resnet");
+    point("submission_division", "closed");
+    point("submission_org", "Graphcore");
+    point("submission_status", "onprem");
+    point("submission_platform", "POD" + std::to_string(training.replicas));
+    point("seed", *settings_.device.seed);
+    point("global_batch_size", global_batch_size(training));
+    point("gradient_accumulation_steps", training.gradient_accumulation_count);
+    point("opt_weight_decay", training.weight_decay);
+    point("opt_learning_rate_warmup_epochs", number(settings_.learning_rate.warmup_epochs));
+    const auto span = std::get<std::int64_t>(arguments_.at("BN_span").value);
+    point("model_bn_span", span * training.micro_batch_size);
+}
+
+void MlperfLog::point(std::string_view key, const Json& value, const Where& where) {
+    write(kPoint, key, value, {}, where);
+}
+
+void MlperfLog::write(std::string_view type, std::string_view key, const Json& value, const Json& extra,
+                      const Where& where) {
+    if (path_.empty()) return;
+    Json metadata = {{"file", short_file(where.file_name())}, {"lineno", where.line()}};
+    for (const auto& [name, item] : extra.items())
+        metadata[name] = item;
+    const Json event = {{"namespace", "resnet"}, {"time_ms", milliseconds_now()}, {"event_type", type}, {"key", key},
+                        {"value", value},        {"metadata", metadata}};
+    const std::string line = ":::MLLOG " + event.dump();
+    log_.console_line(line);
+    files_.append(path_, line + "\n");
+}
+
+void MlperfLog::prepared(const schedule::RunPlan& plan, std::int64_t train_samples, std::int64_t eval_samples) {
+    if (path_.empty()) return;
+    point("train_samples", train_samples);
+    point("eval_samples", eval_samples);
+    optimiser(plan);
+}
+
+void MlperfLog::optimiser(const schedule::RunPlan& plan) {
+    const config::TrainingSettings& training = settings_.training;
+    const bool lars = training.optimiser == config::Optimiser::lars;
+    if (!lars && training.optimiser != config::Optimiser::momentum) return;
+    const std::string prefix = lars ? "lars_opt_" : "sgd_opt_";
+    const double base = config::base_learning_rate(settings_.learning_rate, plan.global_batch);
+    const double warmup = std::floor(static_cast<double>(plan.iterations) * settings_.learning_rate.warmup_epochs /
+                                     std::max(1.0, std::round(plan.epochs)));
+    point(prefix + "learning_rate_decay_steps", number(static_cast<double>(plan.iterations) - warmup));
+    point("opt_name", lars ? "lars" : "sgd");
+    point(prefix + "momentum", training.momentum);
+    point(prefix + "weight_decay", lars ? training.lars_weight_decay : training.weight_decay);
+    point(prefix + "base_learning_rate", base);
+    point(prefix + "end_learning_rate", end_learning_rate(settings_, base));
+    const bool polynomial = settings_.learning_rate.schedule == config::LrSchedule::polynomial;
+    point(prefix + "learning_rate_decay_poly_power",
+          polynomial ? number(settings_.learning_rate.polynomial_power) : Json(0));
+    if (lars) point("lars_epsilon", training.lars_epsilon);
+}
+
+void MlperfLog::weights_initialised(const graph::Graph& graph) {
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(graph.value(id).name)}});
+    }
+}
+
+void MlperfLog::training_begins(const schedule::RunPlan& plan, std::int64_t first_iteration) {
+    if (path_.empty()) return;
+    first_epoch_ = finished_epochs(plan, first_iteration) + 1;
+    open_epoch_ = first_epoch_;
+    running_ = true;
+    write(kEnd, "init_stop", nullptr, {});
+    write(kStart, "run_start", nullptr, {});
+    const double epochs = std::max(1.0, std::ceil(plan.epochs)) - static_cast<double>(first_epoch_ - 1);
+    write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}, {"epoch_count", number(epochs)}});
+    write(kStart, "epoch_start", nullptr, {{"epoch_num", open_epoch_}});
+}
+
+void MlperfLog::trained(const schedule::RunPlan& plan, std::int64_t iteration) {
+    if (path_.empty() || iteration >= plan.iterations) return;
+    while (open_epoch_ <= finished_epochs(plan, iteration)) {
+        write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+        write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
+    }
+}
+
+void MlperfLog::training_ends() {
+    if (path_.empty() || open_epoch_ == 0) return;
+    write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+    write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+    open_epoch_ = 0;
+}
+
+void MlperfLog::validation_begins() {
+    write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}});
+}
+
+void MlperfLog::evaluation_begins(double epoch) {
+    write(kStart, "eval_start", nullptr, {{"epoch_num", number(std::round(epoch))}});
+}
+
+void MlperfLog::evaluation_ends(double epoch, double accuracy) {
+    const Json which = {{"epoch_num", number(std::round(epoch))}};
+    write(kEnd, "eval_stop", nullptr, which);
+    write(kPoint, "eval_accuracy", accuracy / 100, which);
+    succeeded_ = succeeded_ || accuracy > kMlperfTarget;
+}
+
+void MlperfLog::validation_ends() {
+    write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+}
+
+void MlperfLog::run_ends() {
+    if (!running_) return;
+    running_ = false;
+    write(kEnd, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
+}
+
+}  // namespace cnntrain::train
