@@ -187,7 +187,7 @@ struct LoggingSettings {
     bool wandb = false;       // report to Weights & Biases
     std::string wandb_project;
     std::optional<std::string> wandb_id;  // restore: the W&B run to continue
-    bool mlperf = false;  // result_<seed>.txt
+    bool mlperf = false;                  // result_<seed>.txt
 };
 
 struct Settings {
