@@ -164,8 +164,6 @@ TEST_F(Program, PrintsTheConfiguration) {
 }
 
 TEST_F(Program, RefusesWhatItCannotDoByName) {
-    expect_error(train_line("x") + " --mixup-alpha 0.2", ErrorKind::unsupported,
-                 {"not available yet", "--mixup-alpha"});
     expect_error(train_line("x") + " --backend ipu", ErrorKind::unsupported, {"not available yet", "ipu"});
 }
 

@@ -1,0 +1,195 @@
+// Mixup and cutmix with fixed coefficients; the generator is tools/golden/make_mixing_golden.py.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/data/mixing.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/optim/optimiser.h"
+#include "golden/formula.h"
+
+namespace cnntrain::golden {
+namespace {
+
+using graph::Graph;
+using graph::OpKind;
+using graph::ValueId;
+using nlohmann::json;
+
+constexpr std::int64_t kSize = 32;
+constexpr std::int64_t kClasses = 10;
+
+const json& golden() {
+    static const json document =
+        json::parse(std::ifstream(std::string(CNNTRAIN_SOURCE_DIR) + "/tests/golden/mixing.json"));
+    return document;
+}
+
+/// Images and labels by their formulas, coefficients from the file.
+class MixedSource : public data::BatchSource {
+public:
+    explicit MixedSource(const json& run) : run_(run), samples_(run.at("samples")) {}
+
+    TensorDesc image_desc() const override { return {DType::f32, {samples_, kSize, kSize, 3}}; }
+
+    data::Batch next() override {
+        current_ = make_images(static_cast<std::int64_t>(index_), samples_, kSize);
+        data::Batch batch{std::as_bytes(std::span(current_.pixels)), current_.labels, samples_};
+        if (run_.at("mixup")) own_ = run_.at("own").at(index_).get<std::vector<float>>();
+        std::optional<double> outside;
+        if (run_.at("cutmix")) {
+            box_ = run_.at("boxes").at(index_).get<data::Box4>();
+            outside = data::share_outside(box_, kSize, kSize);
+            batch.mixing.cutmix_box = box_;
+        }
+        shares_.resize(static_cast<std::size_t>(samples_) * (own_.empty() ? 1U : 2U) * (outside ? 2U : 1U));
+        data::fill_target_shares(own_, outside, shares_);
+        batch.mixing.mixup = own_;
+        batch.mixing.target_shares = shares_;
+        ++index_;
+        return batch;
+    }
+
+private:
+    const json& run_;
+    std::int64_t samples_;
+    std::size_t index_ = 0;
+    Images current_;
+    std::vector<float> own_;
+    data::Box4 box_{};
+    std::vector<float> shares_;
+};
+
+nn::MixingSettings mixing_of(const json& run) {
+    data::MixingSettings settings;
+    if (run.at("mixup")) settings.mixup_alpha = 1;
+    if (run.at("cutmix")) settings.cutmix_lambda = 0.5;
+    const std::int64_t samples = run.at("samples");
+    return {settings.mixup(), settings.cutmix() ? data::cutmix_distance(samples) : 0,
+            data::target_distances(settings, samples)};
+}
+
+Graph training_graph(const json& run) {
+    nn::BuildRequest request;
+    request.model = {.size = "8", .dataset = nn::DatasetKind::cifar, .classes = kClasses, .image_size = kSize};
+    request.model.norm = nn::NormKind::group;
+    request.model.groups = 16;
+    const std::int64_t samples = run.at("samples");
+    request.input.images = {DType::f32, {samples, kSize, kSize, 3}};
+    request.label_smoothing = golden().at("settings").at("label_smoothing");
+    request.mixing = mixing_of(run);
+    Graph graph = graph::run_passes(nn::build_training(request, ops::op_table()).graph, graph::training_passes());
+    const nn::ModelValues values = nn::model_values(graph);
+    graph::Objective objective;
+    objective.loss = values.loss;
+    objective.seed = 1.0 / static_cast<double>(samples);
+    objective.targets = values.parameters;
+    const graph::Gradients gradients = graph::build_backward(graph, objective);
+    optim::append_update(graph, gradients, {}, {});
+    return graph::run_passes(std::move(graph), graph::backward_passes());
+}
+
+void expect_golden_losses(const backend::Backend& backend, double tolerance) {
+    for (const json& run : golden().at("runs")) {
+        const Graph graph = training_graph(run);
+        const auto executable = backend.compile({&graph, 1, {}});
+        for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {
+            const std::string& name = graph.value(id).name;
+            executable->load(name, initial_value(name, graph.desc(id).shape, ""));
+        }
+        MixedSource source(run);
+        const auto losses = run.at("losses").get<std::vector<double>>();
+        ASSERT_EQ(losses.size(), 10U);
+        for (std::size_t step = 0; step < losses.size(); ++step) {
+            const backend::StepResult result = executable->train_step(
+                source, {golden().at("settings").at("learning_rate"), static_cast<std::int64_t>(step)});
+            const double loss = result.sums.at(std::string(nn::kLoss)) / static_cast<double>(result.samples);
+            EXPECT_NEAR(loss, losses[step], tolerance * losses[step])
+                << run.at("samples") << " samples, mixup " << run.at("mixup") << ", cutmix " << run.at("cutmix")
+                << ", step " << step + 1;
+        }
+    }
+}
+
+TEST(GoldenMixing, TenStepsOnRef) {
+    expect_golden_losses(*backend::make_ref_backend(), 2e-6);  // the shares are float32
+}
+
+TEST(GoldenMixing, TenStepsOnCpu) {
+    expect_golden_losses(*backend::make_cpu_backend(), 5e-5);
+}
+
+/// The two ops alone: mixed images, and the loss and gradient of given logits.
+Graph ops_graph(const json& run) {
+    Graph graph(ops::op_table());
+    const nn::MixingSettings mixing = mixing_of(run);
+    const std::int64_t samples = run.at("samples");
+    std::vector<ValueId> inputs = {graph.add_input("images", {DType::f32, {samples, kSize, kSize, 3}})};
+    const ValueId labels = graph.add_input("labels", {DType::i32, {samples}});
+    if (mixing.mixup) inputs.push_back(graph.add_input("mixup", {DType::f32, {samples}}));
+    if (mixing.cutmix_distance != 0) inputs.push_back(graph.add_input("cutmix_box", {DType::i32, {4}}));
+    const graph::MixImagesAttrs image_attrs{mixing.mixup, mixing.cutmix_distance};
+    graph.mark_output("mixed", graph.add_one(OpKind::mix_images, image_attrs, inputs, "mixed"));
+
+    const auto partners = static_cast<std::int64_t>(mixing.target_distances.size());
+    const ValueId shares = graph.add_input("target_shares", {DType::f32, {samples, partners}});
+    const ValueId logits = graph.add_parameter("logits", {DType::f32, {samples, kClasses}}, {});
+    const graph::MixedTargetsAttrs attrs{golden().at("settings").at("label_smoothing"), mixing.target_distances};
+    const ValueId loss = graph.add(OpKind::mixed_cross_entropy, attrs, {logits, labels, shares}, "loss")[0];
+    graph.mark_output("loss", loss);
+    graph.mark_output("dlogits", graph::build_backward(graph, {loss, 1, {logits}, {}}).of.at(logits));
+    return graph;
+}
+
+void expect_golden_ops(const backend::Backend& backend) {
+    for (const json& run : golden().at("runs")) {
+        const Graph graph = ops_graph(run);
+        const auto executable = backend.compile({&graph, 1, {}});
+        HostTensor logits({DType::f32, {run.at("samples"), kClasses}});
+        const Stream stream("logits");
+        for (std::int64_t i = 0; i < logits.elements(); ++i)
+            logits.set(i, 4 * stream.noise(i));
+        executable->load("logits", logits);
+        MixedSource source(run);
+        const backend::StepResult result = executable->train_step(source, {});
+        const double loss = run.at("loss_of_logits");
+        EXPECT_NEAR(result.sums.at("loss"), loss, 1e-6 * loss);
+
+        const HostTensor gradient = executable->output("dlogits");
+        const auto wanted = run.at("dlogits").get<std::vector<double>>();
+        ASSERT_EQ(gradient.elements(), static_cast<std::int64_t>(wanted.size()));
+        for (std::int64_t i = 0; i < gradient.elements(); ++i)
+            EXPECT_NEAR(gradient.at(i), wanted[static_cast<std::size_t>(i)], 1e-6) << i;
+
+        const HostTensor mixed = executable->output("mixed");
+        const auto products = run.at("image_products").get<std::vector<double>>();
+        for (std::size_t p = 0; p < products.size(); ++p) {
+            const Stream pattern("mixed#" + std::to_string(p));
+            double product = 0;
+            double squares = 0;
+            for (std::int64_t i = 0; i < mixed.elements(); ++i) {
+                product += mixed.at(i) * pattern.sign(i);
+                squares += mixed.at(i) * mixed.at(i);
+            }
+            EXPECT_NEAR(product, products[p], 1e-6 * std::sqrt(squares));
+        }
+    }
+}
+
+TEST(GoldenMixing, OpsOnRef) {
+    expect_golden_ops(*backend::make_ref_backend());
+}
+
+TEST(GoldenMixing, OpsOnCpu) {
+    expect_golden_ops(*backend::make_cpu_backend());
+}
+
+}  // namespace
+}  // namespace cnntrain::golden
