@@ -52,7 +52,13 @@ INSTANTIATE_TEST_SUITE_P(All, Resume,
                                            Interruptions{"--precision 16.32 --optimiser momentum", {3, 9, 14}},
                                            Interruptions{"--precision 32.32 --group-norm", {17, 2}},
                                            Interruptions{"--gradient-accumulation-count 2 --micro-batch-size 4",
-                                                         {8, 8}}));
+                                                         {8, 8}},
+                                           Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --input-threads 2 "
+                                                         "--gradient-accumulation-count 2 --micro-batch-size 4",
+                                                         {8, 8}},
+                                           Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --cutmix-version 2 "
+                                                         "--hostside-image-mixing --enable-recomputation",
+                                                         {3, 9}}));
 
 TEST(Restore, AfterAKillTheRowsBeyondTheCheckpointAreWrittenOnce) {
     MemoryFiles whole;

@@ -197,6 +197,9 @@ void Lowering::place_inputs() {
 Placed Lowering::operand(ValueId value) {
     const Role role = graph_.value(value).role;
     if (role == Role::parameter || role == Role::state) return master(value);
+    // Backward still reads this micro-batch's own: the statistics of a batch norm, for one.
+    const auto sum = sums_.find(value);
+    if (sum != sums_.end() && section() == Section::update) return sum->second;
     Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed && strip_casts(value) != value && is_weight_derived(value)) {
         placed = prepared(value, row_major_desc(value));
@@ -356,7 +359,7 @@ void Lowering::accumulate_crossing_results() {
                                                    }
                                                    accumulate(count, value.as<float>(), sum.as<float>());
                                                }});
-        placed_[static_cast<std::size_t>(result.index)] = sum;
+        sums_[result] = sum;
     }
 }
 

@@ -115,6 +115,7 @@ private:
     graph::NodeId current_;
     std::vector<Placed> placed_;  // by value
     std::map<graph::ValueId, std::vector<Placed>> reordered_;
+    std::map<graph::ValueId, Placed> sums_;  // over the micro-batches, as updates read them
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
     /// Of every value that convolutions read as weights; 0: a [1,1,I,O] that dense layers read as a matrix.

@@ -1,0 +1,90 @@
+// Mixup, cutmix and recomputation in whole training runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/train/assemble.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+constexpr std::int64_t kLast = 40;
+
+struct Result {
+    std::vector<std::string> losses;
+    std::vector<std::string> accuracies;
+    std::string weights;
+    bool operator==(const Result&) const = default;
+};
+
+Result run(const std::string& options) {
+    MemoryFiles files;
+    EXPECT_EQ(train(files, options).exit_code, 0) << options;
+    return {loss_rows(files), accuracy_rows(files), weights(files, kLast)};
+}
+
+TEST(Mixing, ChangesTheTrainingAndNothingElseDecidesHow) {
+    const std::string mixup = "--mixup-alpha 0.4 ";
+    const std::string cutmix = "--cutmix-lambda 0.6 --cutmix-version 2 ";
+    const Result plain = run("");
+    const Result mixed = run(mixup + cutmix);
+    EXPECT_NE(mixed.losses, plain.losses);
+    EXPECT_NE(mixed.losses, run(mixup).losses);
+    EXPECT_NE(mixed.losses, run(cutmix).losses);
+    EXPECT_EQ(mixed, run(mixup + cutmix + "--input-threads 3 --prefetch-depth 1"));
+}
+
+TEST(Mixing, OfOneSampleIsRefused) {
+    MemoryFiles files;
+    EXPECT_THROW(train(files, "--mixup-alpha 0.4 --micro-batch-size 1"), Error);
+}
+
+TEST(Mixing, TheGraphFollowsTheOptions) {
+    const TensorDesc images{DType::bf16, {4, 32, 32, 3}};
+    const auto text = [&](const std::string& options) {
+        const auto parsed = parse("--data-dir " + small_cifar() + " --dataset cifar-10 --model-size 8 " +
+                                  "--micro-batch-size 4 " + options);
+        return std::pair(training_graph(parsed.settings, DType::bf16, images).to_text(),
+                         evaluation_graph(parsed.settings, DType::bf16, images).to_text());
+    };
+    const std::string both = "--mixup-alpha 0.4 --cutmix-lambda 0.6 ";
+    const auto [device, evaluation] = text(both);
+    EXPECT_THAT(device, ::testing::HasSubstr("mix_images("));
+    EXPECT_THAT(device, ::testing::HasSubstr("mixed_cross_entropy("));
+    EXPECT_THAT(evaluation, ::testing::Not(::testing::HasSubstr("mix")));
+    const auto host = text(both + "--hostside-image-mixing").first;
+    EXPECT_THAT(host, ::testing::Not(::testing::HasSubstr("mix_images(")));
+    EXPECT_THAT(host, ::testing::HasSubstr("mixed_cross_entropy("));
+    EXPECT_THAT(text(both + "--generated-data").first, ::testing::Not(::testing::HasSubstr("mixed")));
+}
+
+// ---- recomputation ----
+
+class Recomputation : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Recomputation, ChangesNoLossNoWeightAndNoMovingAverage) {
+    EXPECT_EQ(run(GetParam()), run(GetParam() + " --enable-recomputation"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Recomputation,
+                         ::testing::Values("--precision 32.32", "--precision 16.32", "--precision 16.16",
+                                           "--precision 32.32 --group-norm",
+                                           "--precision 32.32 --gradient-accumulation-count 2 --micro-batch-size 4",
+                                           "--precision 32.32 --mixup-alpha 0.4 --cutmix-lambda 0.6"));
+
+TEST(RecomputationMemory, IsLessThanHalf) {
+    const auto arena = [](const std::string& options) {
+        const auto parsed =
+            parse("--data-dir " + small_cifar() +
+                  " --dataset cifar-10 --model-size 32 --micro-batch-size 8 --precision 32.32 " + options);
+        const graph::Graph graph = training_graph(parsed.settings, DType::bf16, {DType::f32, {8, 32, 32, 3}});
+        return backend::make_cpu_backend()->compile({&graph, 1, {}})->report().arena_bytes;
+    };
+    EXPECT_LT(arena("--enable-recomputation"), arena("") / 2);
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
