@@ -1,0 +1,117 @@
+#include "cnntrain/checkpoint/average.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/analyse.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string path_of(int i) {
+    return "run/ckpt-" + std::to_string(i) + ".safetensors";
+}
+
+void write(FileSystem& files, int i, float w, float v) {
+    Checkpoint checkpoint;
+    checkpoint.iteration = i;
+    checkpoint.epoch = i / 10.0;
+    checkpoint.tensors.emplace("all/w", HostTensor::of<float>({2}, {w, -w}));
+    checkpoint.tensors.emplace("all/w/Momentum", HostTensor::of<float>({1}, {v}).cast(DType::bf16));
+    save(files, path_of(i), checkpoint);
+}
+
+std::string message_of(FileSystem& files, const std::vector<std::string>& paths, ErrorKind kind) {
+    try {
+        average(files, paths, {}, "out.safetensors");
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), kind);
+        EXPECT_FALSE(files.exists("out.safetensors"));
+        return error.what();
+    }
+    return "averaged";
+}
+
+TEST(Average, MeanOfEveryVariableInItsOwnType) {
+    MemoryFiles files;
+    write(files, 10, 1, 3);
+    write(files, 20, 2, 5);
+    write(files, 30, 6, 7);
+    average(files, {path_of(10), path_of(20), path_of(30)}, {}, "out.safetensors");
+    const Checkpoint result = load(files, "out.safetensors");
+    EXPECT_EQ(result.iteration, 30);
+    EXPECT_EQ(result.epoch, 3);
+    EXPECT_EQ(result.tensors.at("all/w").at(0), 3);
+    EXPECT_EQ(result.tensors.at("all/w").at(1), -3);
+    EXPECT_EQ(result.tensors.at("all/w/Momentum").at(0), 5);
+    EXPECT_EQ(result.tensors.at("all/w/Momentum").dtype(), DType::bf16);
+}
+
+TEST(Average, ExponentialBeginsWithTheFirst) {
+    MemoryFiles files;
+    write(files, 1, 8, 0);
+    write(files, 2, 4, 0);
+    write(files, 3, 2, 0);
+    average(files, {path_of(1), path_of(2), path_of(3)}, {Averaging::exponential, 0.75}, "out.safetensors");
+    EXPECT_EQ(load(files, "out.safetensors").tensors.at("all/w").at(0), 0.75 * (0.75 * 8 + 0.25 * 4) + 0.25 * 2);
+}
+
+TEST(Average, CheckpointsOfOtherModelsAreRefused) {
+    MemoryFiles files;
+    write(files, 1, 8, 0);
+    Checkpoint other;
+    other.tensors.emplace("all/w", HostTensor::of<float>({1}, {1}));
+    other.tensors.emplace("all/x", HostTensor::of<float>({1}, {1}));
+    save(files, path_of(2), other);
+    EXPECT_THAT(message_of(files, {path_of(1), path_of(2)}, ErrorKind::data),
+                AllOf(HasSubstr("differs: all/w is f32[1], there f32[2]"), HasSubstr("missing: all/w/Momentum"),
+                      HasSubstr("extra:   all/x")));
+    EXPECT_THAT(message_of(files, {}, ErrorKind::usage), HasSubstr("no checkpoints"));
+}
+
+TEST(Average, DamageIsNoticed) {
+    MemoryFiles files;
+    write(files, 1, 8, 0);
+    std::string bytes = files.read_text(path_of(1));
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    files.write_text(path_of(2), bytes);
+    EXPECT_THAT(message_of(files, {path_of(1), path_of(2)}, ErrorKind::data), HasSubstr("checksum"));
+}
+
+TEST(Analyse, FindsNansByVariableAndIndex) {
+    MemoryFiles files;
+    write(files, 1, 8, 0);
+    write(files, 2, std::numeric_limits<float>::quiet_NaN(), 0);
+    EXPECT_TRUE(find_nans(files, path_of(1)).empty());
+    const auto nans = find_nans(files, path_of(2));
+    ASSERT_EQ(nans.size(), 1U);
+    EXPECT_EQ(nans[0].variable, "all/w");
+    EXPECT_THAT(nans[0].indices, ElementsAre(0, 1));
+}
+
+TEST(Analyse, ElementsAreFoundOrTheNearestNameIsTold) {
+    MemoryFiles files;
+    write(files, 1, 8, 0);
+    EXPECT_EQ(element(files, path_of(1), "all/w", 1), -8);
+    for (const auto& [name, index, text] : {std::tuple{"all/v", 0, "did you mean 'all/w'"}, {"all/w", 2, "0 to 1"}}) {
+        try {
+            element(files, path_of(1), name, index);
+            FAIL();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::usage);
+            EXPECT_THAT(error.what(), HasSubstr(text));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::checkpoint

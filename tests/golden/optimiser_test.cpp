@@ -1,0 +1,177 @@
+// Every optimiser and every learning-rate schedule against tools/golden/make_optimiser_golden.py.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/optim/learning_rate.h"
+#include "cnntrain/optim/optimiser.h"
+#include "golden/formula.h"
+
+namespace cnntrain::golden {
+namespace {
+
+using graph::OpKind;
+using graph::ValueId;
+using nlohmann::json;
+
+constexpr std::int64_t kSamples = 8;
+constexpr std::int64_t kInputs = 12;
+constexpr std::int64_t kHidden = 16;
+constexpr std::int64_t kClasses = 5;
+constexpr std::int64_t kSteps = 10;
+constexpr double kLossScaling = 128;
+
+const json& golden() {
+    static const json document = [] {
+        std::ifstream file(CNNTRAIN_SOURCE_DIR "/tests/golden/optimisers.json");
+        return json::parse(file);
+    }();
+    return document;
+}
+
+graph::Graph toy(const optim::OptimiserSettings& settings) {
+    graph::Graph graph(ops::op_table());
+    const ValueId images = graph.add_input("images", {DType::f32, {kSamples, 1, 1, kInputs}});
+    const ValueId labels = graph.add_input("labels", {DType::i32, {kSamples}});
+    const auto parameter = [&](const char* name, const Shape& shape) {
+        return graph.add_parameter(name, {DType::f32, shape}, {});
+    };
+    const auto dense = [&](ValueId x, const std::string& name, std::int64_t in, std::int64_t out) {
+        const ValueId weight = parameter((name + "/weight").c_str(), {in, out});
+        const ValueId bias = parameter((name + "/bias").c_str(), {out});
+        return graph.add_one(OpKind::dense, graph::DenseAttrs{}, {x, weight, bias}, name);
+    };
+    const ValueId x = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {images}, "pool");
+    const ValueId pre = dense(x, "all/fc0", kInputs, kHidden);
+    const ValueId hidden = graph.add_one(OpKind::relu, graph::NoAttrs{}, {pre}, "relu");
+    const ValueId logits = dense(hidden, "all/fc1", kHidden, kClasses);
+    const ValueId loss =
+        graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss").front();
+    graph.mark_output("loss", loss);
+    graph::Objective objective;
+    objective.loss = loss;
+    objective.seed = kLossScaling / static_cast<double>(kSamples);
+    objective.targets = graph.values_with_role(graph::Role::parameter);
+    const graph::Gradients gradients = graph::build_backward(graph, objective);
+    optim::append_update(graph, gradients, settings, {});
+    return graph;
+}
+
+class ToySource : public data::BatchSource {
+public:
+    TensorDesc image_desc() const override { return {DType::f32, {kSamples, 1, 1, kInputs}}; }
+
+    data::Batch next() override {
+        const Stream stream("toy/" + std::to_string(step_));
+        for (std::int64_t i = 0; i < kSamples * kInputs; ++i)
+            pixels_.at(static_cast<std::size_t>(i)) = static_cast<float>(stream.noise(i));
+        for (std::int64_t i = 0; i < kSamples; ++i)
+            labels_.at(static_cast<std::size_t>(i)) = static_cast<std::int32_t>((i * 3 + step_) % kClasses);
+        ++step_;
+        data::Batch batch;
+        batch.images = std::as_bytes(std::span(pixels_));
+        batch.labels = labels_;
+        batch.valid_count = kSamples;
+        return batch;
+    }
+
+private:
+    std::vector<float> pixels_ = std::vector<float>(kSamples * kInputs);
+    std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(kSamples);
+    std::int64_t step_ = 0;
+};
+
+HostTensor start(const graph::Value& variable) {
+    HostTensor tensor({variable.desc.dtype, variable.desc.shape});
+    const Stream stream(variable.name);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        const bool parameter = variable.role == graph::Role::parameter;
+        tensor.set(
+            i, parameter ? 0.5 * static_cast<double>(static_cast<float>(stream.noise(i))) : variable.initialiser.value);
+    }
+    return tensor;
+}
+
+template <typename Rate> void compare(const backend::Backend& backend, const std::string& name,
+                                      const optim::OptimiserSettings& settings, const Rate& rate, double tolerance) {
+    const json& expected = golden().at(name);
+    const graph::Graph graph = toy(settings);
+    const auto executable = backend.compile({&graph, 1, {}});
+    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
+        for (const ValueId id : graph.values_with_role(role))
+            executable->load(graph.value(id).name, start(graph.value(id)));
+    }
+    ToySource source;
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+        const auto result = executable->train_step(source, {rate(step), step});
+        const double loss = expected.at("losses").at(static_cast<std::size_t>(step));
+        EXPECT_NEAR(result.sums.at("loss") / static_cast<double>(kSamples), loss, tolerance * loss)
+            << name << " on " << backend.name() << ", step " << step + 1;
+    }
+    for (const auto& item : expected.at("norms").items()) {
+        const double norm = item.value();
+        const HostTensor tensor = executable->store(item.key());
+        double squares = 0;
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            squares += tensor.at(i) * tensor.at(i);
+        EXPECT_NEAR(std::sqrt(squares), norm, 1e-5 * norm) << name << ": " << item.key();
+    }
+}
+
+template <typename Rate>
+void compare_on_both(const std::string& name, const optim::OptimiserSettings& settings, const Rate& rate) {
+    compare(*backend::make_ref_backend(), name, settings, rate, 1e-9);
+    compare(*backend::make_cpu_backend(), name, settings, rate, 1e-5);
+}
+
+optim::OptimiserSettings settings_of(config::Optimiser kind) {
+    optim::OptimiserSettings settings;
+    settings.kind = kind;
+    settings.momentum = 0.9;
+    settings.weight_decay = 1e-3;
+    settings.loss_scaling = kLossScaling;
+    settings.rmsprop_decay = 0.9;
+    settings.rmsprop_epsilon = 1e-3;
+    settings.lars = {0.05, 5e-3, 1e-6, {"bias"}};
+    return settings;
+}
+
+TEST(GoldenOptimiser, TenStepsOfEach) {
+    for (const auto kind :
+         {config::Optimiser::sgd, config::Optimiser::momentum, config::Optimiser::rmsprop, config::Optimiser::lars}) {
+        const std::string name = "optimiser/" + std::string(config::name(kind));
+        compare_on_both(name, settings_of(kind), [](std::int64_t) { return 0.1; });
+    }
+}
+
+TEST(GoldenSchedule, TenStepsOfEach) {
+    config::LearningRateSettings rates;
+    rates.warmup_epochs = 1;
+    rates.stepped_decay = 0.1;
+    rates.stepped_fractions = {0.4, 0.7};
+    rates.exponential_decay_rate = 0.8;
+    rates.exponential_drops = 4;
+    rates.polynomial_power = 2;
+    rates.polynomial_end_ratio = 0.01;
+    using enum config::LrSchedule;
+    for (const auto& [schedule, name] : {std::pair{stepped, "stepped"},
+                                         {cosine, "cosine"},
+                                         {exponential, "exponential"},
+                                         {polynomial, "polynomial"}}) {
+        rates.schedule = schedule;
+        const optim::LearningRate rate(rates, 0.5, kSteps, 5);
+        const std::string key = std::string("schedule/") + name;
+        for (std::int64_t t = 0; t < kSteps; ++t)
+            EXPECT_NEAR(rate.at(t), golden().at(key).at("rates").at(static_cast<std::size_t>(t)).get<double>(), 1e-12);
+        compare_on_both(key, settings_of(config::Optimiser::momentum), [&](std::int64_t t) { return rate.at(t); });
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::golden
