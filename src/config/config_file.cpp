@@ -164,6 +164,8 @@ Layer read_config_layer(const std::string& config, const std::vector<std::string
     constexpr std::string_view kOldPrefix = "mk2_";
     Search search = find(config, places);
     if (!search.found && config.starts_with(kOldPrefix)) search = find(config.substr(kOldPrefix.size()), places);
+    const bool old_only = !search.found && !config.starts_with(kOldPrefix);  // benchmarks name one without its prefix
+    if (old_only) search = find(std::string(kOldPrefix) + config, places);
     if (search.found) return *search.found;
     if (search.unreadable) throw *search.unreadable;
     const std::vector<std::string> known = names_in(places);

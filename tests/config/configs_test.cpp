@@ -117,6 +117,8 @@ TEST(Configs, OldNamesFindTheirSuccessors) {
                              "mk2_resnet50_mlperf_pod128_lars", "mk2_resnet50_mlperf_pod256_lars"}) {
         EXPECT_EQ(usage_error("--config " + std::string(name)), "") << name;
     }
+    EXPECT_EQ(read_config("efficientnet_b4_g16_256ipus", places),
+              read_config("mk2_efficientnet_b4_g16_256ipus", places));
     EXPECT_EQ(parse("--config mk2_resnet50_mlperf_pod64_lars").settings.learning_rate.absolute, 12.15);
 }
 
