@@ -24,5 +24,9 @@ TEST(Golden, Resnet20WithGroupNormTwoMicroBatchesAndLossScalingOnCpu) {
     compare_with_golden("resnet20_gn", *backend::make_cpu_backend(), settings);
 }
 
+TEST(Golden, Resnext11WithBatchNormOnCpu) {
+    compare_with_golden("resnext11_bn", *backend::make_cpu_backend(), {});
+}
+
 }  // namespace
 }  // namespace cnntrain::golden

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
@@ -306,6 +307,35 @@ TEST(EfficientnetInitialisers, FollowTheKindOfVariable) {
     EXPECT_EQ(initialiser("Top/logits/dense/bias"), (Initialiser{Kind::constant, 0}));
     EXPECT_EQ(initialiser("block2b/b/se/excite/conv2d/bias"), (Initialiser{Kind::constant, 0}));
     EXPECT_EQ(initialiser("block2b/c/batch_norm/gamma"), (Initialiser{Kind::constant, 1}));
+}
+
+// What weight decay and LARS leave out by parts of names.
+TEST(EfficientnetNames, PartsMeanNormsAndBiases) {
+    const Model model = build_training(efficientnet_request("B0"), ops::op_table());
+    std::int64_t norms = 0;
+    std::int64_t biases = 0;
+    for (const graph::ValueId id : model.values.parameters) {
+        const graph::Value& variable = model.graph.value(id);
+        const auto contains = [&](const char* part) { return variable.name.find(part) != std::string::npos; };
+        const bool norm = contains("beta") || contains("gamma");
+        norms += norm ? 1 : 0;
+        biases += contains("bias") ? 1 : 0;
+        EXPECT_EQ(norm || contains("bias"), variable.desc.shape.size() == 1) << variable.name;
+        EXPECT_FALSE(contains("proxy") || contains("moving_")) << variable.name;
+    }
+    EXPECT_EQ(norms, 2 * (2 + 15 + 16 + 16));
+    EXPECT_EQ(biases, 2 * 16 + 1);
+}
+
+TEST(EfficientnetEvaluation, HasTheSameVariablesAndFoldsEveryBatchNorm) {
+    const BuildRequest request = efficientnet_request("B0");
+    const Model training = build_training(request, ops::op_table());
+    Model evaluation = build_evaluation(request, ops::op_table());
+    for (const Role role : {Role::parameter, Role::state})
+        EXPECT_EQ(below(training.graph, role, ""), below(evaluation.graph, role, ""));
+    const Graph folded = graph::run_passes(std::move(evaluation.graph), graph::evaluation_passes());
+    EXPECT_EQ(count(folded, OpKind::batch_norm_inference), 0);
+    EXPECT_EQ(count(folded, OpKind::conv2d), 2 + 15 + 16 + 16);
 }
 
 TEST(EfficientnetNorm, TakesItsEpsilonAndAtMostOneGroupPerChannel) {

@@ -54,6 +54,8 @@ TEST(ModelTable, UnknownFamilyIsAnsweredWithTheNearest) {
     EXPECT_EQ(family_named("resnet"), Family::resnet);
     EXPECT_EQ(name(Family::resnet), "resnet");
     EXPECT_THAT(usage_error([] { family_named("resnit"); }), HasSubstr("did you mean 'resnet'?"));
+    for (const Family family : {Family::resnet, Family::resnext, Family::efficientnet})
+        EXPECT_EQ(family_named(name(family)), family);
 }
 
 TEST(ModelTable, UnknownSizeListsTheLegalOnes) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
@@ -100,6 +101,14 @@ TEST(ResnextNames, AreThoseOfAResnet) {
         EXPECT_EQ(variable.initialiser, expected.graph.value(expected.values.parameters[i]).initialiser);
     }
     EXPECT_EQ(split_points(resnext_request(kImagenet, "26").model), split_points(resnet.model));
+}
+
+TEST(ResnextEvaluation, FoldsEveryBatchNorm) {
+    Model evaluation = build_evaluation(resnext_request(kImagenet, "50"), ops::op_table());
+    evaluation.graph.verify();
+    const Graph folded = graph::run_passes(std::move(evaluation.graph), graph::evaluation_passes());
+    for (std::int32_t i = 0; i < folded.node_count(); ++i)
+        EXPECT_NE(folded.node({i}).kind, graph::OpKind::batch_norm_inference) << folded.node({i}).name;
 }
 
 TEST(ResnextRequest, RefusesEmptyGroupsAndTwoConvSizes) {

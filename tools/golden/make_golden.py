@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden numbers for tests/golden: ten training steps of three ResNets in PyTorch, float64.
+"""Golden numbers for tests/golden: ten training steps of small and large networks in PyTorch, float64.
 
 An implementation that shares nothing with cnntrain but the description of the networks and the formulas for weights,
 images and labels below (tests/golden/formula.h has the same in C++).
@@ -27,7 +27,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-EPSILON = 1e-5
 PATTERNS = 4  # number of +-1 vectors that each gradient is multiplied with
 SAMPLES = 4  # elements of each gradient that are written down
 
@@ -52,7 +51,16 @@ class Case:
     label_smoothing: float = 0.0
     bn_decay: float = 0.97
     steps: int = 10
+    family: str = "resnet"
+    epsilon: float = 1e-5
+    convolution_groups: int = 1  # of a bottleneck's 3x3
+    group_dim: int = 1
+    expand_ratio: int = 6
 
+
+BASIC = ("size", "imagenet", "group_norm_groups", "classes", "image_size", "micro_batch", "micro_batches",
+         "learning_rate", "momentum", "weight_decay", "undecayed", "label_smoothing", "bn_decay")
+FURTHER = ("family", "epsilon", "convolution_groups", "group_dim", "expand_ratio")  # of other families than resnet
 
 CASES = [
     Case("resnet8_bn", "8", False, 0, 10, 32, 4, 1, (1, 1, 1), False, 75290,
@@ -61,6 +69,16 @@ CASES = [
          learning_rate=0.002, weight_decay=1e-3, label_smoothing=0.1),
     Case("resnet50_bn", "50", True, 0, 1000, 224, 4, 1, (3, 4, 6, 3), True, 25557032,
          learning_rate=0.00002, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
+    Case("resnext11_bn", "11", False, 0, 10, 32, 4, 1, (1, 1, 1), True, 403162, family="resnext",
+         convolution_groups=32, group_dim=4, learning_rate=0.005, weight_decay=1e-3),
+    Case("resnext14_gn", "14", True, 32, 1000, 64, 4, 1, (1, 1, 1, 1), True, 9411880, family="resnext",
+         convolution_groups=32, group_dim=4, learning_rate=0.0001, momentum=0.9, weight_decay=1e-4,
+         undecayed=["beta", "gamma"], label_smoothing=0.1),
+    Case("efficientnet_b0_bn", "B0", True, 0, 1000, 64, 8, 1, (), False, 5288548, family="efficientnet", epsilon=1e-3,
+         learning_rate=0.001, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
+    Case("efficientnet_b0_gn", "B0", True, 4, 1000, 64, 4, 2, (), False, 5913796, family="efficientnet", epsilon=1e-3,
+         group_dim=16, expand_ratio=4, learning_rate=0.001, momentum=0.9, weight_decay=1e-4,
+         undecayed=["beta", "gamma"], label_smoothing=0.1),
 ]
 
 
@@ -141,7 +159,12 @@ def pattern(name, k, count):
 
 
 class Network:
-    """Variables by name (kernels HWIO, dense IO) and the forward pass; activations are NCHW here."""
+    """Variables by name (kernels HWIO, dense IO) and the forward pass; activations are NCHW here.
+
+    ResNet and ResNeXt; the other family is derived from it.
+    """
+
+    kernel = "/weight"
 
     def __init__(self, case, dtype, choices=None):
         """Without `choices` the first forward pass makes them."""
@@ -168,9 +191,14 @@ class Network:
             pads += [total // 2, total - total // 2]
         return F.pad(x, pads, value=value)
 
-    def conv(self, x, scope, filters, kernel, stride=1):
-        weight = self.variable(scope + "/weight", (kernel, kernel, x.shape[1], filters))
-        return F.conv2d(self.pad_same(x, kernel, stride, 0.0), weight.permute(3, 2, 0, 1), stride=stride)
+    def conv(self, x, scope, filters, kernel, stride=1, groups=1):
+        weight = self.variable(scope + self.kernel, (kernel, kernel, x.shape[1] // groups, filters))
+        x = self.pad_same(x, kernel, stride, 0.0)
+        return F.conv2d(x, weight.permute(3, 2, 0, 1), stride=stride, groups=groups)
+
+    def dense(self, x, scope):
+        weight = self.variable(scope + self.kernel, (x.shape[1], self.case.classes))
+        return x @ weight + self.variable(scope + "/bias", (self.case.classes,))
 
     def norm_leaf(self, scope, suffix):
         if self.case.group_norm_groups:
@@ -183,14 +211,14 @@ class Network:
         beta = self.variable(leaf + "/beta", (channels,))
         gamma = self.variable(leaf + "/gamma", (channels,))
         if self.case.group_norm_groups:
-            return F.group_norm(x, self.case.group_norm_groups, gamma, beta, EPSILON)
+            return F.group_norm(x, self.case.group_norm_groups, gamma, beta, self.case.epsilon)
         if leaf + "/moving_mean" not in self.moving:
             self.moving[leaf + "/moving_mean"] = torch.zeros(channels, dtype=self.dtype)
             self.moving[leaf + "/moving_variance"] = torch.ones(channels, dtype=self.dtype)
         detached = x.detach()
         self.batch_statistics[leaf + "/moving_mean"] = detached.mean((0, 2, 3))
         self.batch_statistics[leaf + "/moving_variance"] = detached.var((0, 2, 3), unbiased=True)
-        return F.batch_norm(x, None, None, gamma, beta, training=True, eps=EPSILON)
+        return F.batch_norm(x, None, None, gamma, beta, training=True, eps=self.case.epsilon)
 
     def relu(self, x, scope, suffix):
         """The ReLU of what the norm of this scope and suffix has shifted."""
@@ -228,11 +256,15 @@ class Network:
     def unit(self, x, scope, width, stride):
         y = x
         if self.case.bottleneck:
-            layers = [(width, 1, 1), (width, 3, stride), (4 * width, 1, 1)]
+            groups = self.case.convolution_groups
+            middle = width
+            if groups > 1:  # the width of the first stage's groups together, doubled in each stage as `width` is
+                middle = groups * self.case.group_dim * (width // (64 if self.case.imagenet else 16))
+            layers = [(middle, 1, 1, 1), (middle, 3, stride, groups), (4 * width, 1, 1, 1)]
         else:
-            layers = [(width, 3, stride), (width, 3, 1)]
-        for i, (filters, kernel, s) in enumerate(layers, start=1):
-            y = self.norm(self.conv(y, f"{scope}/conv{i}", filters, kernel, s), scope, str(i))
+            layers = [(width, 3, stride, 1), (width, 3, 1, 1)]
+        for i, (filters, kernel, s, groups) in enumerate(layers, start=1):
+            y = self.norm(self.conv(y, f"{scope}/conv{i}", filters, kernel, s, groups), scope, str(i))
             if i < len(layers):
                 y = self.relu(y, scope, str(i))
         return self.relu(y + self.shortcut(x, scope, y.shape[1], stride), scope, str(len(layers)))
@@ -244,9 +276,7 @@ class Network:
             for unit in range(1, units + 1):
                 stride = 2 if unit == 1 and stage > 1 else 1
                 x = self.unit(x, f"all/stage{stage}/unit{unit}", width << (stage - 1), stride)
-        x = x.mean((2, 3))
-        weight = self.variable("all/fc1/weight", (x.shape[1], self.case.classes))
-        return x @ weight + self.variable("all/fc1/bias", (self.case.classes,))
+        return self.dense(x.mean((2, 3)), "all/fc1")
 
     def loss(self, images, labels):
         """Mean cross-entropy; targets 1 - s on the class and s / (classes - 1) elsewhere."""
@@ -255,6 +285,55 @@ class Network:
         targets = torch.full_like(log_p, s / (self.case.classes - 1))
         targets.scatter_(1, torch.from_numpy(labels)[:, None], 1.0 - s)
         return -(targets * log_p).sum(1).mean()
+
+
+class EfficientnetB0(Network):
+    """With swish and squeeze-excite, nothing dropped."""
+
+    kernel = "/kernel"
+    # kernel, stride of the first block, expanded, output channels, blocks
+    stages = ((3, 1, False, 16, 1), (3, 2, True, 24, 2), (5, 2, True, 40, 2), (3, 2, True, 80, 3),
+              (5, 1, True, 112, 3), (5, 2, True, 192, 4), (3, 1, True, 320, 1))
+
+    def norm_leaf(self, scope, suffix):
+        return scope + ("/GroupNorm" if self.case.group_norm_groups else "/batch_norm")
+
+    def conv_norm(self, x, scope, filters, kernel, stride=1, groups=1):
+        return self.norm(self.conv(x, scope + "/conv/conv2d", filters, kernel, stride, groups), scope, "")
+
+    def gate(self, x, scope, squeezed):
+        """Squeeze-excite."""
+        y = self.conv(x.mean((2, 3), keepdim=True), scope + "/squeeze/conv2d", squeezed, 1)
+        y = F.silu(y + self.variable(scope + "/squeeze/conv2d/bias", (squeezed,))[:, None, None])
+        y = self.conv(y, scope + "/excite/conv2d", x.shape[1], 1)
+        y = torch.sigmoid(y + self.variable(scope + "/excite/conv2d/bias", (x.shape[1],))[:, None, None])
+        return x * y
+
+    def block(self, x, scope, filters, kernel, stride, ratio):
+        inputs = x.shape[1]
+        y = x
+        if ratio != 1:
+            y = F.silu(self.conv_norm(y, scope + "/a", inputs * ratio, 1))
+        groups = max(y.shape[1] // self.case.group_dim, 1)
+        y = F.silu(self.conv_norm(y, scope + "/b", y.shape[1], kernel, stride, groups))
+        y = self.gate(y, scope + "/b/se", inputs // 4)
+        y = self.conv_norm(y, scope + "/c", filters, 1)
+        return x + y if stride == 1 and inputs == filters else y
+
+    def logits(self, images):
+        x = torch.from_numpy(images).to(self.dtype).permute(0, 3, 1, 2)
+        x = F.silu(self.conv_norm(x, "all/block0", 32, 3, 2))
+        for stage, (kernel, stride, expanded, filters, blocks) in enumerate(self.stages, start=1):
+            for block in range(blocks):
+                scope = f"all/block{stage}{'abcdefgh'[block]}"
+                ratio = self.case.expand_ratio if expanded else 1
+                x = self.block(x, scope, filters, kernel, stride if block == 0 else 1, ratio)
+        x = F.silu(self.conv_norm(x, "all/Top", 1280, 1))
+        return self.dense(x.mean((2, 3)), "all/Top/logits/dense")
+
+
+def make_network(case, dtype, choices=None):
+    return (EfficientnetB0 if case.family == "efficientnet" else Network)(case, dtype, choices)
 
 
 # ---- training ----
@@ -288,14 +367,14 @@ def train_step(case, net, step, velocity):
 
 def choose(case):
     """The choices of beta, made on all images of step 1 at once, and the margin that they leave."""
-    joined = Network(case, torch.float64)
+    joined = make_network(case, torch.float64)
     with torch.no_grad():
         joined.logits(np.concatenate([batch(case, j)[0] for j in range(case.micro_batches)]))
     return joined.choices, joined.margin
 
 
 def run(case, dtype, choices):
-    net, velocity, losses, first = Network(case, dtype, choices), {}, [], None
+    net, velocity, losses, first = make_network(case, dtype, choices), {}, [], None
     for step in range(case.steps):
         loss, gradients = train_step(case, net, step, velocity)
         losses.append(loss)
@@ -322,9 +401,7 @@ def summary(name, tensor):
 def write(case, folder):
     choices, _ = choose(case)
     net, losses, gradients = run(case, torch.float64, choices)
-    settings = {key: getattr(case, key) for key in (
-        "size", "imagenet", "group_norm_groups", "classes", "image_size", "micro_batch", "micro_batches",
-        "learning_rate", "momentum", "weight_decay", "undecayed", "label_smoothing", "bn_decay")}
+    settings = {key: getattr(case, key) for key in BASIC + (FURTHER if case.family != "resnet" else ())}
     document = {
         "settings": settings,
         "beta_choices": choices,
@@ -357,7 +434,8 @@ def check(case):
 
     _, single, first_single = run(case, torch.float32, choices)
     worst = max(abs(a - b) / abs(b) for a, b in zip(single, losses))
-    ratios = {n: ((first_single[n].double() - g).norm() / g.norm()).item() for n, g in first.items()}
+    # The gradient of a shift that the next batch norm removes is zero but for rounding: hence the smallest norm.
+    ratios = {n: ((first_single[n].double() - g).norm() / max(g.norm(), 1e-3)).item() for n, g in first.items()}
     name = max(ratios, key=ratios.get)
     print(f"  float32 against float64: losses within {worst:.2e}, gradients within {ratios[name]:.2e} ({name})")
 
@@ -376,7 +454,7 @@ def check_differences(case, choices, gradients):
         h = 1e-8
         direction = None
         for sign in (1.0, -1.0):
-            net = Network(case, torch.float64, choices)
+            net = make_network(case, torch.float64, choices)
             with torch.no_grad():
                 net.loss(*batch(case, 0))  # creates the variables
                 direction = torch.from_numpy(pattern(name, 0, gradients[name].numel())).reshape(gradients[name].shape)
@@ -386,7 +464,8 @@ def check_differences(case, choices, gradients):
         analytic = (gradients[name] * direction).sum().item()
         error = abs(numeric - analytic) / max(abs(analytic), gradients[name].norm().item())
         print(f"  d/d {name}: {analytic:.8f}, numeric {numeric:.8f}, relative {error:.1e}")
-        assert error < 1e-3, name
+        # A step in the first convolution breaks ties of the max-pool, where the loss has a kink.
+        assert error < (1e-2 if name == "all/stage0/conv0/weight" and case.imagenet else 1e-3), name
 
 
 def main():
