@@ -65,8 +65,8 @@ void lower_dense_weight_grad(Lowering& lower) {
     const TensorDesc& x_desc = lower.graph().desc(inputs[0]);
     const TensorDesc& dw_desc = lower.graph().desc(dw);
     const std::int64_t n = x_desc.shape[0];
-    const std::int64_t in = dw_desc.shape[0];
-    const std::int64_t out = dw_desc.shape[1];
+    const std::int64_t in = x_desc.shape[1];
+    const std::int64_t out = lower.graph().desc(inputs[1]).shape[1];
     const Primitive product = lower.onednn().matmul(transposed(in, n, x_desc.dtype), matrix(n, out, x_desc.dtype),
                                                     matrix(in, out, dw_desc.dtype), false);
     const Placed x = viewed(lower.operand(inputs[0]), product.src);
