@@ -56,7 +56,7 @@ public:
 
     std::string whole() {
         const config::Command command = arguments_.command;
-        line("Dry run of", std::string(config::name(command)) + ": no data is read, nothing is written");
+        line("Dry run", std::string(config::name(command)) + "; no data is read, nothing is written");
         if (settings_.main.config) line("Configuration", *settings_.main.config);
         model();
         data();
@@ -168,7 +168,8 @@ private:
                       std::to_string(step.lr_iteration);
         }
         const schedule::HostStep last = plan.host_step(plan.iterations - 1);
-        line("", values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration));
+        line("Rates",
+             values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration));
     }
 
     void points(const schedule::RunPlan& plan) {

@@ -225,8 +225,8 @@ TEST_P(DocumentedLines, ResolveOrSayWhatIsMissing) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DocumentedLines, ::testing::ValuesIn(kLines), [](const auto& info) {
-    std::string name(info.param.id);
+INSTANTIATE_TEST_SUITE_P(All, DocumentedLines, ::testing::ValuesIn(kLines), [](const auto& row) {
+    std::string name(row.param.id);
     name.replace(name.find('-'), 1, "_");
     return name;
 });
