@@ -96,7 +96,7 @@ Graph training_graph(const json& run) {
     return graph::run_passes(std::move(graph), graph::backward_passes());
 }
 
-void expect_golden_losses(const backend::Backend& backend, double tolerance) {
+void expect_golden_losses(const backend::Backend& backend, std::size_t steps, double tolerance) {
     for (const json& run : golden().at("runs")) {
         const Graph graph = training_graph(run);
         const auto executable = backend.compile({&graph, 1, {}});
@@ -107,7 +107,7 @@ void expect_golden_losses(const backend::Backend& backend, double tolerance) {
         MixedSource source(run);
         const auto losses = run.at("losses").get<std::vector<double>>();
         ASSERT_EQ(losses.size(), 10U);
-        for (std::size_t step = 0; step < losses.size(); ++step) {
+        for (std::size_t step = 0; step < steps; ++step) {
             const backend::StepResult result = executable->train_step(
                 source, {golden().at("settings").at("learning_rate"), static_cast<std::int64_t>(step)});
             const double loss = result.sums.at(std::string(nn::kLoss)) / static_cast<double>(result.samples);
@@ -118,12 +118,12 @@ void expect_golden_losses(const backend::Backend& backend, double tolerance) {
     }
 }
 
-TEST(GoldenMixing, TenStepsOnRef) {
-    expect_golden_losses(*backend::make_ref_backend(), 2e-6);  // the shares are float32
+TEST(GoldenMixing, TwoStepsOnRef) {
+    expect_golden_losses(*backend::make_ref_backend(), 2, 2e-6);  // the shares are float32
 }
 
 TEST(GoldenMixing, TenStepsOnCpu) {
-    expect_golden_losses(*backend::make_cpu_backend(), 5e-5);
+    expect_golden_losses(*backend::make_cpu_backend(), 10, 5e-5);
 }
 
 /// The two ops alone: mixed images, and the loss and gradient of given logits.
