@@ -85,6 +85,21 @@ TEST(FuseNormActivation, OfTwoNormsOneBecomesTheResidual) {
     EXPECT_EQ(fused.node(NodeId{1}).inputs.at(3), fused.node(NodeId{0}).outputs[0]);
 }
 
+TEST(FuseNormActivation, TakesSwishInButNotBehindAnAddition) {
+    const auto swish = [](NormNet& net, ValueId x) {
+        return net.graph.add_one(OpKind::swish, NoAttrs{}, {x}, "swish");
+    };
+    NormNet plain;
+    plain.graph.mark_output("y", swish(plain, plain.norm[0]));
+    const Graph fused = graph::run_passes(plain.graph, graph::training_passes());
+    EXPECT_EQ(only_node(fused).as<graph::NormAttrs>().activation, Activation::swish);
+
+    NormNet residual;
+    residual.graph.mark_output("y", swish(residual, residual.add(residual.norm[0], residual.x)));
+    const Graph left = graph::run_passes(residual.graph, graph::training_passes());
+    EXPECT_THAT(node_names(left), ElementsAre("norm", "add", "swish"));
+}
+
 TEST(FuseNormActivation, LeavesWhatOthersReadToo) {
     NormNet second_user;
     second_user.relu(second_user.norm[0]);
@@ -158,6 +173,20 @@ TEST(FoldInferenceNorms, LeavesOneConvolution) {
     const auto& attrs = folded.node(NodeId{2}).as<graph::ConvAttrs>();
     EXPECT_TRUE(attrs.bias && attrs.residual && attrs.activation == Activation::relu);
     EXPECT_EQ(folded.value(folded.node(NodeId{2}).inputs.at(3)).name, "images");
+}
+
+TEST(FoldInferenceNorms, TakesAdditionAndSwishIn) {
+    for (const bool activated : {false, true}) {
+        InferenceNet net;
+        ValueId y = net.graph.add_one(OpKind::add, NoAttrs{}, {net.norm(net.conv), net.x}, "add");
+        if (activated) y = net.graph.add_one(OpKind::swish, NoAttrs{}, {y}, "swish");
+        net.graph.mark_output("y", y);
+        const Graph folded = graph::run_passes(net.graph, graph::evaluation_passes());
+        EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
+        const auto& attrs = folded.node(NodeId{2}).as<graph::ConvAttrs>();
+        EXPECT_TRUE(attrs.bias && attrs.residual);
+        EXPECT_EQ(attrs.activation, activated ? Activation::swish : Activation::none);
+    }
 }
 
 TEST(FoldInferenceNorms, LeavesConvolutionsWithOtherReaders) {

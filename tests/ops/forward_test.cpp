@@ -56,6 +56,15 @@ TEST(Forward, Pointwise) {
     expect_values(cast, {2}, {1, -2});
     expect_values(run(OpKind::add, graph::NoAttrs{}, {tensor({2}, {1, 2}), tensor({2}, {10, -20})})[0], {2}, {11, -18});
     expect_values(run(OpKind::relu, graph::NoAttrs{}, {tensor({3}, {-1, 0, 2})})[0], {3}, {0, 0, 2});
+    const double half = 1 / (1 + std::exp(0.5));  // sigmoid(-0.5)
+    expect_values(run(OpKind::sigmoid, graph::NoAttrs{}, {tensor({2}, {0, -0.5})})[0], {2}, {0.5, half});
+    expect_values(run(OpKind::swish, graph::NoAttrs{}, {tensor({2}, {0, -0.5})})[0], {2}, {0, -0.5 * half});
+    expect_values(run(OpKind::sigmoid_grad, graph::NoAttrs{}, {tensor({1}, {0.25}), tensor({1}, {2})})[0], {1},
+                  {0.375});
+    expect_values(run(OpKind::swish_grad, graph::NoAttrs{}, {tensor({1}, {0}), tensor({1}, {3})})[0], {1}, {1.5});
+    expect_values(run(OpKind::scale_channels, graph::NoAttrs{},
+                      {tensor({2, 1, 1, 2}, {1, 2, 3, 4}), tensor({2, 2}, {10, 0.5, 0, 2})})[0],
+                  {2, 1, 1, 2}, {10, 1, 0, 8});
     EXPECT_TRUE(std::isnan(run(OpKind::relu, graph::NoAttrs{}, {tensor({1}, {std::nan("")})})[0].values[0]));
     expect_values(run(OpKind::relu_grad, graph::NoAttrs{}, {tensor({3}, {0, 0.1, 5}), tensor({3}, {7, 8, -9})})[0], {3},
                   {0, 8, -9});

@@ -1,0 +1,180 @@
+// Swish, sigmoid, channel gates, random scales and the depthwise weight gradient against float64, on every instruction set.
+#include "backend_cpu/kernel_data.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+double exact_sigmoid(double x) {
+    return 1 / (1 + std::exp(-x));
+}
+
+template <typename T> class Gate : public ::testing::Test {};
+TYPED_TEST_SUITE(Gate, Reals);
+
+TYPED_TEST(Gate, SwishAndSigmoidMatchFloat64) {
+    for_each_target([] {
+        for (const std::int64_t count : {1, 15, 16, 1003}) {
+            const auto x = random_values<TypeParam>(count, 1, -20, 20);
+            const auto dy = random_values<TypeParam>(count, 2);
+            std::vector<double> swished;
+            std::vector<double> swish_slopes;
+            std::vector<double> gates;
+            std::vector<double> gate_slopes;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const double value = widened(x[i]);
+                const double s = exact_sigmoid(value);
+                swished.push_back(value * s);
+                swish_slopes.push_back(widened(dy[i]) * s * (1 + value * (1 - s)));
+                gates.push_back(s);
+                gate_slopes.push_back(widened(dy[i]) * value * (1 - value));
+            }
+            auto y = x;
+            swish(count, y.data(), y.data());
+            expect_near(y, swished, 1e-6, "swish");
+            y = dy;
+            swish_grad(count, x.data(), y.data(), y.data());
+            expect_near(y, swish_slopes, 2e-6, "swish_grad");
+            y = x;
+            sigmoid(count, y.data(), y.data());
+            expect_near(y, gates, 1e-6, "sigmoid");
+            y = dy;
+            sigmoid_grad(count, x.data(), y.data(), y.data());
+            expect_near(y, gate_slopes, 1e-5, "sigmoid_grad");
+        }
+    });
+}
+
+TYPED_TEST(Gate, ExtremesStayFiniteAndNanStaysNan) {
+    for_each_target([] {
+        const std::vector<TypeParam> x = {rounded<TypeParam>(-3e38), rounded<TypeParam>(3e38),
+                                          rounded<TypeParam>(std::numeric_limits<double>::quiet_NaN())};
+        std::vector<TypeParam> y(3);
+        sigmoid(3, x.data(), y.data());
+        EXPECT_NEAR(widened(y[0]), 0, 1e-30);
+        EXPECT_NEAR(widened(y[1]), 1, 1e-6);
+        EXPECT_TRUE(std::isnan(widened(y[2])));
+        swish(3, x.data(), y.data());
+        EXPECT_NEAR(widened(y[1]) / widened(x[1]), 1, 1e-6);
+        EXPECT_TRUE(std::isnan(widened(y[2])));
+    });
+}
+
+TYPED_TEST(Gate, ScalesChannelsAndSumsTheGradient) {
+    for_each_target([] {
+        for (const Blocks& shape : shape_grid()) {
+            if (shape.pixels > 100) continue;
+            const auto x = random_values<TypeParam>(shape.elements(), 1);
+            const auto dy = random_values<TypeParam>(shape.elements(), 2);
+            const auto gate = random_values<TypeParam>(shape.n * shape.channels(), 3, 0, 1);
+            std::vector<double> want_y(x.size());
+            std::vector<double> want_dx(x.size());
+            std::vector<double> want_dgate(gate.size());
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const std::int64_t row = static_cast<std::int64_t>(i) / shape.lanes;
+                const std::size_t g = at(row / shape.pixels * shape.lanes + static_cast<std::int64_t>(i) % shape.lanes);
+                want_y[i] = widened(x[i]) * widened(gate[g]);
+                want_dx[i] = widened(dy[i]) * widened(gate[g]);
+                want_dgate[g] += widened(dy[i]) * widened(x[i]);
+            }
+            auto y = x;
+            scale_channels(shape, y.data(), gate.data(), y.data());
+            expect_near(y, want_y, 1e-7, "scale_channels " + text(shape));
+            std::vector<float> scratch(at(scale_channels_scratch_floats(shape)));
+            auto dx = dy;
+            std::vector<TypeParam> dgate(gate.size());
+            scale_channels_grad(shape, x.data(), gate.data(), dx.data(), dx.data(), dgate.data(), scratch);
+            expect_near(dx, want_dx, 1e-7, "dx " + text(shape));
+            expect_near(dgate, want_dgate, 3e-5, "dgate " + text(shape));
+        }
+    });
+}
+
+TYPED_TEST(Gate, RandomScaleKeepsWhatTheWordsSay) {
+    for_each_target([] {
+        for (const Blocks& shape : shape_grid()) {
+            if (shape.pixels > 100) continue;
+            for (const bool per_sample : {false, true}) {
+                const RandomScale scale{word_key(5, RngStream::random_scale, 2, 9, 1), last_word_within(0.3),
+                                        static_cast<float>(1 / 0.3), per_sample};
+                const auto x = random_values<TypeParam>(shape.elements(), 1);
+                std::vector<double> want(x.size());
+                for (std::size_t i = 0; i < x.size(); ++i) {
+                    const auto index = static_cast<std::int64_t>(i);
+                    const std::int64_t row = index / shape.lanes;
+                    const std::int64_t sample = row / shape.pixels / shape.blocks;
+                    const std::int64_t c = row / shape.pixels % shape.blocks * shape.lanes + index % shape.lanes;
+                    const std::int64_t element = (sample * shape.pixels + row % shape.pixels) * shape.channels() + c;
+                    const auto number = static_cast<std::uint32_t>(per_sample ? sample : element);
+                    want[i] = random_word(scale.key, number) <= scale.last_kept ? widened(x[i]) / 0.3 : 0;
+                }
+                auto y = x;
+                random_scale(shape, scale, y.data(), y.data());
+                expect_near(y, want, 1e-6, text(shape));
+            }
+        }
+    });
+}
+
+TYPED_TEST(Gate, DepthwiseWeightGradientMatchesFloat64) {
+    for_each_target([] {
+        for (const std::int64_t kernel : {1, 3, 5, 7}) {
+            for (const std::int64_t stride : {1, 2}) {
+                for (const Blocks& x_shape : {Blocks{3, 1, 42, 17}, Blocks{2, 2, 42, 16}}) {
+                    constexpr std::int64_t kHeight = 7;
+                    constexpr std::int64_t kWidth = 6;
+                    DepthwiseShape shape;
+                    shape.x = {x_shape, kHeight, kWidth};
+                    shape.y = {x_shape, (kHeight + stride - 1) / stride, (kWidth + stride - 1) / stride};
+                    shape.y.shape.pixels = shape.y.height * shape.y.width;
+                    shape.kernel = kernel;
+                    shape.stride = stride;
+                    shape.top = (kernel - 1) / 2;
+                    shape.left = kernel / 2 / stride;
+                    const auto x = random_values<TypeParam>(shape.x.shape.elements(), 1);
+                    const auto dy = random_values<TypeParam>(shape.y.shape.elements(), 2);
+                    const std::int64_t channels = x_shape.channels();
+                    std::vector<double> want(at(kernel * kernel * channels));
+                    for (std::int64_t i = 0; i < shape.y.shape.elements(); ++i) {
+                        const std::int64_t pixel = i / x_shape.lanes % shape.y.shape.pixels;
+                        const std::int64_t image = i / x_shape.lanes / shape.y.shape.pixels;
+                        const std::int64_t c = image % x_shape.blocks * x_shape.lanes + i % x_shape.lanes;
+                        for (std::int64_t tap = 0; tap < kernel * kernel; ++tap) {
+                            const std::int64_t ih = pixel / shape.y.width * stride - shape.top + tap / kernel;
+                            const std::int64_t iw = pixel % shape.y.width * stride - shape.left + tap % kernel;
+                            if (ih < 0 || ih >= kHeight || iw < 0 || iw >= kWidth) continue;
+                            const std::int64_t j = ((image * kHeight + ih) * kWidth + iw) * x_shape.lanes;
+                            want[at(tap * channels + c)] += widened(x[at(j + i % x_shape.lanes)]) * widened(dy[at(i)]);
+                        }
+                    }
+                    std::vector<float> scratch(at(depthwise_scratch_floats(shape)));
+                    std::vector<float> dw(want.size());
+                    depthwise_weight_grad(shape, x.data(), dy.data(), dw.data(), scratch);
+                    expect_near(dw, want, 2e-5,
+                                "k=" + std::to_string(kernel) + " s=" + std::to_string(stride) + " " + text(x_shape));
+                }
+            }
+        }
+    });
+}
+
+TEST(MergedGroups, AreBlockDiagonalAndComeBack) {
+    const MergedKernel kernel{2, 2, 8, 4, 2};
+    const auto from = random_values<float>(2 * 2 * 8, 1);
+    std::vector<float> merged(2 * 4 * 8, 1.0F);
+    merge_groups(kernel, from.data(), merged.data());
+    for (std::int64_t tap = 0; tap < 2; ++tap) {
+        for (std::int64_t row = 0; row < 4; ++row) {
+            for (std::int64_t o = 0; o < 8; ++o) {
+                const bool same_group = row / 2 == o / 2 % 2;
+                const float want = same_group ? from[at((tap * 2 + row % 2) * 8 + o)] : 0;
+                EXPECT_EQ(merged[at((tap * 4 + row) * 8 + o)], want) << tap << " " << row << " " << o;
+            }
+        }
+    }
+    std::vector<float> back(from.size());
+    split_groups(kernel, merged.data(), back.data());
+    EXPECT_EQ(back, from);
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu
