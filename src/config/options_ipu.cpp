@@ -71,7 +71,7 @@ std::vector<Option> numerics_options() {
         {.flag = "--latency",
          .fallback = false,
          .help = "Measure the latency of validation: from the time when a batch is ready on the host to its result, "
-                 "the wait in the queue included (--prefetch-depth bounds it).",
+                 "the wait in the queue included, whose length is 1 unless --prefetch-depth says otherwise.",
          .bind = to<&Settings::device, &DeviceSettings::latency>()},
         {.flag = "--analyse-nans",
          .fallback = false,

@@ -33,7 +33,7 @@ metrics::Latencies summarise(std::vector<double> milliseconds) {
 
 data::Batch CreationTap::next() {
     data::Batch batch = source_.next();
-    created_ = batch.created;
+    created_ = std::max(batch.created, start_);
     return batch;
 }
 

@@ -12,7 +12,8 @@ namespace cnntrain::train {
 /// neighbours.
 metrics::Latencies summarise(std::vector<double> milliseconds);
 
-/// Passes batches on and remembers when the last one was created.
+/// Passes batches on and remembers when the last one was created; those that were ready before the tap was made count from
+/// then.
 class CreationTap final : public data::BatchSource {
 public:
     explicit CreationTap(data::BatchSource& source) : source_(source) {}
@@ -24,6 +25,7 @@ public:
 
 private:
     data::BatchSource& source_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point created_;
 };
 
