@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <source_location>
+#include <utility>
 
 #include "cnntrain/train/assemble.h"
 
@@ -12,6 +14,7 @@ namespace cnntrain::train {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Where = std::source_location;
 
 constexpr std::string_view kPoint = "POINT_IN_TIME";
 constexpr std::string_view kStart = "INTERVAL_START";
@@ -63,53 +66,65 @@ double end_learning_rate(const config::Settings& settings, double base) {
 
 }  // namespace
 
+/// Writes the lines.
+class MlperfLog::Events {
+public:
+    Events(std::string path, FileSystem& files, metrics::RunLog& log)
+        : path_(std::move(path)), files_(files), log_(log) {}
+
+    void point(std::string_view key, const Json& value, const Where& where = Where::current()) {
+        write(kPoint, key, value, {}, where);
+    }
+
+    void write(std::string_view type, std::string_view key, const Json& value, const Json& extra,
+               const Where& where = Where::current()) {
+        Json metadata = {{"file", short_file(where.file_name())}, {"lineno", where.line()}};
+        for (const auto& [name, item] : extra.items())
+            metadata[name] = item;
+        const Json event = {{"namespace", "resnet"}, {"time_ms", milliseconds_now()},
+                            {"event_type", type},    {"key", key},
+                            {"value", value},        {"metadata", metadata}};
+        const std::string line = ":::MLLOG " + event.dump();
+        log_.console_line(line);
+        files_.append(path_, line + "\n");
+    }
+
+private:
+    std::string path_;
+    FileSystem& files_;
+    metrics::RunLog& log_;
+};
+
 MlperfLog::MlperfLog(const config::ParseResult& arguments, const std::string& folder, FileSystem& files,
                      metrics::RunLog& log)
-    : arguments_(arguments),
-      settings_(arguments.settings),
-      path_(result_path(arguments, folder)),
-      files_(files),
-      log_(log) {
-    if (path_.empty()) return;
-    files_.make_directories(folder);
+    : arguments_(arguments), settings_(arguments.settings) {
+    const std::string path = result_path(arguments, folder);
+    if (path.empty()) return;
+    files.make_directories(folder);
+    events_ = std::make_unique<Events>(path, files, log);
     const config::TrainingSettings& training = settings_.training;
-    point("cache_clear", true);
-    write(kStart, "init_start", nullptr, {});
-    point("submission_benchmark", "resnet");
-    point("submission_division", "closed");
-    point("submission_org", "Graphcore");
-    point("submission_status", "onprem");
-    point("submission_platform", "POD" + std::to_string(training.replicas));
-    point("seed", *settings_.device.seed);
-    point("global_batch_size", global_batch_size(training));
-    point("gradient_accumulation_steps", training.gradient_accumulation_count);
-    point("opt_weight_decay", training.weight_decay);
-    point("opt_learning_rate_warmup_epochs", number(settings_.learning_rate.warmup_epochs));
+    events_->point("cache_clear", true);
+    events_->write(kStart, "init_start", nullptr, {});
+    events_->point("submission_benchmark", "resnet");
+    events_->point("submission_division", "closed");
+    events_->point("submission_org", "Graphcore");
+    events_->point("submission_status", "onprem");
+    events_->point("submission_platform", "POD" + std::to_string(training.replicas));
+    events_->point("seed", *settings_.device.seed);
+    events_->point("global_batch_size", global_batch_size(training));
+    events_->point("gradient_accumulation_steps", training.gradient_accumulation_count);
+    events_->point("opt_weight_decay", training.weight_decay);
+    events_->point("opt_learning_rate_warmup_epochs", number(settings_.learning_rate.warmup_epochs));
     const auto span = std::get<std::int64_t>(arguments_.at("BN_span").value);
-    point("model_bn_span", span * training.micro_batch_size);
+    events_->point("model_bn_span", span * training.micro_batch_size);
 }
 
-void MlperfLog::point(std::string_view key, const Json& value, const Where& where) {
-    write(kPoint, key, value, {}, where);
-}
-
-void MlperfLog::write(std::string_view type, std::string_view key, const Json& value, const Json& extra,
-                      const Where& where) {
-    if (path_.empty()) return;
-    Json metadata = {{"file", short_file(where.file_name())}, {"lineno", where.line()}};
-    for (const auto& [name, item] : extra.items())
-        metadata[name] = item;
-    const Json event = {{"namespace", "resnet"}, {"time_ms", milliseconds_now()}, {"event_type", type}, {"key", key},
-                        {"value", value},        {"metadata", metadata}};
-    const std::string line = ":::MLLOG " + event.dump();
-    log_.console_line(line);
-    files_.append(path_, line + "\n");
-}
+MlperfLog::~MlperfLog() = default;
 
 void MlperfLog::prepared(const schedule::RunPlan& plan, std::int64_t train_samples, std::int64_t eval_samples) {
-    if (path_.empty()) return;
-    point("train_samples", train_samples);
-    point("eval_samples", eval_samples);
+    if (!events_) return;
+    events_->point("train_samples", train_samples);
+    events_->point("eval_samples", eval_samples);
     optimiser(plan);
 }
 
@@ -121,74 +136,80 @@ void MlperfLog::optimiser(const schedule::RunPlan& plan) {
     const double base = config::base_learning_rate(settings_.learning_rate, plan.global_batch);
     const double warmup = std::floor(static_cast<double>(plan.iterations) * settings_.learning_rate.warmup_epochs /
                                      std::max(1.0, std::round(plan.epochs)));
-    point(prefix + "learning_rate_decay_steps", number(static_cast<double>(plan.iterations) - warmup));
-    point("opt_name", lars ? "lars" : "sgd");
-    point(prefix + "momentum", training.momentum);
-    point(prefix + "weight_decay", lars ? training.lars_weight_decay : training.weight_decay);
-    point(prefix + "base_learning_rate", base);
-    point(prefix + "end_learning_rate", end_learning_rate(settings_, base));
+    events_->point(prefix + "learning_rate_decay_steps", number(static_cast<double>(plan.iterations) - warmup));
+    events_->point("opt_name", lars ? "lars" : "sgd");
+    events_->point(prefix + "momentum", training.momentum);
+    events_->point(prefix + "weight_decay", lars ? training.lars_weight_decay : training.weight_decay);
+    events_->point(prefix + "base_learning_rate", base);
+    events_->point(prefix + "end_learning_rate", end_learning_rate(settings_, base));
     const bool polynomial = settings_.learning_rate.schedule == config::LrSchedule::polynomial;
-    point(prefix + "learning_rate_decay_poly_power",
-          polynomial ? number(settings_.learning_rate.polynomial_power) : Json(0));
-    if (lars) point("lars_epsilon", training.lars_epsilon);
+    events_->point(prefix + "learning_rate_decay_poly_power",
+                   polynomial ? number(settings_.learning_rate.polynomial_power) : Json(0));
+    if (lars) events_->point("lars_epsilon", training.lars_epsilon);
 }
 
 void MlperfLog::weights_initialised(const graph::Graph& graph) {
+    if (!events_) return;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
-        write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(graph.value(id).name)}});
+        events_->write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(graph.value(id).name)}});
     }
 }
 
 void MlperfLog::training_begins(const schedule::RunPlan& plan, std::int64_t first_iteration) {
-    if (path_.empty()) return;
+    if (!events_) return;
     first_epoch_ = finished_epochs(plan, first_iteration) + 1;
     open_epoch_ = first_epoch_;
     running_ = true;
-    write(kEnd, "init_stop", nullptr, {});
-    write(kStart, "run_start", nullptr, {});
+    events_->write(kEnd, "init_stop", nullptr, {});
+    events_->write(kStart, "run_start", nullptr, {});
     const double epochs = std::max(1.0, std::ceil(plan.epochs)) - static_cast<double>(first_epoch_ - 1);
-    write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}, {"epoch_count", number(epochs)}});
-    write(kStart, "epoch_start", nullptr, {{"epoch_num", open_epoch_}});
+    events_->write(kStart, "block_start", nullptr,
+                   {{"first_epoch_num", first_epoch_}, {"epoch_count", number(epochs)}});
+    events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", open_epoch_}});
 }
 
 void MlperfLog::trained(const schedule::RunPlan& plan, std::int64_t iteration) {
-    if (path_.empty() || iteration >= plan.iterations) return;
+    if (!events_ || iteration >= plan.iterations) return;
     while (open_epoch_ <= finished_epochs(plan, iteration)) {
-        write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
-        write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
+        events_->write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+        events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
     }
 }
 
 void MlperfLog::training_ends() {
-    if (path_.empty() || open_epoch_ == 0) return;
-    write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
-    write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+    if (!events_ || open_epoch_ == 0) return;
+    events_->write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+    events_->write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
     open_epoch_ = 0;
 }
 
 void MlperfLog::validation_begins() {
-    write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}});
+    if (!events_) return;
+    events_->write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
 void MlperfLog::evaluation_begins(double epoch) {
-    write(kStart, "eval_start", nullptr, {{"epoch_num", number(std::round(epoch))}});
+    if (!events_) return;
+    events_->write(kStart, "eval_start", nullptr, {{"epoch_num", number(std::round(epoch))}});
 }
 
 void MlperfLog::evaluation_ends(double epoch, double accuracy) {
+    if (!events_) return;
     const Json which = {{"epoch_num", number(std::round(epoch))}};
-    write(kEnd, "eval_stop", nullptr, which);
-    write(kPoint, "eval_accuracy", accuracy / 100, which);
+    events_->write(kEnd, "eval_stop", nullptr, which);
+    events_->write(kPoint, "eval_accuracy", accuracy / 100, which);
     succeeded_ = succeeded_ || accuracy > kMlperfTarget;
 }
 
 void MlperfLog::validation_ends() {
-    write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+    if (!events_) return;
+    events_->write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
 void MlperfLog::run_ends() {
-    if (!running_) return;
+    if (!events_ || !running_) return;
     running_ = false;
-    write(kEnd, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
+    events_->write(kEnd, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
 }
 
 }  // namespace cnntrain::train

@@ -4,8 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <source_location>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,6 +23,7 @@ class MlperfLog {
 public:
     /// Without the option, or without a log folder, every call does nothing. Begins with what is known before the data.
     MlperfLog(const config::ParseResult& arguments, const std::string& folder, FileSystem& files, metrics::RunLog& log);
+    ~MlperfLog();
 
     /// Sizes, optimiser and, unless it is resumed, the initialisation of every variable.
     void prepared(const schedule::RunPlan& plan, std::int64_t train_samples, std::int64_t eval_samples);
@@ -44,18 +44,14 @@ public:
     void run_ends();
 
 private:
-    using Where = std::source_location;
-    void point(std::string_view key, const nlohmann::ordered_json& value, const Where& where = Where::current());
-    void write(std::string_view type, std::string_view key, const nlohmann::ordered_json& value,
-               const nlohmann::ordered_json& extra, const Where& where = Where::current());
+    class Events;
+
     void optimiser(const schedule::RunPlan& plan);
 
     const config::ParseResult& arguments_;
     const config::Settings& settings_;
-    std::string path_;  // empty: off
-    FileSystem& files_;
-    metrics::RunLog& log_;
-    std::int64_t open_epoch_ = 0;  // 0: none
+    std::unique_ptr<Events> events_;  // null: off
+    std::int64_t open_epoch_ = 0;     // 0: none
     std::int64_t first_epoch_ = 1;
     bool succeeded_ = false;
     bool running_ = false;

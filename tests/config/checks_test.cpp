@@ -79,7 +79,6 @@ TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
         {"--model efficientnet --model-size cifar --proxy-norm", "--proxy-norm (proxy norm)"},
         {"--replicas 2", "--replicas 2 (more than one replica)"},
         {"--pipeline --pipeline-splits a", "--pipeline (pipelined execution)"},
-        {"--wandb", "--wandb"},
         {"--profile", "--profile (profiling)"},
         {"--distributed", "--distributed"},
         {"--BN-span 2", "--BN-span 2"},
