@@ -18,7 +18,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::inference,
          "inference",
          {"inference_embedded.py"},
-         "classes of the images of a folder or a validation split"},
+         "measure latency and throughput, or find the classes of images"},
         {Command::pretrain, "pretrain", {"run_pretraining.py"}, "BERT pretraining"},
         {Command::average, "average", {"weight_avg.py"}, "average checkpoints"},
         {Command::analyse, "analyse", {"analyse_checkpoints.py"}, "find NaNs in checkpoints"},
