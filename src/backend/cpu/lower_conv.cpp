@@ -55,8 +55,8 @@ template <typename Make> Primitive fastest(std::initializer_list<ConvProblem> pr
 }
 
 /// The kernel as the primitive gets it. Vectors span sixteen channels: narrower groups are computed together, as one
-/// group whose kernel has zeros where inputs and outputs were of different groups. That was up to ten times faster
-/// than oneDNN's own way with groups of four and eight.
+/// group whose kernel has zeros where inputs and outputs were of different groups. oneDNN's own way with groups of four
+/// wants layouts that no other kernel reads, and its weight gradient falls back to one small product per group.
 struct GroupedKernel {
     GroupedKernel(const TensorDesc& kernel, const ConvAttrs& attrs) : desc(kernel), groups(attrs.groups) {
         constexpr std::int64_t kLanes = 16;
