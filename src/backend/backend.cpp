@@ -53,7 +53,9 @@ std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string
     if (!parameter) return std::nullopt;
     for (const graph::NodeId user : graph.value(*parameter).users) {
         const graph::Node& node = graph.node(user);
-        if (node.kind == graph::OpKind::round_copy) return gradient_of(graph, graph.value(node.inputs.at(1)).name);
+        // A copy has the gradient of its master, which reads the same node.
+        const bool is_copy = node.kind == graph::OpKind::round_copy && node.inputs.at(1) != *parameter;
+        if (is_copy) return gradient_of(graph, graph.value(node.inputs.at(1)).name);
         const std::vector<int>& mutates = graph.def(node).mutates;
         if (!mutates.empty() && node.inputs.at(static_cast<std::size_t>(mutates.front())) == *parameter) {
             return node.inputs.at(1);
