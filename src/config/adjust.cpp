@@ -49,6 +49,18 @@ void settle(OptionValues& values, const Alternatives& pair) {
     }
 }
 
+/// --no-pipeline takes back what a configuration has said about the stages.
+void settle_pipeline(Resolution& run) {
+    OptionValues& values = run.values;
+    if (!values.has("pipeline") || !values.given("pipeline") || values.flag("pipeline")) return;
+    for (const char* key : {"pipeline_splits", "shards"}) {
+        if (!values.given(key) || values.at(key).source >= values.at("pipeline").source) continue;
+        run.notices.push_back(std::string(values.at(key).option->flag) + " " + to_string(values.at(key).value) +
+                              " is left out because of --no-pipeline");
+        values.reset(key);
+    }
+}
+
 /// Seeds of old releases write b1/2/relu, counting units from 0, for stage1/unit3/relu.
 std::string new_split_name(const std::string& name) {
     std::size_t at = 1;
@@ -141,6 +153,7 @@ void settle_alternatives(Resolution& run) {
     OptionValues& values = run.values;
     for (const Alternatives& pair : kAlternatives)
         settle(values, pair);
+    settle_pipeline(run);
     if (values.integer("batch_size") != 0 && values.integer("micro_batch_size") != 0) {
         run.violations.push_back(
             "--batch-size and --micro-batch-size are two names of one value; give --micro-batch-size only");

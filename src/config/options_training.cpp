@@ -172,7 +172,6 @@ std::vector<Option> parallel_options() {
          .type = Type::texts,
          .help = "Names of the first function of stages 2, 3, ... (stage1/unit3/relu).",
          .aliases = {{"--pipeline-split"}},
-         .missing = "pipelined execution",
          .bind = to<&Settings::training, &TrainingSettings::pipeline_splits>()},
         {.flag = "--pipeline-schedule",
          .type = Type::choice,

@@ -98,6 +98,15 @@ TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
     }
 }
 
+TEST(NoPipeline, LeavesOutTheStagesOfAConfigurationOnly) {
+    const ParseResult run = parse("--config efficientnet_b4_g1_16ipus --no-pipeline --replicas 1 --generated-data");
+    EXPECT_EQ(run.settings.training.shards, 1);
+    EXPECT_THAT(run.settings.training.pipeline_splits, IsEmpty());
+    EXPECT_THAT(run.notices, ::testing::Contains(HasSubstr("--shards 4 is left out")));
+    EXPECT_THAT(usage_error(kCifar + "--no-pipeline --shards 2"), HasSubstr("--shards above 1 needs --pipeline"));
+    EXPECT_EQ(parse(kCifar + "--no-pipeline --pipeline-splits a").settings.training.pipeline_splits.size(), 1U);
+}
+
 TEST(Unavailable, DefaultValuesAndValidationOfAConfigAreNotRefused) {
     EXPECT_THAT(unavailable_options(parse(kCifar + "--replicas 1 --mixup-alpha 0 --no-wandb --shards 1")), IsEmpty());
     EXPECT_THAT(unavailable_options(parse("--config resnet50_bn_16ipus", Command::validation)), IsEmpty());

@@ -116,7 +116,7 @@ void load_variables(const Graph& graph, const json& choices, backend::Executable
 }
 
 // The gradient of a shift that the next batch norm removes is zero but for rounding.
-constexpr double kSmallestNorm = 1e-3;
+constexpr double kSmallestNorm = 5e-3;
 
 /// Norm, products with sign patterns and some elements, each within `tolerance` times the norm: a pattern's product
 /// moves by about the norm of the difference.
