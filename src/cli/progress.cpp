@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace cnntrain::cli {
@@ -12,7 +13,7 @@ constexpr std::chrono::milliseconds kTerminalInterval{200};
 constexpr std::chrono::seconds kPlainInterval{10};
 
 std::string clock_text(double seconds) {
-    const auto whole = static_cast<long long>(seconds + 0.5);
+    const auto whole = std::llround(seconds);
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
     return text.data();

@@ -105,7 +105,7 @@ void Trainer::open_data() {
     const double base = config::base_learning_rate(settings_.learning_rate, global_batch_size(settings_.training));
     learning_rate_.emplace(settings_.learning_rate, base, plan_.iterations, plan_.epochs);
     // Opened now, so that missing files are reported before the training and not after it.
-    if (plan_.validate) validation_data_.emplace(data, data::Split::validation);
+    if (plan_.validate && !settings_.device.dataset_benchmark) validation_data_.emplace(data, data::Split::validation);
     mlperf_.prepared(plan_, train_data_->samples(), validation_data_ ? validation_data_->samples() : 0);
 }
 

@@ -95,6 +95,7 @@ const CpuExecutable::Tensor& CpuExecutable::find(const std::vector<Tensor>& tens
         std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& candidate) { return candidate.name == name; });
     if (found != tensors.end()) return *found;
     std::vector<std::string> names;
+    names.reserve(tensors.size());
     for (const Tensor& candidate : tensors)
         names.push_back(candidate.name);
     throw Error(ErrorKind::internal,

@@ -326,10 +326,10 @@ void Lowering::add_copy_step(const std::string& op, const Placed& from, const Pl
     program_.add_step(section(), Step{node().name + ":" + op, op, "kernel", 0, {from}, {to}, std::move(run)});
 }
 
-void Lowering::add_primitive(const Primitive& primitive, std::vector<std::pair<int, Placed>> arguments,
-                             std::vector<int> written) {
-    program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive,
-                           std::move(arguments), std::move(written), graph_.node_flops(current_));
+void Lowering::add_primitive(const Primitive& primitive, const std::vector<std::pair<int, Placed>>& arguments,
+                             const std::vector<int>& written) {
+    program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive, arguments, written,
+                           graph_.node_flops(current_));
 }
 
 std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {

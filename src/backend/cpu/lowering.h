@@ -75,8 +75,8 @@ public:
     /// Adds a step of its own name that moves data for the current node.
     void add_copy_step(const std::string& op, const Placed& from, const Placed& to,
                        std::function<void(const StepContext&)> run);
-    void add_primitive(const Primitive& primitive, std::vector<std::pair<int, Placed>> arguments,
-                       std::vector<int> written);
+    void add_primitive(const Primitive& primitive, const std::vector<std::pair<int, Placed>>& arguments,
+                       const std::vector<int>& written);
     /// Room for `count` floats while the step runs; valid once the program is finished.
     std::function<std::span<float>()> scratch_floats(std::int64_t count);
 

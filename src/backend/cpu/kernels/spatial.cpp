@@ -72,11 +72,13 @@ template <typename T> void spread_rows(std::int64_t rows, std::int64_t lanes, co
     });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
 #define CNNTRAIN_NORMALISE(name, In, Out)                                                                     \
     void name(std::int64_t count, std::int64_t channels, const In* x, const float* scale, const float* shift, \
               Out* y) {                                                                                       \
         normalise_range(count, channels, x, scale, shift, y);                                                 \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 CNNTRAIN_NORMALISE(normalise_u8_f32, std::uint8_t, float)
 CNNTRAIN_NORMALISE(normalise_u8_bf16, std::uint8_t, BFloat16)
 CNNTRAIN_NORMALISE(normalise_f32_f32, float, float)
@@ -248,8 +250,10 @@ void shortcut_pad_grad(const Picture& dx_picture, const Picture& dy_picture, std
     });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
 #define CNNTRAIN_INSTANTIATE(In, Out) \
     template void normalise_image(std::int64_t, std::int64_t, const In*, const float*, const float*, Out*)
+// NOLINTEND(bugprone-macro-parentheses)
 CNNTRAIN_INSTANTIATE(std::uint8_t, float);
 CNNTRAIN_INSTANTIATE(std::uint8_t, BFloat16);
 CNNTRAIN_INSTANTIATE(float, float);
@@ -258,11 +262,13 @@ CNNTRAIN_INSTANTIATE(BFloat16, float);
 CNNTRAIN_INSTANTIATE(BFloat16, BFloat16);
 #undef CNNTRAIN_INSTANTIATE
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
 #define CNNTRAIN_INSTANTIATE(T)                                                             \
     template void global_average_pool(const Blocks&, const T*, T*);                         \
     template void global_average_pool_grad(const Blocks&, const T*, T*);                    \
     template void shortcut_pad(const Picture&, const Picture&, std::int64_t, const T*, T*); \
     template void shortcut_pad_grad(const Picture&, const Picture&, std::int64_t, const T*, T*)
+// NOLINTEND(bugprone-macro-parentheses)
 CNNTRAIN_INSTANTIATE(float);
 CNNTRAIN_INSTANTIATE(BFloat16);
 #undef CNNTRAIN_INSTANTIATE

@@ -84,7 +84,7 @@ HWY_INLINE void store_past_cache(Floats value, BFloat16* to) {
 
 /// A whole vector, or the first `count` elements of one: `load` fills with zeros, `store` leaves the rest alone.
 struct Whole {
-    static constexpr std::int64_t count = kWidth;
+    static constexpr std::int64_t count = kWidth;  // NOLINT(readability-identifier-naming): as Part::count
     template <typename T> HWY_INLINE Floats load_from(const T* from) const { return load(from); }
     template <typename T> HWY_INLINE void store_to(Floats value, T* to) const { store(value, to); }
     template <typename T> HWY_INLINE void store_past_cache_to(Floats value, T* to) const {
