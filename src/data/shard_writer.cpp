@@ -258,6 +258,7 @@ void Run::write_files() {
     const int workers = static_cast<int>(std::min(todo_.size(), static_cast<std::size_t>(std::max(job_.threads, 1))));
     active_ = workers;
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(workers));
     for (int worker = 0; worker < workers; ++worker) {
         threads.emplace_back([this, worker] { work(worker); });
     }

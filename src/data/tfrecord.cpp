@@ -110,7 +110,7 @@ void RecordFiles::will_need(std::int64_t index) const noexcept {
 
 std::uint64_t RecordFiles::memory_bytes() const {
     std::uint64_t total = offsets_.capacity() * sizeof(offsets_[0]) + starts_.capacity() * sizeof(starts_[0]) +
-                          open_.capacity() * sizeof(open_[0]) + paths_.capacity() * sizeof(paths_[0]);
+                          open_.capacity() * sizeof(open_[0]) + paths_.capacity() * sizeof(std::string);
     for (const std::string& path : paths_) {
         total += path.capacity();
     }

@@ -59,6 +59,7 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
     }
     for (const double decay : settings.exponential_decays) {
         std::vector<std::string> paths;
+        paths.reserve(points.size());
         for (const Point& point : points)
             paths.push_back(point.path);
         write("weight_avg_exp_" + config::to_string(config::Value{decay}), paths,

@@ -287,7 +287,7 @@ std::optional<metrics::ValidationRow> Trainer::evaluate(const metrics::Validatio
                                                         Evaluator& evaluator) {
     evaluator.load(checkpoint::load(files_, path), path);
     mlperf_.evaluation_begins(point.epoch);
-    const auto result = evaluator.run(point, log_, host_.stop_requested);
+    auto result = evaluator.run(point, log_, host_.stop_requested);
     if (result) mlperf_.evaluation_ends(point.epoch, result->val_acc);
     return result;
 }
