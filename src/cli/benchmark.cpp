@@ -16,8 +16,6 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/run_log.h"
 
-extern char** environ;
-
 namespace cnntrain::cli {
 
 namespace {

@@ -60,8 +60,11 @@ std::string Layers::kernel_name(const std::string& scope) const {
 }
 
 ValueId Layers::prepare_images(ValueId images, const InputSettings& input) {
-    if (!input.normalise) return in_compute_type(images, "all/images");
-    graph::NormaliseImageAttrs attrs{input.normalise->scale, input.normalise->shift, numerics_.compute};
+    const bool integers = graph_.desc(images).dtype == DType::u8;
+    if (!input.normalise && !integers) return in_compute_type(images, "all/images");
+    const DeviceNormalisation as_they_are{{1, 1, 1}, {0, 0, 0}};
+    const DeviceNormalisation& how = input.normalise ? *input.normalise : as_they_are;
+    graph::NormaliseImageAttrs attrs{how.scale, how.shift, numerics_.compute};
     return graph_.add_one(OpKind::normalise_image, std::move(attrs), {images}, "all/images");
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/data/input.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
@@ -155,6 +157,17 @@ TEST(Assemble, ImageNetIsNormalisedOnTheDeviceUnlessTheHostDoes) {
     EXPECT_FALSE(build_request(parse(line + "--hostside-norm").settings, DType::bf16, images).input.normalise);
     EXPECT_EQ(data_settings(parse(line + "--hostside-norm").settings, DType::bf16, 1).hostside_norm, true);
     EXPECT_EQ(data_settings(parse(line + "--eight-bit-io").settings, DType::bf16, 1).eight_bit_io, true);
+}
+
+TEST(Assemble, EightBitImagesOfCifarAreConvertedOnTheDevice) {
+    const config::Settings all = settings("--eight-bit-io");
+    const data::InputData data(data_settings(all, DType::bf16, 1), data::Split::train);
+    const TensorDesc images = data.image_desc(4);
+    EXPECT_EQ(images.dtype, DType::u8);
+    for (const DType half : {DType::bf16, DType::f32}) {
+        const graph::Graph graph = training_graph(all, half, images);
+        EXPECT_TRUE(backend::make_cpu_backend()->compile({&graph, 1, {.threads = 1}}));
+    }
 }
 
 TEST(Assemble, OptimiserSeesBatchesAndScaling) {
