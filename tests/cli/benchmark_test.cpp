@@ -1,12 +1,12 @@
 // `cnntrain benchmark` as a program: its options, its mistakes, a real run of this program, a stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cstdio>
 #include <string>
 
+#include "cli/shell.h"
 #include "data/fixtures.h"
 
 namespace cnntrain::cli {
@@ -16,25 +16,6 @@ using data::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-
-struct Outcome {
-    int exit_code = -1;
-    std::string text;  // both streams
-};
-
-Outcome shell(const std::string& line) {
-    Outcome outcome;
-    FILE* pipe = popen(("{ " + line + "; } 2>&1").c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    std::array<char, 4096> buffer{};
-    for (std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe); count > 0;
-         count = fread(buffer.data(), 1, buffer.size(), pipe)) {
-        outcome.text.append(buffer.data(), count);
-    }
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    return outcome;
-}
 
 /// Two batch sizes of ResNet-8, a few iterations each.
 const std::string kSpec =

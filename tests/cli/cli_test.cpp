@@ -1,7 +1,6 @@
 // The program itself: help, exit codes, messages for bad input, documented lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
 #include "data/fixtures.h"
@@ -22,26 +22,6 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-struct Outcome {
-    int exit_code = -1;
-    std::string text;  // both streams
-};
-
-Outcome run(const std::string& arguments) {
-    const std::string line = std::string(CNNTRAIN_PROGRAM) + " " + arguments + " 2>&1";
-    Outcome outcome;
-    FILE* pipe = popen(line.c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    char buffer[4096];
-    for (std::size_t count = fread(buffer, 1, sizeof buffer, pipe); count > 0;
-         count = fread(buffer, 1, sizeof buffer, pipe)) {
-        outcome.text.append(buffer, count);
-    }
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    return outcome;
-}
 
 void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts) {
     SCOPED_TRACE(arguments);
@@ -247,14 +227,7 @@ TEST_F(Program, SavesAndStopsOnSigterm) {
                                " & pid=$!; while ! test -e " + folder +
                                "/ckpt-0.safetensors; do sleep 0.05; done; sleep 0.2; kill -TERM $pid; wait $pid; "
                                "echo ended with $?'";
-    FILE* pipe = popen(script.c_str(), "r");
-    ASSERT_NE(pipe, nullptr);
-    std::string text;
-    char buffer[4096];
-    while (fgets(buffer, sizeof buffer, pipe) != nullptr) {
-        text += buffer;
-    }
-    pclose(pipe);
+    const std::string text = shell(script).text;
     EXPECT_THAT(text, HasSubstr("ended with 143"));
     EXPECT_THAT(text, HasSubstr("continue with cnntrain restore --restore-path " + folder));
 }

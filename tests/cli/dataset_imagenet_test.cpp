@@ -1,7 +1,6 @@
 // `cnntrain dataset imagenet`, end to end on small files; the command's flags and its progress lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +9,7 @@
 
 #include "cli/flags.h"
 #include "cli/progress.h"
+#include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
 
@@ -20,26 +20,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Outcome {
-    int exit_code = -1;
-    std::string text;  // both streams
-};
-
-Outcome run(const std::string& arguments) {
-    const std::string line = std::string(CNNTRAIN_PROGRAM) + " " + arguments + " 2>&1";
-    Outcome outcome;
-    FILE* pipe = popen(line.c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    char buffer[4096];
-    for (std::size_t count = fread(buffer, 1, sizeof buffer, pipe); count > 0;
-         count = fread(buffer, 1, sizeof buffer, pipe)) {
-        outcome.text.append(buffer, count);
-    }
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    return outcome;
-}
 
 class DatasetImagenet : public ::testing::Test {
 protected:

@@ -1,14 +1,13 @@
 // `cnntrain dataset inspect`, `verify` and `reshard`, end to end on small files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
 
@@ -21,30 +20,14 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Outcome {
-    int exit_code = -1;
-    std::string text;
-};
-
-/// `streams`: where standard error goes.
-Outcome run(const std::string& arguments, const std::string& streams = "2>&1") {
-    const std::string line = std::string(CNNTRAIN_PROGRAM) + " dataset " + arguments + " " + streams;
-    Outcome outcome;
-    FILE* pipe = popen(line.c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    char buffer[4096];
-    for (std::size_t count = fread(buffer, 1, sizeof buffer, pipe); count > 0;
-         count = fread(buffer, 1, sizeof buffer, pipe)) {
-        outcome.text.append(buffer, count);
-    }
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    return outcome;
+/// `streams`: where standard error goes, if not with the output.
+Outcome dataset(const std::string& arguments, const std::string& streams = "") {
+    return run("dataset " + arguments + " " + streams);
 }
 
 void expect_refused(const std::string& arguments, ErrorKind kind, const std::string& part) {
     SCOPED_TRACE(arguments);
-    const Outcome outcome = run(arguments);
+    const Outcome outcome = dataset(arguments);
     EXPECT_EQ(outcome.exit_code, exit_code(kind)) << outcome.text;
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("error: "), HasSubstr(part)));
 }
@@ -80,28 +63,28 @@ protected:
 };
 
 TEST_F(DatasetCommands, HelpNamesTheFlags) {
-    EXPECT_THAT(run("--help").text,
+    EXPECT_THAT(dataset("--help").text,
                 AllOf(HasSubstr("\n  inspect "), HasSubstr("\n  verify "), HasSubstr("\n  reshard ")));
-    EXPECT_THAT(run("inspect --help").text, AllOf(HasSubstr("inspect PATH [options]"), HasSubstr("--records")));
-    EXPECT_THAT(run("verify --help").text, HasSubstr("--decode"));
-    EXPECT_THAT(run("reshard --help").text, HasSubstr("--validation-shards"));
+    EXPECT_THAT(dataset("inspect --help").text, AllOf(HasSubstr("inspect PATH [options]"), HasSubstr("--records")));
+    EXPECT_THAT(dataset("verify --help").text, HasSubstr("--decode"));
+    EXPECT_THAT(dataset("reshard --help").text, HasSubstr("--validation-shards"));
 }
 
 TEST_F(DatasetCommands, InspectPrintsEachSplit) {
-    const Outcome outcome = run("inspect " + set());
+    const Outcome outcome = dataset("inspect " + set());
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.text,
                 AllOf(HasSubstr("train: TFRecord, 12 records in 4 files"), HasSubstr("image height   10..14 (mean "),
                       HasSubstr("labels         12 classes, 1..12; records per class 1"),
                       ContainsRegex("image/class/label +int64 +12 +1 "),
                       HasSubstr("validation: TFRecord, 2 records in 1 file"), Not(HasSubstr("  label  records"))));
-    EXPECT_THAT(run("inspect --labels " + set()).text, HasSubstr("  label  records\n  1      1\n  2      1\n"));
-    EXPECT_THAT(run("inspect " + set() + " --records 2").text, HasSubstr("train: TFRecord, 8 records in 4 files"));
-    EXPECT_THAT(run("inspect --data-dir " + train(1)).text, HasSubstr("train-00001-of-00004: TFRecord, 3 records"));
+    EXPECT_THAT(dataset("inspect --labels " + set()).text, HasSubstr("  label  records\n  1      1\n  2      1\n"));
+    EXPECT_THAT(dataset("inspect " + set() + " --records 2").text, HasSubstr("train: TFRecord, 8 records in 4 files"));
+    EXPECT_THAT(dataset("inspect --data-dir " + train(1)).text, HasSubstr("train-00001-of-00004: TFRecord, 3 records"));
 }
 
 TEST_F(DatasetCommands, InspectPrintsJson) {
-    const Outcome outcome = run("inspect --json " + set(), "2>/dev/null");
+    const Outcome outcome = dataset("inspect --json " + set(), "2>/dev/null");
     EXPECT_EQ(outcome.exit_code, 0);
     const nlohmann::json sets = nlohmann::json::parse(outcome.text);
     ASSERT_EQ(sets.size(), 2U);
@@ -116,7 +99,7 @@ TEST_F(DatasetCommands, InspectPrintsJson) {
 
 TEST_F(DatasetCommands, InspectShowsWhatItCanOfDamagedFiles) {
     damage(train(0), 100);
-    const Outcome outcome = run("inspect " + set());
+    const Outcome outcome = dataset("inspect " + set());
     EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data));
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("12 records in 4 files"), HasSubstr("1 records (wrong checksum)"),
                                     HasSubstr("cnntrain dataset verify")));
@@ -124,7 +107,7 @@ TEST_F(DatasetCommands, InspectShowsWhatItCanOfDamagedFiles) {
 
 TEST_F(DatasetCommands, VerifyPassesSoundSets) {
     for (const char* flags : {"", " --decode", " --threads 1"}) {
-        const Outcome outcome = run("verify " + set() + flags);
+        const Outcome outcome = dataset("verify " + set() + flags);
         EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
         EXPECT_THAT(outcome.text,
                     AllOf(HasSubstr(set() + ": nothing is wrong"), ContainsRegex("records +14\n"), HasSubstr(" GB/s")));
@@ -138,7 +121,7 @@ TEST_F(DatasetCommands, VerifyListsEverythingThatIsWrong) {
     data::write_file(train(2), bytes.substr(0, bytes.size() - 1));
     fs::remove(train(3));
     data::write_file(train(3) + ".partial", "begun");
-    const Outcome outcome = run("verify " + set());
+    const Outcome outcome = dataset("verify " + set());
     EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data));
     EXPECT_THAT(outcome.text,
                 AllOf(HasSubstr("train-00000-of-00004, record 0 (at byte 0): damaged payload"),
@@ -152,19 +135,19 @@ TEST_F(DatasetCommands, VerifyListsEverythingThatIsWrong) {
 TEST_F(DatasetCommands, ReshardKeepsEveryRecord) {
     const std::string output = folder_ / "new";
     const std::string line = "reshard --input-dir " + set() + " --output-dir " + output;
-    const Outcome outcome = run(line + " --shards 5 --validation-shards 2 --seed 3");
+    const Outcome outcome = dataset(line + " --shards 5 --validation-shards 2 --seed 3");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("Wrote 12 train records in 5 shards and 2 validation records in 2 shards"));
-    EXPECT_THAT(run("verify " + output).text, AllOf(HasSubstr("nothing is wrong"), ContainsRegex("records +14\n")));
+    EXPECT_THAT(dataset("verify " + output).text, AllOf(HasSubstr("nothing is wrong"), ContainsRegex("records +14\n")));
     const auto sets = [](const std::string& folder) {
-        nlohmann::json document = nlohmann::json::parse(run("inspect --json " + folder, "2>/dev/null").text);
+        nlohmann::json document = nlohmann::json::parse(dataset("inspect --json " + folder, "2>/dev/null").text);
         for (auto& split : document) {
             split.erase("files");
         }
         return document;
     };
     EXPECT_EQ(sets(set()), sets(output));
-    EXPECT_THAT(run(line + " --shards 5 --validation-shards 2 --seed 3").text,
+    EXPECT_THAT(dataset(line + " --shards 5 --validation-shards 2 --seed 3").text,
                 HasSubstr("7 shards were there already"));
     expect_refused(line + " --split train --shards 4", ErrorKind::usage, "--overwrite");
 }

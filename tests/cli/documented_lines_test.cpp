@@ -2,12 +2,13 @@
 // not there yet is named. Nothing here says which of the two where that changes as capabilities arrive.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cstdio>
 #include <string>
 #include <string_view>
+
+#include "cli/shell.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -142,29 +143,10 @@ constexpr Documented kLines[] = {
 };
 // clang-format on
 
-struct Outcome {
-    int exit_code = -1;
-    std::string text;  // both streams
-};
-
-Outcome shell(const std::string& line) {
-    Outcome outcome;
-    FILE* pipe = popen(("{ " + line + "; } 2>&1").c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    std::array<char, 4096> buffer{};
-    for (std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe); count > 0;
-         count = fread(buffer.data(), 1, buffer.size(), pipe)) {
-        outcome.text.append(buffer.data(), count);
-    }
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    return outcome;
-}
-
 /// The variables that the documents tell to set.
 constexpr std::string_view kVariables =
     "cd / && export DATASETS_DIR=/no/such/data DATA_DIR=/no/such/data HOSTS=a,b TCP_IF_INCLUDE=10.0.0.0/8 "
-    "WORKSPACE=/work USER=somebody && ";
+    "WORKSPACE=/home/somebody USER=somebody && ";
 
 /// Assignments in front of a command stay in front of it.
 std::string line_of_shell(std::string_view line) {

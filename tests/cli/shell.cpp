@@ -1,0 +1,28 @@
+#include "cli/shell.h"
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+
+namespace cnntrain::cli {
+
+Outcome shell(const std::string& line) {
+    Outcome outcome;
+    FILE* pipe = popen(("{ " + line + "; } 2>&1").c_str(), "r");
+    if (pipe == nullptr) return outcome;
+    std::array<char, 4096> buffer{};
+    for (std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe); count > 0;
+         count = fread(buffer.data(), 1, buffer.size(), pipe)) {
+        outcome.text.append(buffer.data(), count);
+    }
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    return outcome;
+}
+
+Outcome run(const std::string& arguments) {
+    return shell(std::string(CNNTRAIN_PROGRAM) + " " + arguments);
+}
+
+}  // namespace cnntrain::cli
