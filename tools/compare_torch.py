@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Whole ResNet training steps of cnntrain beside PyTorch's on the same machine, in turns, as images/s and their ratio.
+"""Whole training steps and inference of cnntrain beside PyTorch's on the same machine, in turns, as images/s and ratios.
 
-usage: compare_torch.py BENCH_STEP [--sizes 50] [--micro-batch-size 32] [--precisions 32.32 16.32] [--rounds 3]
+usage: compare_torch.py BENCH_STEP [--models resnet50 ...] [--modes training inference] [--precisions 32.32 16.32]
 
-BENCH_STEP is build/tools/bench_step. Needs PyTorch (pip install torch numpy, in a virtual environment); nothing else of
-cnntrain does. The peer is an ordinary eager PyTorch program as its users write it: channels_last memory, oneDNN
-convolutions, for 16 bits torch.autocast to bfloat16 with float32 weights, SGD with momentum (foreach), cross entropy.
+BENCH_STEP is build/tools/bench_step. Needs PyTorch and torchvision from PyPI in a virtual environment; nothing else of
+cnntrain does. Images are 224 x 224, all networks use batch norm. The peer is torchvision's network with oneDNN and as many
+threads as cores, in the fastest of the ways in which PyTorch's users run it (each is tried once per row):
+  training:  eager, in channels_last or contiguous memory (--compile-training: torch.compile, too); cross entropy, SGD with
+             momentum (foreach); for 16 bits autocast to bfloat16 with float32 weights
+  inference: torch.compile with frozen weights, or eager; channels_last; for 16 bits the network cast to bfloat16
+Prints a Markdown table: medians over the rounds, with the lowest and highest.
 """
 import argparse
 import re
@@ -14,98 +18,128 @@ import subprocess
 import time
 
 import torch
-from torch import nn
+import torchvision
 from torch.nn import functional as F
 
-LAYERS = {"18": (2, 2, 2, 2), "34": (3, 4, 6, 3), "50": (3, 4, 6, 3), "101": (3, 4, 23, 3), "152": (3, 8, 36, 3)}
+
+def resnext101_32x4d():
+    bottleneck = torchvision.models.resnet.Bottleneck
+    return torchvision.models.ResNet(bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4)
 
 
-def conv_norm(inputs, outputs, kernel, stride):
-    return nn.Sequential(nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outputs))
+# What cnntrain and the peer call a network.
+MODELS = {
+    "resnet50": (["--model", "resnet", "--model-size", "50"], torchvision.models.resnet50),
+    "resnext101": (["--model", "resnext", "--model-size", "101"], resnext101_32x4d),
+    "efficientnet-b0": (["--model", "efficientnet", "--model-size", "B0"], torchvision.models.efficientnet_b0),
+    "efficientnet-b4": (["--model", "efficientnet", "--model-size", "B4"], torchvision.models.efficientnet_b4),
+}
 
 
-class Block(nn.Module):
-    def __init__(self, inputs, width, outputs, stride, bottleneck):
-        super().__init__()
-        if bottleneck:
-            parts = [conv_norm(inputs, width, 1, 1), conv_norm(width, width, 3, stride), conv_norm(width, outputs, 1, 1)]
-        else:
-            parts = [conv_norm(inputs, width, 3, stride), conv_norm(width, outputs, 3, 1)]
-        self.parts = nn.ModuleList(parts)
-        self.shortcut = conv_norm(inputs, outputs, 1, stride) if stride != 1 or inputs != outputs else nn.Identity()
+def training_step(network, images, labels, precision):
+    network.train()
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, foreach=True)
 
-    def forward(self, x):
-        y = x
-        for part in self.parts[:-1]:
-            y = F.relu(part(y), inplace=True)
-        return F.relu(self.parts[-1](y) + self.shortcut(x), inplace=True)
-
-
-def resnet(size):
-    bottleneck = int(size) >= 50
-    modules = [conv_norm(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
-    inputs = 64
-    for stage, count in enumerate(LAYERS[size]):
-        width = 64 << stage
-        outputs = width * 4 if bottleneck else width
-        for unit in range(count):
-            modules.append(Block(inputs, width, outputs, 2 if stage > 0 and unit == 0 else 1, bottleneck))
-            inputs = outputs
-    return nn.Sequential(*modules, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 1000))
-
-
-class Peer:
-    def __init__(self, size, batch, precision):
-        self.bf16 = precision != "32.32"
-        self.model = resnet(size).to(memory_format=torch.channels_last).train()
-        self.images = torch.randn(batch, 3, 224, 224).to(memory_format=torch.channels_last)
-        self.labels = torch.randint(0, 1000, (batch,))
-        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, foreach=True)
-
-    def step(self):
-        self.optimiser.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
-            loss = F.cross_entropy(self.model(self.images).float(), self.labels)
+    def step():
+        optimiser.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision != "32.32"):
+            loss = F.cross_entropy(network(images).float(), labels)
         loss.backward()
-        self.optimiser.step()
+        optimiser.step()
 
-    def images_per_second(self, steps):
-        self.step()
-        seconds = []
-        for _ in range(steps):
-            start = time.perf_counter()
-            self.step()
-            seconds.append(time.perf_counter() - start)
-        return self.images.shape[0] / statistics.median(seconds)
+    return step
 
 
-def ours(bench_step, size, batch, precision, steps):
-    text = subprocess.run([bench_step, "--model-size", size, "--micro-batch-size", str(batch), "--precision", precision,
-                           "--steps", str(steps)], check=True, capture_output=True, text=True).stdout
-    return float(re.search(r"whole step: ([\d.]+) images/s", text).group(1))
+def inference_step(network, images):
+    network.eval()
+
+    def step():
+        with torch.inference_mode():
+            network(images)
+
+    return step
+
+
+def peer_rate(way, model, mode, precision, batch, steps):
+    compiled, memory_format = way
+    torch.manual_seed(1)
+    torch._dynamo.reset()
+    images = torch.randn(batch, 3, 224, 224).to(memory_format=memory_format)
+    labels = torch.randint(0, 1000, (batch,))
+    network = MODELS[model][1]().to(memory_format=memory_format)
+    if mode == "inference":
+        network.eval()
+        if precision != "32.32":
+            network, images = network.to(torch.bfloat16), images.to(torch.bfloat16)
+    if compiled:
+        network = torch.compile(network, options={"freezing": mode == "inference"})
+    step = inference_step(network, images) if mode == "inference" else training_step(network, images, labels, precision)
+    for _ in range(2):
+        step()
+    seconds = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - start)
+    return batch / statistics.median(seconds)
+
+
+def peer_ways(mode, compile_training):
+    """(compiled, memory format) of the peer."""
+    if mode == "inference":
+        return [(True, torch.channels_last), (False, torch.channels_last)]
+    ways = [(False, torch.channels_last), (False, torch.contiguous_format)]
+    return ways + [(True, torch.channels_last)] if compile_training else ways
+
+
+def describe(way):
+    return ("compiled" if way[0] else "eager") + (", channels last" if way[1] == torch.channels_last else ", contiguous")
+
+
+def our_rate(bench_step, model, mode, precision, batch, steps):
+    line = [bench_step, "--step-only", "--warmup", "1", "--steps", str(steps)]
+    line += ["--evaluate"] if mode == "inference" else []
+    line += MODELS[model][0] + ["--dataset", "imagenet", "--batch-norm", "--precision", precision]
+    line += ["--micro-batch-size", str(batch), "--optimiser", "momentum", "--momentum", "0.9", "--weight-decay", "1e-4"]
+    result = subprocess.run(line, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise SystemExit(f"{' '.join(line)} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
+    return float(re.search(r"whole step: ([\d.]+) images/s", result.stdout).group(1))
+
+
+def spread(values, digits):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench_step")
-    parser.add_argument("--sizes", nargs="+", default=["50"], choices=sorted(LAYERS))
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--modes", nargs="+", default=["training", "inference"], choices=["training", "inference"])
+    parser.add_argument("--precisions", nargs="+", default=["32.32", "16.32"], choices=["32.32", "16.32"])
+    parser.add_argument("--compile-training", action="store_true", help="try torch.compile for training, too (slow)")
     parser.add_argument("--micro-batch-size", type=int, default=32)
-    parser.add_argument("--precisions", nargs="+", default=["32.32", "16.32"])
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each program")
-    parser.add_argument("--steps", type=int, default=5, help="timed steps in each turn")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of each program")
+    parser.add_argument("--steps", type=int, default=4, help="timed steps in each turn")
     args = parser.parse_args()
-    print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads, batch {args.micro_batch_size}, 224 x 224")
-    print(f"{'model':<12}{'precision':<11}{'cnntrain img/s':>24}{'PyTorch img/s':>24}{'ratio':>22}")
-    for size in args.sizes:
-        for precision in args.precisions:
-            mine, theirs = [], []
-            for _ in range(args.rounds):
-                mine.append(ours(args.bench_step, size, args.micro_batch_size, precision, args.steps))
-                theirs.append(Peer(size, args.micro_batch_size, precision).images_per_second(args.steps))
-            ratios = [a / b for a, b in zip(mine, theirs)]
-            spread = lambda v: f"{statistics.median(v):.1f} ({min(v):.1f} to {max(v):.1f})"
-            ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-            print(f"ResNet-{size:<5}{precision:<11}{spread(mine):>24}{spread(theirs):>24}{ratio:>22}", flush=True)
+    print(f"batch {args.micro_batch_size}, {torch.get_num_threads()} threads\n")
+    print(f"| network | mode | precision | cnntrain, images/s | PyTorch {torch.__version__}, images/s | ratio |")
+    print("|---|---|---|---|---|---|", flush=True)
+    for model in args.models:
+        for mode in args.modes:
+            for precision in args.precisions:
+                setting = (model, mode, precision, args.micro_batch_size)
+                ways = peer_ways(mode, args.compile_training)
+                way = max(ways, key=lambda candidate: peer_rate(candidate, *setting, 1))
+                point = (*setting, args.steps)
+                mine, theirs = [], []
+                for _ in range(args.rounds):
+                    mine.append(our_rate(args.bench_step, *point))
+                    theirs.append(peer_rate(way, *point))
+                ratios = [a / b for a, b in zip(mine, theirs)]
+                print(f"| {model} | {mode} | {precision} | {spread(mine, 1)} | {spread(theirs, 1)}, "
+                      f"{describe(way)} | {spread(ratios, 2)} |",
+                      flush=True)
 
 
 main()
