@@ -127,11 +127,12 @@ std::vector<std::string> literal_words(const std::string& regexp) {
     return words;
 }
 
-/// The line that holds most of the pattern's words; "" when none holds any.
+/// The line that holds most of the pattern's words, at least half of them; "" when none does.
 std::string nearest_line(const std::string& regexp, const Output& output) {
     const std::vector<std::string> words = literal_words(regexp);
+    if (words.empty()) return "";
     std::string_view best;
-    std::ptrdiff_t most = 0;
+    auto most = static_cast<std::ptrdiff_t>(words.size() - 1) / 2;  // a few of many words are in any line
     for (const std::string_view stream : {output.out, output.err}) {
         for (const std::string_view line : lines_of(stream)) {
             const auto hits = std::ranges::count_if(

@@ -126,9 +126,56 @@ void signal_session(pid_t leader, int number) {
         kill(pid, number);
 }
 
+/// SIGTERM, and SIGKILL for what is still there `patience` later.
+void end_session(pid_t leader, std::chrono::milliseconds patience) {
+    signal_session(leader, SIGTERM);
+    const auto limit = Clock::now() + patience;
+    while (!processes_of_session(leader).empty() && Clock::now() < limit)
+        usleep(20'000);
+    signal_session(leader, SIGKILL);
+}
+
+/// A process that outlives this one for a moment, to end a session when this one is killed without being asked.
+class Guard {
+public:
+    Guard(pid_t leader, std::chrono::milliseconds patience) {
+        pid_ = fork();
+        if (pid_ == 0) watch(leader, patience);
+        alive_.close_read();
+    }
+    ~Guard() {
+        if (pid_ < 0) return;
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+private:
+    /// Nothing is ever written to the pipe: it ends when the process that holds its other end does.
+    [[noreturn]] void watch(pid_t leader, std::chrono::milliseconds patience) {
+        setsid();  // Ctrl-C on the terminal is not meant for it
+        alive_.close_write();
+        const int nothing = open("/dev/null", O_RDWR);
+        for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+            dup2(nothing, stream);
+        char byte = 0;
+        while (read(alive_.read_end(), &byte, 1) < 0 && errno == EINTR) {
+        }
+        end_session(leader, patience);
+        _exit(0);
+    }
+
+    Pipe alive_;
+    pid_t pid_ = -1;
+};
+
 class Child {
 public:
-    explicit Child(const ProcessRequest& request) : request_(request) { start(); }
+    explicit Child(const ProcessRequest& request) : request_(request) {
+        start();
+        guard_.emplace(pid_, request.patience);
+    }
     ~Child() {
         if (reaped_) return;
         signal_session(pid_, SIGKILL);
@@ -230,6 +277,7 @@ private:
     Pipe out_;
     Pipe err_;
     pid_t pid_ = -1;
+    std::optional<Guard> guard_;
     bool reaped_ = false;
     ProcessResult result_;
 };

@@ -168,6 +168,8 @@ std::string unset_variables(const Plan& plan) {
     return message;
 }
 
+constexpr std::string_view kStopped = "stopped";  // the reason of a variant that a signal has cut short
+
 std::string one_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
@@ -315,7 +317,7 @@ private:
         const Output output{process.out, process.err};
         result.compile_seconds = compile_seconds(output);
         if (process.end == ProcessEnd::stopped) {
-            result.reason = "stopped";
+            result.reason = kStopped;
         } else if (process.end == ProcessEnd::timed_out) {
             result.reason = "it took longer than its time limit";
         } else if (process.exit_code < 0) {
@@ -371,8 +373,10 @@ private:
         }
         *host_.output << tables(results_) << summary(results_) << std::flush;
         if (stop_requested()) {
-            notes_.warning("stopped by a signal after " + std::to_string(results_.size()) + " of " +
-                           std::to_string(plan_.jobs.size()) + " variants");
+            const auto stopped = std::ranges::count(results_, kStopped, &VariantResult::reason);
+            notes_.warning("stopped by a signal; " +
+                           std::to_string(static_cast<std::ptrdiff_t>(results_.size()) - stopped) + " of " +
+                           std::to_string(plan_.jobs.size()) + " variants had ended before");
             return kInterruptedExitCode;
         }
         const bool failed =

@@ -26,15 +26,19 @@ std::string joined(const std::vector<std::int64_t>& indices) {
     return text;
 }
 
+std::string counted(std::size_t count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 /// Indices are printed where a variable has its first NaNs, afterwards only how many there are.
 void report_nans(const std::vector<Found>& points) {
     std::set<std::string> seen;
     for (const Found& point : points) {
         const auto nans = checkpoint::find_nans(posix_files(), point.path);
-        std::cout << point.name << ": "
-                  << (nans.empty() ? "no NaNs" : std::to_string(nans.size()) + " variables with NaNs") << '\n';
+        std::cout << point.name << ": " << (nans.empty() ? "no NaNs" : "NaNs in " + counted(nans.size(), "variable"))
+                  << '\n';
         for (const checkpoint::VariableNans& variable : nans) {
-            std::cout << "  " << variable.variable << ": " << variable.indices.size() << " NaNs";
+            std::cout << "  " << variable.variable << ": " << counted(variable.indices.size(), "NaN");
             if (seen.insert(variable.variable).second) std::cout << ", first here, at " << joined(variable.indices);
             std::cout << '\n';
         }
@@ -62,14 +66,19 @@ void report_element(const std::vector<Found>& points, const std::string& variabl
 
 int analyse_command(const Invocation& invocation) {
     const Flags flags("cnntrain analyse",
-                      {{"--restore-path", "", "folder of the run, or one checkpoint"},
-                       {"--find-nans", "", "list the variables with NaNs in every checkpoint", {}, true},
-                       {"--first-fail", "", "follow one element through all checkpoints", {}, true},
-                       {"--first-fail-var", "", "--first-fail: name of the variable"},
-                       {"--first-fail-index", "", "--first-fail: row-major index of the element"}},
+                      {{"--restore-path", "", "needed: folder of the run, or one checkpoint"},
+                       {"--find-nans", "", "in each checkpoint, the variables that have NaNs, and where", {}, true},
+                       {"--first-fail", "", "the value of one element in each checkpoint", {}, true},
+                       {"--first-fail-var", "", "needed with --first-fail: name of the variable"},
+                       {"--first-fail-index", "", "needed with --first-fail: row-major index of the element"}},
                       invocation.arguments);
     if (flags.wants_help()) {
-        std::cout << flags.help();
+        std::cout
+            << flags.help()
+            << "\nLooks for the checkpoint in which numbers went wrong:\n"
+               "  cnntrain analyse --restore-path RUN --find-nans\n"
+               "  cnntrain analyse --restore-path RUN --first-fail --first-fail-var all/fc1/bias --first-fail-index 3\n"
+               "Exit code 0 whether there are NaNs or not.\n";
         return 0;
     }
     const std::string& path = flags.text("--restore-path");

@@ -34,15 +34,18 @@ std::string target_path(std::string filename) {
 
 int average_command(const Invocation& invocation) {
     const Flags flags("cnntrain average",
-                      {{"--restore-path", "", "folder of the run whose checkpoints are averaged"},
-                       {"--filename", "", "where the average goes; .safetensors is added"},
-                       {"--mode", "", "mean or exponential"},
-                       {"--decay", "0.99", "exponential: V = decay x V + (1 - decay) x next"},
-                       {"-N", "", "use the last N checkpoints only"},
-                       {"--discard-last", "0", "leave out the last so many checkpoints"}},
+                      {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
+                       {"--filename", "", "needed: where the average goes; .safetensors is added"},
+                       {"--mode", "", "needed: mean or exponential"},
+                       {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
+                       {"-N", "", "use the last N checkpoints only; without it, all"},
+                       {"--discard-last", "0", "leave out the newest so many, before -N counts"}},
                       invocation.arguments);
     if (flags.wants_help()) {
-        std::cout << flags.help();
+        std::cout << flags.help()
+                  << "\nWrites the average of a run's checkpoints, which is a checkpoint like any other:\n"
+                     "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
+                     "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n";
         return 0;
     }
     const std::string& folder = flags.text("--restore-path");
@@ -66,6 +69,8 @@ int average_command(const Invocation& invocation) {
     std::cout << "Checkpoints discarded: " << discarded << "\nCheckpoints used: " << paths.size()
               << "\nMode: " << checkpoint::name(settings.mode) << '\n';
     if (settings.mode == checkpoint::Averaging::exponential) std::cout << "Decay: " << flags.text("--decay") << '\n';
+    const std::size_t slash = target.rfind('/');
+    if (slash != std::string::npos) posix_files().make_directories(target.substr(0, slash));
     checkpoint::average(posix_files(), paths, settings, target);
     std::cout << "Averaging complete: saved to " << target << '\n';
     return 0;

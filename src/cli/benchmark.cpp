@@ -93,7 +93,8 @@ constexpr BenchmarkOption kOptions[] = {
      "Files with benchmarks; a name that is not there may be a shipped one "
      "(default benchmarks.yml).",
      [](Line& line, const Values& values) { line.request.spec_files = values; }},
-    {"--benchmark", Takes::several, "NAME ...", "Which to run, in this order (default: all but those of convergence).",
+    {"--benchmark", Takes::several, "NAME ...",
+     "Which to run, in this order (default: all but those that train to convergence).",
      [](Line& line, const Values& values) {
          line.request.benchmarks.insert(line.request.benchmarks.end(), values.begin(), values.end());
      }},
@@ -105,7 +106,8 @@ constexpr BenchmarkOption kOptions[] = {
      [](Line& line, const Values&) { line.list = true; }},
     {"--dry-run", Takes::nothing, "", "Print the commands that would be run and stop.",
      [](Line& line, const Values&) { line.dry_run = true; }},
-    {"--include-convergence", Takes::nothing, "", "Also run the benchmarks of convergence (_conv in their names).",
+    {"--include-convergence", Takes::nothing, "",
+     "Also run those that train to convergence, for days (_conv in their names).",
      [](Line& line, const Values&) { line.request.include_convergence = true; }},
     {"--stop-on-error", Takes::nothing, "", "Stop after the first variant that fails.",
      [](Line& line, const Values&) { line.request.stop_on_error = true; }},
@@ -113,11 +115,11 @@ constexpr BenchmarkOption kOptions[] = {
      [](Line& line, const Values& values) { line.request.timeout_seconds = positive(values.front(), "--timeout"); }},
     {"--compile-only", Takes::nothing, "", "Pass --compile-only to the programs; nothing is measured.",
      [](Line& line, const Values&) { line.request.compile_only = true; }},
-    {"--profile", Takes::nothing, "", "Pass --profile to the programs.",
+    {"--profile", Takes::nothing, "", "Pass --profile to the programs, which do not have it yet.",
      [](Line& line, const Values&) { line.request.profile = true; }},
     {"--allow-wandb", Takes::nothing, "", "Keep the options of Weights & Biases, which are left out otherwise.",
      [](Line& line, const Values&) { line.request.allow_wandb = true; }},
-    {"--log-dir", Takes::one, "FOLDER", "Where logs and results go (default: log_ and the time).",
+    {"--log-dir", Takes::one, "FOLDER", "Where logs and results go (default: ./log_<time>).",
      [](Line& line, const Values& values) { line.request.log_folder = values.front(); }},
     {"--logging", Takes::one, "LEVEL", "DEBUG, INFO, WARNING, ERROR or CRITICAL (default INFO).", set_level},
     {"--additional-metrics", Takes::nothing, "", "More columns in the CSV file: duration, loss, result, command, ...",
@@ -212,6 +214,11 @@ std::string help() {
         text += line + std::string(rest) + "\n";
     }
     return text +
+           "\nEach benchmark has one variant per combination of its parameters. The log folder gets\n"
+           "benchmark_results.csv, .json and .xml, output.log with what all programs printed, and a folder per "
+           "variant.\n"
+           "  cnntrain benchmark --list\n"
+           "  cnntrain benchmark --benchmark tf1_resnet50_infer_synth_1ipu --set iterations=2 repeat=2\n"
            "\nExit code: 0 when all passed, 1 when a variant failed, 2 for a wrong line, 3 when something that is "
            "needed\nis missing (a spec, a variable of the environment), 143 after SIGTERM or SIGINT.\n";
 }

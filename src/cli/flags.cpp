@@ -15,12 +15,22 @@ namespace {
     throw Error(ErrorKind::usage, message);
 }
 
+/// By its name, its alias, or the beginning of its name where that fits no other.
 const Flag& known_flag(const std::string& command, const std::vector<Flag>& known, std::string name) {
     std::vector<std::string> names = {"--help"};
+    std::vector<const Flag*> begun;
     std::replace(name.begin(), name.end(), '_', '-');
     for (const Flag& flag : known) {
         if (flag.name == name || (!flag.alias.empty() && flag.alias == name)) return flag;
         names.emplace_back(flag.name);
+        if (name.starts_with("--") && name.size() > 2 && flag.name.starts_with(name)) begun.push_back(&flag);
+    }
+    if (begun.size() == 1) return *begun.front();
+    if (begun.size() > 1) {
+        std::string all;
+        for (const Flag* flag : begun)
+            all += (all.empty() ? "" : ", ") + std::string(flag->name);
+        refuse(command + ": ambiguous flag '" + name + "': could be " + all);
     }
     const std::string nearest = nearest_name(name, names);
     refuse(command + ": unknown flag '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));

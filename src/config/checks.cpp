@@ -39,8 +39,8 @@ Violation memory_proportions(const OptionValues& values) {
     if (!values.flag("pipeline")) return "--available-memory-proportion takes several values only with --pipeline";
     const std::int64_t needed = 2 * values.integer("shards");
     if (count == needed) return {};
-    return "--available-memory-proportion takes one value or two per stage: " + std::to_string(needed) + " for " +
-           std::to_string(values.integer("shards")) + " stages, got " + std::to_string(count);
+    return "--available-memory-proportion takes one value or two per device: " + std::to_string(needed) +
+           " for --shards " + std::to_string(values.integer("shards")) + ", got " + std::to_string(count);
 }
 
 Violation shards_need_pipeline(const OptionValues& values) {

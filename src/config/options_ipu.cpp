@@ -112,7 +112,7 @@ std::vector<Option> hardware_options() {
          .ipu_only = true},
         {.flag = "--available-memory-proportion",
          .type = Type::numbers,
-         .help = "Share of memory for convolutions: one value, or two per stage.",
+         .help = "Share of memory for convolutions: one value, or two per device of a pipeline.",
          .range = between(0, 1),
          .ipu_only = true},
         {.flag = "--disable-variable-offloading",

@@ -28,7 +28,7 @@ std::vector<Option> main_options() {
         {.flag = "--help", .help = "Print this text.", .aliases = {{"-h"}}, .commands = kTVE | kR, .action = true},
         {.flag = "--config",
          .type = Type::text,
-         .help = "Named configuration whose values replace the defaults.",
+         .help = "Named configuration whose values replace the defaults; a wrong name is answered with all.",
          .bind = to<&Settings::main, &MainSettings::config>()},
         {.flag = "--config-path",
          .type = Type::text,

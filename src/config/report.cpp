@@ -62,7 +62,8 @@ std::string description(const Option& option, std::uint32_t commands) {
     if (!aliases.empty()) facts.push_back("also " + joined(aliases, ", "));
     if (option.ipu_only) facts.emplace_back("steers IPUs only");
     if ((option.missing_in & commands) != 0) {
-        if (!option.missing.empty()) facts.emplace_back("not available yet");
+        const bool has_default = !is_boolean(option) && !is_unset(option.fallback);
+        if (!option.missing.empty()) facts.emplace_back(has_default ? "others not available yet" : "not available yet");
         if (!option.missing_choices.empty())
             facts.push_back("not available yet: " + joined(option.missing_choices, ", "));
     }
@@ -98,6 +99,30 @@ std::string help_entry(const std::string& head, const std::string& text) {
     return result + "\n";
 }
 
+/// Lines to begin with. DIR stands for a data folder, RUN for the folder of a run.
+std::string examples(Command command) {
+    switch (command) {
+        case Command::train:
+            return "  cnntrain train --data-dir DIR --epochs 10\n"
+                   "  cnntrain train --dataset imagenet --generated-data --model-size 50 --iterations 20 --log-freq 5\n"
+                   "  cnntrain train --config resnet8_test --data-dir DIR --dry-run\n";
+        case Command::validation:
+            return "  cnntrain validation --data-dir DIR --restore-path RUN          all checkpoints of a run\n"
+                   "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt-500\n";
+        case Command::restore:
+            return "  cnntrain restore --restore-path RUN\n";
+        case Command::inference:
+            return "  cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100   "
+                   "measures\n"
+                   "  cnntrain inference --data-dir DIR --restore-path RUN/ckpt-500   classifies a validation split\n"
+                   "  cnntrain inference --dataset imagenet --data-dir PHOTOS --restore-path RUN/ckpt-500   ... JPEG "
+                   "files\n"
+                   "Model options are those of the run. Those of training have no effect here.\n";
+        default:
+            return "";
+    }
+}
+
 std::string source_text(const ParseResult& result, Source source) {
     switch (source) {
         case Source::default_value:
@@ -123,8 +148,9 @@ std::string source_text(const ParseResult& result, Source source) {
 std::string help_text(Command command) {
     const CommandInfo& facts = info(command);
     std::string text = "usage: cnntrain " + std::string(facts.name) + " [options]\n";
-    text += std::string(facts.help) +
-            "\n\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form.\n";
+    text += std::string(facts.help) + "\n\n" + examples(command) +
+            "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form. "
+            "--dry-run tells what a line\nwould do, --print-config who set which value.\n";
     const Group* group = nullptr;
     for (const Option& option : option_table()) {
         if ((option.commands & bit(command)) == 0) continue;

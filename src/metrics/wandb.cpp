@@ -182,7 +182,9 @@ Wandb::Wandb(const WandbSettings& settings)
     const nlohmann::json reply = nlohmann::json::parse(*answer);
     if (reply.contains("error")) {
         client_->end(1);
-        const std::string text = reply.at("error");
+        std::string text = reply.at("error");
+        while (text.ends_with('.'))
+            text.pop_back();
         if (reply.contains("missing")) throw cannot_start(settings.python.front() + " has no wandb client: " + text);
         throw Error(ErrorKind::unsupported,
                     "--wandb: the client cannot begin a run: " + text +

@@ -6,7 +6,9 @@ namespace cnntrain::metrics {
 /// Run by `python3 -c`. Speaks JSON lines over the socket that is its file descriptor 3: answers "init" with
 /// {"run": ..., "url": ...} or {"error": ...}, and "finish" by ending.
 inline constexpr const char* kWandbScript = R"python(
-import json, socket, sys
+import sys
+sys.path = [folder for folder in sys.path if folder]  # the client's own ./wandb is no module
+import json, socket
 
 channel = socket.socket(fileno=3)
 

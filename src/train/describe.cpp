@@ -144,6 +144,7 @@ void write_optimiser(std::ostream& out, const config::TrainingSettings& training
 void write_training(std::ostream& out, const Settings& settings) {
     const config::TrainingSettings& training = settings.training;
     out << "Training\n Batch Size: " << global_batch_size(training) << '\n';
+    if (training.pipeline) out << "  Pipelined over " << training.pipeline_splits.size() + 1 << " stages\n";
     if (training.gradient_accumulation_count > 1) {
         out << "  Gradients accumulated over " << training.gradient_accumulation_count << " fwds/bwds passes \n";
     }

@@ -128,6 +128,7 @@ private:
         line("Batch", std::to_string(training.micro_batch_size) + " (micro-batch) x " +
                           std::to_string(training.gradient_accumulation_count) + " (accumulated) x " +
                           std::to_string(training.replicas) + " (replicas) = " + std::to_string(plan.global_batch));
+        if (training.pipeline) line("Pipeline", stages(training));
         line("Length", std::to_string(plan.iterations) + " iterations, " + text(plan.epochs) + " epochs of " +
                            std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
                            std::to_string(plan.log_freq) + ", host steps of " +
@@ -140,6 +141,13 @@ private:
         points(plan);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (training.init_path) line("Initial weights", *training.init_path);
+    }
+
+    static std::string stages(const config::TrainingSettings& training) {
+        std::string what = std::to_string(training.pipeline_splits.size() + 1) + " stages on one device, split before";
+        for (const std::string& split : training.pipeline_splits)
+            what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
+        return what + "; computed as without a pipeline";
     }
 
     void learning_rate(const schedule::RunPlan& plan) {

@@ -138,7 +138,9 @@ void Trainer::compile() {
         {&*graph_, settings_.training.gradient_accumulation_count, runtime_settings(settings_, seed())});
     log_.status("compilation_status", "compiled");
     log_.line(variable_list(*graph_));
-    meters_.emplace(plan_.global_batch, plan_.averaging_window(), settings_.training.gradient_accumulation_count);
+    const config::TrainingSettings& training = settings_.training;
+    meters_.emplace(plan_.global_batch, plan_.averaging_window(),
+                    training.pipeline ? 1 : training.gradient_accumulation_count);
 }
 
 void Trainer::load_weights() {

@@ -17,6 +17,7 @@
 #include "train/external_logs.h"
 #include "train/input_benchmark.h"
 #include "train/run_folder.h"
+#include "train/stopwatch.h"
 
 namespace cnntrain::train {
 
@@ -43,6 +44,7 @@ bool run_repeatedly(Evaluator& evaluator, const metrics::ValidationRow& point, c
 }  // namespace
 
 int run_validation(const config::ParseResult& arguments, const Host& host) {
+    const Stopwatch since_start;
     const config::Settings& settings = arguments.settings;
     FileSystem& files = *host.files;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
@@ -62,7 +64,12 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
 
     log.status("compilation_status", "in progress");
     Evaluator evaluator(settings, *backend, data, seed);
+    log.line(metrics::compilation_line(since_start.seconds()));
     log.status("compilation_status", "compiled");
+    if (settings.device.compile_only) {
+        log.line("Compilation successful; stopping because of --compile-only.");
+        return 0;
+    }
     const bool all_alike = settings.data.source != config::DataSource::real;
     if (all_alike && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
     if (points.empty()) {

@@ -36,6 +36,80 @@ TYPED_TEST(Update, MatchesFloat64) {
     });
 }
 
+TYPED_TEST(Update, RmsPropMatchesFloat64) {
+    constexpr RmsPropFactors kRmsProp{.update = kFactors, .decay = 0.9F, .epsilon = 1e-3F};
+    for_each_target([&] {
+        for (const std::int64_t count : {1, 7, 16, 33, 100'003}) {
+            const auto p = random_values<TypeParam>(count, 1);
+            const auto g = random_values<float>(count, 2);
+            const auto s = random_values<TypeParam>(count, 3, 0, 2);
+            const auto v = random_values<TypeParam>(count, 4);
+            std::vector<double> parameter;
+            std::vector<double> square;
+            std::vector<double> velocity;
+            for (std::size_t i = 0; i < p.size(); ++i) {
+                const double change = 0.25 * static_cast<double>(g[i]) + 0.01 * widened(p[i]);
+                square.push_back(0.9 * widened(s[i]) + 0.1 * change * change);
+                velocity.push_back(0.9 * widened(v[i]) + 0.1 * change / std::sqrt(square.back() + 1e-3));
+                parameter.push_back(widened(p[i]) - velocity.back());
+            }
+            auto got = p;
+            auto squares = s;
+            auto velocities = v;
+            rmsprop_update<TypeParam>(count, {got.data(), squares.data(), velocities.data()}, g.data(), kRmsProp, {},
+                                      {});
+            expect_near(got, parameter, 2e-6, "parameter");
+            expect_near(squares, square, 2e-6, "mean square");
+            expect_near(velocities, velocity, 2e-6, "velocity");
+        }
+    });
+}
+
+TYPED_TEST(Update, RmsPropOfNoGradientMovesByTheVelocityOnly) {
+    for_each_target([] {
+        std::vector<TypeParam> p(19, rounded<TypeParam>(3));
+        std::vector<TypeParam> s(19, rounded<TypeParam>(0));  // 0 / sqrt(0) without an epsilon
+        std::vector<TypeParam> v(19, rounded<TypeParam>(0.5));
+        const std::vector<float> g(19, 0.0F);
+        rmsprop_update<TypeParam>(19, {p.data(), s.data(), v.data()}, g.data(),
+                                  {.update = {.step = 1, .momentum = 0.5F}, .decay = 0.5F, .epsilon = 0}, {}, {});
+        expect_near(p, std::vector<double>(19, 2.75), 0, "parameter");
+        expect_near(s, std::vector<double>(19, 0), 0, "mean square");
+        expect_near(v, std::vector<double>(19, 0.25), 0, "velocity");
+    });
+}
+
+TYPED_TEST(Update, LarsMatchesFloat64) {
+    for_each_target([] {
+        for (const std::int64_t count : {1, 7, 16, 33, 100'003}) {
+            const auto p = random_values<TypeParam>(count, 1);
+            const auto g = random_values<float>(count, 2);
+            const auto v = random_values<TypeParam>(count, 3);
+            double parameter_squares = 0;
+            double gradient_squares = 0;
+            std::vector<double> parameter;
+            std::vector<double> velocity;
+            for (std::size_t i = 0; i < p.size(); ++i) {
+                const double change = 0.25 * static_cast<double>(g[i]) + 0.01 * widened(p[i]);
+                parameter_squares += widened(p[i]) * widened(p[i]);
+                gradient_squares += change * change;
+                velocity.push_back(0.9 * widened(v[i]) + 0.1 * change);
+                parameter.push_back(widened(p[i]) - velocity.back());
+            }
+            std::vector<float> scratch(at(lars_scratch_floats(count)), std::numeric_limits<float>::quiet_NaN());
+            const SquareSums sums = square_sums(count, p.data(), g.data(), kFactors, scratch);
+            // With one lane about a thousand squares are added in fp32.
+            EXPECT_NEAR(sums.parameter, parameter_squares, 1e-5 * parameter_squares);
+            EXPECT_NEAR(sums.gradient, gradient_squares, 1e-5 * gradient_squares);
+            auto got = p;
+            auto velocities = v;
+            lars_update(count, got.data(), g.data(), velocities.data(), kFactors, {});
+            expect_near(got, parameter, 2e-6, "parameter");
+            expect_near(velocities, velocity, 2e-6, "velocity");
+        }
+    });
+}
+
 TYPED_TEST(Update, MovingAverage) {
     for_each_target([] {
         const auto moving = random_values<TypeParam>(37, 1);
@@ -74,6 +148,65 @@ TEST(StochasticRounding, IsUnbiased) {
                 const double deviation = std::sqrt(fraction * (1 - fraction) / static_cast<double>(count));
                 EXPECT_NEAR(mean, fraction, 4.5 * deviation);
             }
+        }
+    });
+}
+
+/// What a tensor that should be +-(1 + fraction / 128) everywhere has become: the share that was rounded away from 0.
+double share_rounded_up(const std::vector<BFloat16>& values) {
+    double ups = 0;
+    for (const BFloat16 value : values) {
+        const double steps = (std::fabs(widened(value)) - 1) * 128;
+        EXPECT_TRUE(steps == 0 || steps == 1) << widened(value);
+        ups += steps;
+    }
+    return ups / static_cast<double>(values.size());
+}
+
+/// |shares' correlation| of two tensors as above; 0 when they are rounded independently.
+double correlation(const std::vector<BFloat16>& a, const std::vector<BFloat16>& b, double fraction) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double first = (std::fabs(widened(a[i])) - 1) * 128 - fraction;
+        const double second = (std::fabs(widened(b[i])) - 1) * 128 - fraction;
+        sum += first * second;
+    }
+    return std::fabs(sum) / (static_cast<double>(a.size()) * fraction * (1 - fraction));
+}
+
+TEST(StochasticRounding, OfRmsPropAndLarsIsUnbiased) {
+    const std::int64_t count = 400'000;
+    const double samples = static_cast<double>(count);
+    Rounding squares = kStochastic;
+    squares.tensor += 1;
+    for_each_target([&] {
+        for (const double fraction : {0.125, 0.5, 0.9375}) {
+            SCOPED_TRACE(fraction);
+            const double target = 1 + fraction / 128;
+            const double near = 4.5 * std::sqrt(fraction * (1 - fraction) / samples);
+            // The velocity becomes 1 + fraction / 128, and the parameter, which was 0, its negative.
+            std::vector<BFloat16> p(at(count), to_bfloat16(0.0F));
+            std::vector<BFloat16> v(at(count), to_bfloat16(1.0F));
+            const std::vector<float> one(at(count), 1.0F);
+            const UpdateFactors factors{.step = static_cast<float>(fraction / 128), .momentum = 1};
+            lars_update(count, p.data(), one.data(), v.data(), factors, kStochastic);
+            EXPECT_NEAR(share_rounded_up(p), fraction, near);
+            EXPECT_NEAR(share_rounded_up(v), fraction, near);
+            EXPECT_LT(correlation(p, v, fraction), 4.5 / std::sqrt(samples));
+
+            // So does the mean square, of a gradient with that square; g / sqrt(s) is 1.
+            p.assign(at(count), to_bfloat16(0.0F));
+            v.assign(at(count), to_bfloat16(1.0F));
+            std::vector<BFloat16> s(at(count), to_bfloat16(7.0F));
+            const std::vector<float> g(at(count), static_cast<float>(std::sqrt(target)));
+            rmsprop_update<BFloat16>(count, {p.data(), s.data(), v.data()}, g.data(),
+                                     {.update = factors, .decay = 0, .epsilon = 0}, kStochastic, squares);
+            EXPECT_NEAR(share_rounded_up(p), fraction, near);
+            EXPECT_NEAR(share_rounded_up(v), fraction, near);
+            EXPECT_NEAR(share_rounded_up(s), fraction, near);
+            EXPECT_LT(correlation(p, v, fraction), 4.5 / std::sqrt(samples));
+            EXPECT_LT(correlation(p, s, fraction), 4.5 / std::sqrt(samples));
+            EXPECT_LT(correlation(v, s, fraction), 4.5 / std::sqrt(samples));
         }
     });
 }
@@ -151,6 +284,36 @@ TYPED_TEST(Update, StochasticIsTheSameForThreadsAndVectors) {
         return p;
     };
     expect_thread_independent(run);
+}
+
+TYPED_TEST(Update, RmsPropAndLarsAreTheSameForThreads) {
+    const std::int64_t count = 200'001;
+    const auto g = random_values<float>(count, 2, -0.01, 0.01);
+    for (const Rounding& rounding : {Rounding{}, kStochastic}) {
+        expect_thread_independent([&] {
+            auto p = random_values<TypeParam>(count, 1);
+            auto v = random_values<TypeParam>(count, 3);
+            auto s = random_values<TypeParam>(count, 4, 0, 1);
+            rmsprop_update<TypeParam>(count, {p.data(), s.data(), v.data()}, g.data(),
+                                      {.update = kFactors, .decay = 0.9F, .epsilon = 1e-3F}, rounding, rounding);
+            p.insert(p.end(), v.begin(), v.end());
+            p.insert(p.end(), s.begin(), s.end());
+            return p;
+        });
+        expect_thread_independent([&] {
+            auto p = random_values<TypeParam>(count, 1);
+            auto v = random_values<TypeParam>(count, 3);
+            lars_update(count, p.data(), g.data(), v.data(), kFactors, rounding);
+            p.insert(p.end(), v.begin(), v.end());
+            return p;
+        });
+    }
+    expect_thread_independent([&] {
+        const auto p = random_values<TypeParam>(count, 1);
+        std::vector<float> scratch(at(lars_scratch_floats(count)));
+        const SquareSums sums = square_sums(count, p.data(), g.data(), kFactors, scratch);
+        return std::vector<double>{sums.parameter, sums.gradient};
+    });
 }
 
 TEST(StochasticRounding, IsTheSameForEveryVectorWidth) {

@@ -71,6 +71,10 @@ TEST(Measure, NoMatchShowsTheNearestLine) {
     const Measured far = measure(metric, {"a\nb\nlast words\n", ""}, 1);
     EXPECT_THAT(far.failure, HasSubstr("    last words"));
     EXPECT_THAT(measure(metric, {"", ""}, 1).failure, HasSubstr("there was no output"));
+    // A line with one of three words is not what was meant.
+    const Measured other = measure({"rate", "images per second: (.*)", 0, Reduction::mean},
+                                   {"Command line: train --ckpts-per-epoch 0\nthroughput: 3\n", ""}, 1);
+    EXPECT_THAT(other.failure, HasSubstr("last lines of the output:\n    Command line"));
 }
 
 TEST(Measure, EachInstanceHasItsOwnFirstValue) {

@@ -125,7 +125,7 @@ TEST_F(Run, AStopLeavesTheFinishedRows) {
     EXPECT_EQ(results().at("rates_gen").size(), 2U);
     EXPECT_EQ(results().at("slow_gen").at(0).at("reason"), "stopped");
     EXPECT_FALSE(results().contains("silent_gen"));
-    EXPECT_THAT(notes_.str(), HasSubstr("stopped by a signal"));
+    EXPECT_THAT(notes_.str(), HasSubstr("stopped by a signal; 2 of 4 variants had ended before"));
 }
 
 TEST_F(Run, SkippedOnesDoNotFail) {

@@ -90,5 +90,46 @@ TEST_F(Benchmark, AStopEndsTheProgramAndKeepsWhatIsDone) {
     EXPECT_THAT(data::read_file(folder_ / "log/benchmark_results.json"), HasSubstr("\"resnet8_train_gen_size_4\""));
 }
 
+/// Starts a benchmark whose program has started another one, sends the runner that signal, and tells what remains.
+std::string after_signal(const TemporaryFolder& folder, const std::string& signal) {
+    data::write_file(folder / "tree.yml",
+                     "tree_gen:\n  cmd: sh -c 'sleep 1000 & echo child $! of $$; trap \"\" INT; wait'\n");
+    return shell("cd " + folder.path() + " && { " + CNNTRAIN_PROGRAM +
+                 " benchmark --spec tree.yml --log-dir log & pid=$!; "
+                 "while ! grep -q child log/output.log 2>/dev/null; do sleep 0.05; done; "
+                 "set -- $(grep child log/output.log); kill -" +
+                 signal +
+                 " $pid; wait $pid; echo ended with $?; "
+                 "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $2 || kill -0 $4 || { echo all gone; break; }; sleep 1; "
+                 "done; }")
+        .text;
+}
+
+TEST_F(Benchmark, NothingIsLeftBehindHoweverItIsEnded) {
+    EXPECT_THAT(after_signal(folder_, "TERM"), AllOf(HasSubstr("ended with 143"), HasSubstr("all gone")));
+    ASSERT_EQ(shell("rm -r " + folder_ / "log").exit_code, 0);
+    const std::string killed = after_signal(folder_, "KILL");
+    EXPECT_THAT(killed, AllOf(HasSubstr("ended with 137"), HasSubstr("all gone")));
+}
+
+TEST_F(Benchmark, MistakesInASpecAreNamedWithTheirPlace) {
+    const std::vector<std::pair<std::string, std::string>> specs = {
+        {"x_gen:\n  data:\n    a: {regexp: '(x)'}\n", "line 2: x_gen: the key 'cmd' is missing: what is to be run"},
+        {"x_gen:\n  cmd: echo 1\n  data:\n    a: {skip: 1}\n", "metric a: line 4: the key 'regexp' is missing"},
+        {"x_gen:\n  cmd: echo 1\n  data:\n    a: {regexp: 'x'}\n", "expected exactly one group in parentheses, has 0"},
+        {"x_gen:\n  cmd: echo {size}\n", "cmd: the parameter {size} is not defined"},
+        {"x_gen: 3\n", "line 1: expected an entry"},
+        {"x_gen: [1\n", "wrong.yml: line 2"},
+        {"", "expected a mapping of benchmark names and entries"},
+    };
+    for (const auto& [text, part] : specs) {
+        data::write_file(folder_ / "wrong.yml", text);
+        const Outcome outcome = run("--spec wrong.yml");
+        EXPECT_EQ(outcome.exit_code, 3) << text << outcome.text;
+        EXPECT_THAT(outcome.text, AllOf(HasSubstr("error: wrong.yml"), HasSubstr(part)));
+    }
+    EXPECT_THAT(run("--benchmark zzz").text, HasSubstr("there is no such benchmark in spec.yml; --list shows all"));
+}
+
 }  // namespace
 }  // namespace cnntrain::cli

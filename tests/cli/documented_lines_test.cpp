@@ -130,6 +130,7 @@ constexpr Documented kLines[] = {
     {"S1-29", "inference_embedded.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 1 --iterations 1000 --device-iterations 100 --eight-bit-io --no-dataset-cache --generated-data"},
     {"S1-30", "train.py --config resnet8_test --wandb --data-dir your_dataset_path"},
     {"S1-31", "train.py --model efficientnet --help", Means::help, "--model-size"},
+    {"S1-32", "train.py --dataset imagenet --data-dir $DATASETS_DIR --model-size 50 --pipeline --shards 1 --pipeline-schedule Sequential --enable-recompute --pipeline-splits b1/0/relu b2/0/relu", Means::run, "3 stages on one device, split before stage1/unit1/relu, stage2/unit1/relu"},
     // BERT benchmarking
     {"S2-01", "run_pretraining.py --config configs/pretrain_base_128.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", Means::missing, kNoBert},
     {"S2-02", "run_pretraining.py --config configs/pretrain_base_384.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", Means::missing, kNoBert},

@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{kCifar + "--synthetic-data", "--generated-data and --synthetic-data are both given"},
         Case{kCifar + "--available-memory-proportion 0.1 0.2", "only with --pipeline"},
         Case{kCifar + "--pipeline --shards 2 --pipeline-splits a --available-memory-proportion 0.1 0.2 0.3",
-             "4 for 2 stages, got 3"},
+             "4 for --shards 2, got 3"},
         Case{kCifar + "--shards 2", "--shards above 1 needs --pipeline"},
         Case{kCifar + "--pipeline-splits a b", "several --pipeline-splits need --pipeline"},
         Case{kCifar + "--epochs-per-ckpt 2 --ckpts-per-epoch 2", "--epochs-per-ckpt and --ckpts-per-epoch"},
@@ -78,7 +78,7 @@ TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
         {"--backend ipu", "--backend ipu"},
         {"--model efficientnet --model-size cifar --proxy-norm", "--proxy-norm (proxy norm)"},
         {"--replicas 2", "--replicas 2 (more than one replica)"},
-        {"--pipeline --pipeline-splits a", "--pipeline (pipelined execution)"},
+        {"--pipeline --pipeline-splits a --shards 2", "--shards 2 (stages on several devices; --shards 1 runs all"},
         {"--profile", "--profile (profiling)"},
         {"--distributed", "--distributed"},
         {"--BN-span 2", "--BN-span 2"},
@@ -96,6 +96,28 @@ TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
             EXPECT_THAT(error.what(), HasSubstr("not available yet: "));
         }
     }
+}
+
+TEST(Pipeline, OnOneDeviceIsThereWithEverySchedule) {
+    for (const char* schedule : {"Grouped", "Interleaved", "Sequential"}) {
+        const ParseResult run = parse(kCifar + "--pipeline --shards 1 --pipeline-splits a b c --pipeline-schedule " +
+                                      schedule + " --enable-recompute");
+        EXPECT_THAT(unavailable_options(run), IsEmpty()) << schedule;
+        EXPECT_TRUE(run.settings.training.pipeline);
+        EXPECT_EQ(run.settings.training.pipeline_splits.size(), 3U);
+    }
+    // A configuration for several devices, on one.
+    EXPECT_THAT(unavailable_options(parse("--config efficientnet_b4_g1_16ipus --shards 1 --replicas 1 --no-wandb")),
+                IsEmpty());
+    EXPECT_THAT(unavailable_options(parse("--config resnet50_mlperf_pod16 --replicas 1 --BN-span 1")), IsEmpty());
+    EXPECT_THAT(unavailable_options(parse("--config resnet50_mlperf_pod16 --replicas 1")),
+                ElementsAre(HasSubstr("--BN-span 2")));
+}
+
+TEST(Pipeline, LetsFp32CopiesAccumulate) {
+    const std::string copies = kCifar + "--offload-fp32-weight-copy --gradient-accumulation-count 2 ";
+    EXPECT_THAT(usage_error(copies), HasSubstr("needs --pipeline"));
+    EXPECT_EQ(usage_error(copies + "--pipeline --pipeline-splits a"), "");
 }
 
 TEST(NoPipeline, LeavesOutTheStagesOfAConfigurationOnly) {

@@ -61,6 +61,20 @@ protected:
     std::string log_;
 };
 
+TEST_F(WandbTest, TheClientsOwnFolderIsNoClient) {
+    // The real client makes ./wandb, which a Python without the client would take for a module.
+    setenv("PYTHONPATH", "", 1);
+    const auto folder = std::filesystem::path(log_ + "_folder");
+    const auto before = std::filesystem::current_path();
+    std::filesystem::create_directories(folder / "wandb");
+    std::filesystem::current_path(folder);
+    WandbSettings isolated = settings();
+    isolated.python = {"python3", "-S"};  // whatever is installed
+    expect_refusal(isolated, {"python3 has no wandb client", "No module named 'wandb'", "pip install wandb"});
+    std::filesystem::current_path(before);
+    std::filesystem::remove_all(folder);
+}
+
 TEST_F(WandbTest, HandsTheRunToTheClient) {
     {
         Wandb run(settings());

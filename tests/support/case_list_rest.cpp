@@ -152,6 +152,16 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
                      .attrs = graph::RmsPropAttrs{attrs, 0.9, 1e-3},
                      .inputs = {parameter, gradient, mean_square, {"velocity", desc}, rate},
                      .tolerance = tolerance});
+    const TensorDesc large{type, {301, 333}};
+    cases.push_back({.name = "rmsprop_update/large",
+                     .kind = OpKind::rmsprop_update,
+                     .attrs = graph::RmsPropAttrs{attrs, 0.99, 1e-4},
+                     .inputs = {{"parameter", large},
+                                {.name = "gradient", .desc = {DType::f32, large.shape}, .computed = true},
+                                {"mean_square", large, 0.01, 1.5},
+                                {"velocity", large},
+                                rate},
+                     .tolerance = tolerance});
     const auto lars = [&](const char* name, const graph::LarsAttrs& lars_attrs, const TensorDesc& of) {
         cases.push_back({.name = std::string("lars_update/") + name,
                          .kind = OpKind::lars_update,
@@ -163,7 +173,7 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
                          .tolerance = tolerance});
     };
     lars("adapted", {attrs, 0.01, 5e-3, 1e-3}, desc);
-    lars("adapted_large", {attrs, 0.01, 5e-3, 0}, {type, {301, 333}});
+    lars("adapted_large", {attrs, 0.01, 5e-3, 0}, large);
     lars("skipped", {.update = attrs, .weight_decay = 0.5, .adapts = false}, {type, {17}});
     if (type == DType::bf16) {
         cases.push_back({.name = "round_copy/kernel",

@@ -137,6 +137,8 @@ TEST(AssembleNetwork, TheRightNumberOfSplitsIsAskedForByName) {
         network_error(resnet + "--pipeline"),
         AllOf(HasSubstr("needs at least 1 --pipeline-splits, got 0"),
               HasSubstr("choose from: stage1/unit1/relu, stage2/unit1/relu, stage3/unit1/relu, stage4/unit1/relu")));
+    for (const char* splits : {"fc1", "stage1/unit1 fc1", "stage1/unit1/relu stage2/unit1/relu reduce_mean fc1"})
+        EXPECT_EQ(network_error(resnet + "--pipeline --shards 1 --pipeline-splits " + splits), "");
     EXPECT_THAT(network_error(resnet + "--pipeline --shards 4 --pipeline-splits stage1/unit1 stage2/unit1"),
                 HasSubstr("needs 3 --pipeline-splits, got 2"));
     EXPECT_THAT(

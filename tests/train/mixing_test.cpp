@@ -1,10 +1,8 @@
-// Mixup, cutmix and recomputation in whole training runs.
+// Mixup and cutmix in whole training runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/nn/model.h"
 #include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
 
@@ -59,31 +57,6 @@ TEST(Mixing, TheGraphFollowsTheOptions) {
     EXPECT_THAT(host, ::testing::Not(::testing::HasSubstr("mix_images(")));
     EXPECT_THAT(host, ::testing::HasSubstr("mixed_cross_entropy("));
     EXPECT_THAT(text(both + "--generated-data").first, ::testing::Not(::testing::HasSubstr("mixed")));
-}
-
-// ---- recomputation ----
-
-class Recomputation : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(Recomputation, ChangesNoLossNoWeightAndNoMovingAverage) {
-    EXPECT_EQ(run(GetParam()), run(GetParam() + " --enable-recomputation"));
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Recomputation,
-                         ::testing::Values("--precision 32.32", "--precision 16.32", "--precision 16.16",
-                                           "--precision 32.32 --group-norm",
-                                           "--precision 32.32 --gradient-accumulation-count 2 --micro-batch-size 4",
-                                           "--precision 32.32 --mixup-alpha 0.4 --cutmix-lambda 0.6"));
-
-TEST(RecomputationMemory, IsLessThanHalf) {
-    const auto arena = [](const std::string& options) {
-        const auto parsed =
-            parse("--data-dir " + small_cifar() +
-                  " --dataset cifar-10 --model-size 32 --micro-batch-size 8 --precision 32.32 " + options);
-        const graph::Graph graph = training_graph(parsed.settings, DType::bf16, {DType::f32, {8, 32, 32, 3}});
-        return backend::make_cpu_backend()->compile({&graph, 1, {}})->report().arena_bytes;
-    };
-    EXPECT_LT(arena("--enable-recomputation"), arena("") / 2);
 }
 
 }  // namespace

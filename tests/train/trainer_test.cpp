@@ -203,6 +203,16 @@ TEST(Validation, OfAFolderTakesEveryCheckpointAndANewRunFolder) {
     EXPECT_THAT(outcome.console, HasSubstr(accuracy.substr(0, 5)));
 }
 
+TEST(Validation, TellsItsCompilationTimeOnce) {
+    MemoryFiles files;
+    const Outcome whole = validate(files, "--log-dir logs --repeat 2");
+    EXPECT_THAT(whole.console, ContainsRegex("\nCompilation time: [0-9.]+s\\.\nValidation top-1 accuracy: "));
+    EXPECT_EQ(whole.console.find("Compilation time"), whole.console.rfind("Compilation time"));
+    const Outcome compiled = validate(files, "--log-dir logs --compile-only");
+    EXPECT_EQ(compiled.exit_code, 0);
+    EXPECT_THAT(compiled.console, ContainsRegex("\nCompilation time: [0-9.]+s\\.\n.*--compile-only\\.\n$"));
+}
+
 TEST(Validation, WithoutCheckpointsUsesRandomWeights) {
     MemoryFiles files;
     const Outcome outcome = validate(files, "--log-dir logs");

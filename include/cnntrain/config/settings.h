@@ -105,8 +105,8 @@ struct TrainingSettings {
     std::int64_t micro_batch_size = 1;             // samples per forward/backward of one replica
     std::int64_t gradient_accumulation_count = 1;  // micro-batches per weight update
     std::int64_t replicas = 1;
-    std::int64_t shards = 1;  // pipeline stages, one device each
-    bool pipeline = false;
+    std::int64_t shards = 1;                   // devices of a replica; above 1: one pipeline stage each
+    bool pipeline = false;                     // the numbers are those of the same gradient accumulation without it
     std::vector<std::string> pipeline_splits;  // functions of the network that begin stages 2, 3, ...
     std::optional<std::int64_t> iterations;    // when set, the length of the run
     double epochs = 0.0;                       // the length of the run when `iterations` is not set

@@ -1,0 +1,61 @@
+// --enable-recomputation in whole training runs: the same numbers in less memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/train/assemble.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+struct Case {
+    std::string options;
+    std::int64_t iterations = 40;
+};
+
+class Recomputation : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Recomputation, ChangesNoLossNoWeightAndNoMovingAverage) {
+    MemoryFiles keeping;
+    MemoryFiles recomputing;
+    ASSERT_EQ(train(keeping, GetParam().options).exit_code, 0);
+    ASSERT_EQ(train(recomputing, GetParam().options + " --enable-recomputation").exit_code, 0);
+    EXPECT_EQ(loss_rows(keeping), loss_rows(recomputing));
+    EXPECT_EQ(weights(keeping, GetParam().iterations), weights(recomputing, GetParam().iterations));
+}
+
+const std::string kFp32 = "--no-validation --precision 32.32 ";
+const std::string kThreeSteps = kFp32 + "--iterations 3 --epochs 0 --log-freq 1 --optimiser momentum ";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Recomputation,
+    ::testing::Values(
+        Case{kFp32}, Case{"--no-validation --precision 16.32"}, Case{"--no-validation --precision 16.16"},
+        Case{kFp32 + "--group-norm"}, Case{kFp32 + "--gradient-accumulation-count 2 --micro-batch-size 4"},
+        Case{kFp32 + "--mixup-alpha 0.4 --cutmix-lambda 0.6"},
+        Case{kThreeSteps + "--model resnext --model-size 14 --dataset imagenet --generated-data --image-size 64 "
+                           "--micro-batch-size 2 --batch-norm",
+             3},
+        Case{kThreeSteps + "--model efficientnet --model-size cifar --block-survival-prob 0.5 --dropout-rate 0.3", 3},
+        Case{kThreeSteps + "--model efficientnet --model-size cifar --batch-norm --gradient-accumulation-count 2", 3}));
+
+TEST(RecomputationMemory, IsLess) {
+    const auto arena = [](const std::string& options) {
+        const config::Settings settings =
+            parse("--generated-data --threads 1 --micro-batch-size 8 --precision 32.32 " + options).settings;
+        const std::int64_t side = settings.data.image_size;
+        const graph::Graph graph = training_graph(settings, DType::bf16, {DType::f32, {8, side, side, 3}});
+        return static_cast<double>(
+            backend::make_cpu_backend()->compile({&graph, 1, {.threads = 1}})->report().arena_bytes);
+    };
+    const auto share = [&](const std::string& model) {
+        return arena(model + " --enable-recomputation") / arena(model);
+    };
+    EXPECT_LT(share("--dataset cifar-10 --model-size 32"), 0.5);
+    EXPECT_LT(share("--dataset imagenet --image-size 64 --model resnext --model-size 14"), 0.9);
+    EXPECT_LT(share("--dataset cifar-10 --model efficientnet --model-size cifar"), 0.7);
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing

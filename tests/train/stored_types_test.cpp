@@ -1,0 +1,81 @@
+// LARS with variables whose stored type is forced: what runs, and which types a checkpoint then holds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/optim/optimiser.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::string kLars = "--optimiser LARS --lars-weight-decay 1e-4 --abs-learning-rate 0.5 --no-validation ";
+
+struct Case {
+    std::string options;
+    std::string forced;  // variables whose name contains it
+    DType forced_type;
+    DType other_type;
+};
+
+class StoredTypes : public ::testing::TestWithParam<Case> {};
+
+TEST_P(StoredTypes, OfVariablesAreThoseOfTheirSlots) {
+    const Case& row = GetParam();
+    MemoryFiles files;
+    ASSERT_EQ(train(files, kLars + row.options).exit_code, 0);
+    const auto before = checkpoint::load(files, "run/ckpt-0.safetensors").tensors;
+    const auto after = checkpoint::load(files, "run/ckpt-40.safetensors").tensors;
+    int forced = 0;
+    int others = 0;
+    int slots = 0;
+    for (const auto& [name, tensor] : after) {
+        const bool is_forced = name.find(row.forced) != std::string::npos;
+        (is_forced ? forced : others) += 1;
+        EXPECT_EQ(tensor.dtype(), is_forced ? row.forced_type : row.other_type) << name;
+        EXPECT_FALSE(std::ranges::equal(tensor.bytes(), before.at(name).bytes())) << name << " has not changed";
+        slots += name.ends_with(optim::kMomentumSlot) ? 1 : 0;
+    }
+    EXPECT_GT(forced, 0);
+    EXPECT_GT(others, 0);
+    EXPECT_EQ(slots, 23);  // one for each trainable variable of ResNet-8
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StoredTypes,
+    ::testing::Values(Case{"--precision 16.16 --force-weight-to-fp32 fc1", "fc1", DType::f32, DType::bf16},
+                      Case{"--precision 16.16 --force-weight-to-fp32 batch_norm", "batch_norm", DType::f32,
+                           DType::bf16},
+                      Case{"--precision 16.32 --force-weight-to-fp16 stage1", "stage1", DType::bf16, DType::f32},
+                      Case{"--precision 32.32 --force-weight-to-fp16 fc1", "fc1", DType::bf16, DType::f32}));
+
+TEST(StoredTypesResume, IsExact) {
+    const std::string options = kLars + "--precision 16.16 --force-weight-to-fp32 fc1";
+    MemoryFiles whole;
+    train(whole, options);
+    MemoryFiles stopped;
+    train(stopped, options, stop_after(13));
+    EXPECT_EQ(restore(stopped).exit_code, 0);
+    EXPECT_EQ(loss_rows(stopped), loss_rows(whole));
+    EXPECT_EQ(weights(stopped, 40), weights(whole, 40));
+}
+
+TEST(StoredTypesFilters, ThatMeetInOneVariableAreRefused) {
+    MemoryFiles files;
+    try {
+        train(files, kLars + "--force-weight-to-fp32 fc1 --force-weight-to-fp16 weight");
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("all/fc1/weight"), HasSubstr("--force-weight-to-fp16 'weight'")));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
