@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "data/example_writer.h"
+#include "data/features.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -110,6 +111,18 @@ TEST(Example, WrongTypesAndLengthsAreErrors) {
                                parse({{"image/object/bbox/xmin", packed_floats({1})}});
                            }),
                 HasSubstr("differ in length"));
+}
+
+TEST(Example, TwoValuesInAnEntryAndTwoListsInAFeatureAreNoExampleToAnyReader) {
+    const std::string label = field(1, "image/class/label");
+    const std::string two_values = label + field(2, packed_integer(1)) + field(2, packed_integer(2));
+    const std::string two_lists = label + field(2, packed_integer(1) + bytes_feature("1"));
+    for (const std::string& entry : {two_values, two_lists}) {
+        const std::string record = field(1, field(1, entry));
+        const auto bytes = std::as_bytes(std::span(record));
+        EXPECT_EQ(message_of(ErrorKind::data, [&] { parse_owned(bytes); }), "the record is not a tf.Example");
+        EXPECT_FALSE(visit_features(bytes, [](std::string_view, const FeatureSummary&) {}));
+    }
 }
 
 TEST(Example, EqualImagesGiveEqualBytes) {
