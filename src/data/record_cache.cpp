@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
-#include "data/record_frame.h"
 
 namespace cnntrain::data {
 namespace {
@@ -168,7 +168,7 @@ struct RecordCache::Header {
 };
 
 std::unique_ptr<RecordCache> RecordCache::open(const RecordCacheSettings& settings) {
-    const std::string path = settings.folder + "/" + file_prefix() + hex_name(hash_text(kLayout, settings.identity));
+    const std::string path = settings.folder + "/" + file_prefix() + hex_text(hash_text(kLayout, settings.identity));
     try {
         if (capacity_bytes(settings) <= records_begin(settings.records)) {
             throw Error(ErrorKind::usage, megabytes(settings.budget_bytes) + " do not even hold the list of " +
