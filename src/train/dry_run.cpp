@@ -6,6 +6,7 @@
 #include <sstream>
 #include <vector>
 
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/learning_rate.h"
@@ -25,12 +26,6 @@ std::string text(double value) {
 std::string short_text(double value) {
     std::array<char, 40> result{};
     std::snprintf(result.data(), result.size(), "%.5g", value);
-    return result.data();
-}
-
-std::string megabytes(double bytes) {
-    std::array<char, 40> result{};
-    std::snprintf(result.data(), result.size(), "%.1f MB", bytes / 1e6);
     return result.data();
 }
 
@@ -110,9 +105,10 @@ private:
         const double ahead = std::clamp(static_cast<double>(loader.ring_bytes) / batch_bytes, 1.0,
                                         static_cast<double>(loader.batches_ahead));
         if (settings_.data.source == config::DataSource::real) {
-            line("Input", std::to_string(static_cast<std::int64_t>(ahead)) + " batches ahead, ring of " +
-                              megabytes(batch_bytes * static_cast<double>(static_cast<std::int64_t>(ahead))) + ", " +
-                              std::to_string(loader.threads) + " threads");
+            line("Input",
+                 std::to_string(static_cast<std::int64_t>(ahead)) + " batches ahead, ring of " +
+                     size_text(static_cast<std::uint64_t>(ahead) * static_cast<std::uint64_t>(images_.bytes())) + ", " +
+                     std::to_string(loader.threads) + " threads");
         }
     }
 
