@@ -170,11 +170,8 @@ private:
 
     void points(const schedule::RunPlan& plan) {
         std::vector<std::int64_t> checkpoints;
-        for (std::int64_t start = 0; start < plan.iterations;) {
-            const schedule::HostStep step = plan.host_step(start);
-            start = step.end();
-            if (step.checkpoint) checkpoints.push_back(start);
-        }
+        for (const schedule::HostStep& step : plan.checkpoint_steps())
+            checkpoints.push_back(step.end());
         const std::string none = "none";
         line("Checkpoints", checkpoints.empty() ? none : "after iterations " + some_of(checkpoints));
         const bool validates = plan.validate && !checkpoints.empty();
