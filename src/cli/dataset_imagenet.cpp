@@ -9,9 +9,9 @@
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
-#include "cli/size_text.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/data/writers.h"
 #include "cnntrain/metrics/run_log.h"
 

@@ -8,9 +8,9 @@
 #include "cli/dataset_commands.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
-#include "cli/size_text.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/data/inspect.h"
 #include "cnntrain/metrics/run_log.h"
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
 #include <string_view>
+
+#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 
@@ -15,9 +16,6 @@ public:
     /// `width` is the console's, 0 when it is not a terminal (metrics::terminal_width). `unit` is what is counted, in
     /// the plural.
     ProgressReport(std::ostream& console, int width, std::string_view unit);
-    ~ProgressReport() { erase(); }
-    ProgressReport(const ProgressReport&) = delete;
-    ProgressReport& operator=(const ProgressReport&) = delete;
 
     /// `first`: how many were done before this process began. Call it as often as you like.
     void update(std::int64_t done, std::int64_t first, std::int64_t total);
@@ -28,18 +26,12 @@ public:
     double elapsed_seconds() const;
 
 private:
-    void erase();
-
     std::ostream& console_;
-    int width_;
+    bool terminal_;
+    metrics::ProgressLine line_;
     std::string unit_;
     std::chrono::steady_clock::time_point start_;
-    std::chrono::steady_clock::time_point shown_;  // when it was written last
-    std::size_t length_ = 0;                       // of what stands on the terminal's line
+    std::chrono::steady_clock::time_point shown_;  // when a plain line was written last
 };
-
-/// "[ 12.5%] 1953/15625 images, 812.3 images/s, 0:09:12 left"; the time only where it can be told.
-std::string progress_line(std::int64_t done, std::int64_t first, std::int64_t total, double seconds,
-                          std::string_view unit);
 
 }  // namespace cnntrain::cli

@@ -1,9 +1,9 @@
 #include "config/json.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "config/value.h"
 
 namespace cnntrain::config {
@@ -77,18 +77,12 @@ Layer layer_from_json(std::string_view text) {
 }
 
 std::string numerics_fingerprint(const ParseResult& result) {
-    constexpr std::uint64_t kOffset = 0xcbf29ce484222325U;  // FNV-1a, 64 bit
-    constexpr std::uint64_t kPrime = 0x100000001b3U;
-    std::uint64_t hash = kOffset;
+    std::uint64_t hash = kHashOfNothing;
     for (const ResolvedOption& entry : result.options) {
         if (!entry.option->numerics) continue;
-        for (const char c : key(*entry.option) + "=" + to_string(entry.value) + "\n") {
-            hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
-        }
+        hash = hash_text(key(*entry.option) + "=" + to_string(entry.value) + "\n", hash);
     }
-    char text[17];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-    return text;
+    return hex_text(hash);
 }
 
 }  // namespace cnntrain::config

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "data/annotations_xml.h"
-#include "data/digest.h"
 
 namespace cnntrain::data {
 namespace {

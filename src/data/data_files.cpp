@@ -84,7 +84,7 @@ void list_missing(FileSet& set) {
             set.beyond.push_back(file);
         }
     }
-    const std::string_view suffix = set.files.front().ends_with(kRecordSuffix) ? kRecordSuffix : "";
+    const std::string suffix = parse_shard_name(set.files.front())->suffix;
     for (int index = 0; index < set.count; ++index) {
         if (there[static_cast<std::size_t>(index)]) continue;
         set.missing.push_back(shard_file(set.prefix, index, set.count, suffix));
@@ -180,10 +180,13 @@ std::string_view name(FileFormat format) {
 
 std::optional<ShardName> parse_shard_name(std::string_view file_name) {
     constexpr std::string_view kOf = "-of-";
-    if (file_name.ends_with(kRecordSuffix)) file_name.remove_suffix(kRecordSuffix.size());
+    ShardName shard;
+    if (file_name.ends_with(kRecordSuffix)) {
+        shard.suffix = kRecordSuffix;
+        file_name.remove_suffix(kRecordSuffix.size());
+    }
     constexpr std::size_t kTail = 1 + kDigits + kOf.size() + kDigits;
     if (file_name.size() <= kTail) return std::nullopt;
-    ShardName shard;
     shard.prefix = file_name.substr(0, file_name.size() - kTail);
     std::string_view rest = file_name.substr(shard.prefix.size());
     if (!rest.starts_with('-')) return std::nullopt;

@@ -17,6 +17,7 @@ struct ShardName {
     std::string prefix;
     int index = 0;
     int count = 0;
+    std::string suffix;  // ".tfrecord" or ""
 };
 std::optional<ShardName> parse_shard_name(std::string_view file_name);
 

@@ -1,113 +1,44 @@
 #include "data/example.h"
 
 #include <array>
-#include <bit>
-#include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "cnntrain/base/error.h"
-#include "data/wire.h"
+#include "data/example_walk.h"
 
 namespace cnntrain::data {
 namespace {
 
-// Field numbers of Example, Features, its map's entries, Feature and the three lists: see example.proto.
-constexpr std::uint32_t kFeatures = 1;
-constexpr std::uint32_t kFeature = 1;
-constexpr std::uint32_t kKey = 1;
-constexpr std::uint32_t kValue = 2;
-constexpr std::uint32_t kListValues = 1;
-
-/// The number of a list in Feature's oneof.
-enum class ListKind : std::uint32_t { unset = 0, bytes = 1, floats = 2, integers = 3 };
-
-[[noreturn]] void fail() {
-    throw Error(ErrorKind::data, "the record is not a tf.Example");
+void require(bool ok) {
+    if (!ok) throw Error(ErrorKind::data, "the record is not a tf.Example");
 }
 
-/// The fields of a message that must be well-formed to its end.
-template <typename Visit> void for_each_field(std::span<const std::byte> message, Visit visit) {
-    WireReader reader(message);
-    while (reader.next()) {
-        visit(reader);
-    }
-    if (!reader.ok()) fail();
-}
-
-bool is_message(const WireReader& reader, std::uint32_t field) {
-    return reader.field() == field && reader.type() == WireType::bytes;
-}
-
-ListKind list_kind(std::span<const std::byte> feature) {
-    ListKind kind = ListKind::unset;
-    for_each_field(feature, [&](const WireReader& reader) {
-        if (reader.type() != WireType::bytes || reader.field() < 1 || reader.field() > 3) return;
-        const auto found = static_cast<ListKind>(reader.field());
-        if (kind != ListKind::unset && kind != found) fail();  // no writer puts two into a oneof
-        kind = found;
-    });
-    return kind;
-}
-
-/// Visits the values of the feature's list, whichever way they are packed. Nothing if the feature is not set.
-template <typename Visit> void for_each_value(std::span<const std::byte> feature, std::string_view key,
-                                              ListKind expected, std::string_view type_name, Visit visit) {
-    const ListKind kind = list_kind(feature);
-    if (kind == ListKind::unset) return;
-    if (kind != expected) {
-        throw Error(ErrorKind::data, "feature " + std::string(key) + " of the tf.Example is not a list of " +
-                                         std::string(type_name) + " values");
-    }
-    for_each_field(feature, [&](const WireReader& list) {
-        if (!is_message(list, static_cast<std::uint32_t>(expected))) return;
-        for_each_field(list.bytes(), [&](const WireReader& value) {
-            if (value.field() == kListValues) visit(value);
-        });
-    });
+/// False if the feature is not set.
+bool has_list(std::span<const std::byte> feature, std::string_view key, FeatureType expected) {
+    const std::optional<FeatureType> type = list_type(feature);
+    require(type.has_value());
+    if (*type == FeatureType::none) return false;
+    if (*type == expected) return true;
+    throw Error(ErrorKind::data, "feature " + std::string(key) + " of the tf.Example is not a list of " +
+                                     std::string(name(expected)) + " values");
 }
 
 std::span<const std::byte> first_bytes(std::span<const std::byte> feature, std::string_view key) {
     std::optional<std::span<const std::byte>> first;
-    for_each_value(feature, key, ListKind::bytes, "bytes", [&](const WireReader& value) {
-        if (!first && value.type() == WireType::bytes) first = value.bytes();
-    });
+    if (!has_list(feature, key, FeatureType::bytes)) return {};
+    require(for_each_bytes(feature, [&](std::span<const std::byte> value) {
+        if (!first) first = value;
+    }));
     return first.value_or(std::span<const std::byte>());
 }
 
 std::int64_t first_integer(std::span<const std::byte> feature, std::string_view key, std::int64_t otherwise) {
-    std::optional<std::uint64_t> first;
-    for_each_value(feature, key, ListKind::integers, "int64", [&](const WireReader& value) {
-        std::uint64_t number = value.number();
-        if (value.type() == WireType::bytes) {
-            std::span<const std::byte> packed = value.bytes();
-            if (packed.empty()) return;
-            if (!take_varint(packed, number)) fail();
-        } else if (value.type() != WireType::varint) {
-            return;
-        }
-        if (!first) first = number;
-    });
-    return first ? static_cast<std::int64_t>(*first) : otherwise;
-}
-
-/// Calls `put(value)` for each.
-template <typename Put> void for_each_float(std::span<const std::byte> feature, std::string_view key, Put put) {
-    for_each_value(feature, key, ListKind::floats, "float", [&](const WireReader& value) {
-        if (value.type() == WireType::fixed32) {
-            put(std::bit_cast<float>(static_cast<std::uint32_t>(value.number())));
-        } else if (value.type() == WireType::bytes) {
-            const std::span<const std::byte> packed = value.bytes();
-            if (packed.size() % sizeof(float) != 0) fail();
-            for (std::size_t at = 0; at < packed.size(); at += sizeof(float)) {
-                std::uint32_t bits = 0;
-                for (std::size_t i = 0; i < sizeof bits; ++i) {
-                    bits |= std::to_integer<std::uint32_t>(packed[at + i]) << (8 * i);
-                }
-                put(std::bit_cast<float>(bits));
-            }
-        }
-    });
+    std::optional<std::int64_t> first;
+    if (!has_list(feature, key, FeatureType::integers)) return otherwise;
+    require(for_each_integer(feature, [&](std::int64_t value) {
+        if (!first) first = value;
+    }));
+    return first.value_or(otherwise);
 }
 
 struct Coordinate {
@@ -119,39 +50,23 @@ constexpr std::array<Coordinate, 4> kCoordinates = {{{"image/object/bbox/ymin", 
                                                      {"image/object/bbox/ymax", &Box::y_max},
                                                      {"image/object/bbox/xmax", &Box::x_max}}};
 
-/// Where the features in use stand in the record; a later entry of the same key replaces an earlier one.
+/// Where the features in use stand in the record; empty if they do not.
 struct Found {
-    std::optional<std::span<const std::byte>> encoded;
-    std::optional<std::span<const std::byte>> label;
-    std::array<std::optional<std::span<const std::byte>>, kCoordinates.size()> coordinates;
+    std::span<const std::byte> encoded;
+    std::span<const std::byte> label;
+    std::array<std::span<const std::byte>, kCoordinates.size()> coordinates;
 };
-
-void note_entry(std::span<const std::byte> entry, Found& found) {
-    std::string_view key;
-    std::optional<std::span<const std::byte>> value;
-    for_each_field(entry, [&](const WireReader& reader) {
-        const auto bytes = reader.type() == WireType::bytes ? reader.bytes() : std::span<const std::byte>();
-        if (is_message(reader, kKey)) key = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-        if (!is_message(reader, kValue)) return;
-        if (value) fail();  // no writer gives an entry two values
-        value = bytes;
-    });
-    if (!value) value.emplace();
-    if (key == "image/encoded") found.encoded = value;
-    if (key == "image/class/label") found.label = value;
-    for (std::size_t i = 0; i < kCoordinates.size(); ++i) {
-        if (key == kCoordinates[i].key) found.coordinates[i] = value;
-    }
-}
 
 Found find_features(std::span<const std::byte> record) {
     Found found;
-    for_each_field(record, [&](const WireReader& example) {
-        if (!is_message(example, kFeatures)) return;
-        for_each_field(example.bytes(), [&](const WireReader& features) {
-            if (is_message(features, kFeature)) note_entry(features.bytes(), found);
-        });
-    });
+    require(for_each_feature(record, [&](const FeatureEntry& entry) {
+        if (entry.key == "image/encoded") found.encoded = entry.feature;
+        if (entry.key == "image/class/label") found.label = entry.feature;
+        for (std::size_t i = 0; i < kCoordinates.size(); ++i) {
+            if (entry.key == kCoordinates[i].key) found.coordinates[i] = entry.feature;
+        }
+        return true;
+    }));
     return found;
 }
 
@@ -159,11 +74,11 @@ void read_boxes(const Found& found, std::vector<Box>& boxes) {
     boxes.clear();
     std::array<std::size_t, kCoordinates.size()> counts{};
     for (std::size_t i = 0; i < kCoordinates.size(); ++i) {
-        if (!found.coordinates[i]) continue;
-        for_each_float(*found.coordinates[i], kCoordinates[i].key, [&](float value) {
+        if (!has_list(found.coordinates[i], kCoordinates[i].key, FeatureType::floats)) continue;
+        require(for_each_float(found.coordinates[i], [&](float value) {
             if (counts[i] == boxes.size()) boxes.emplace_back();
             boxes[counts[i]++].*kCoordinates[i].member = value;
-        });
+        }));
     }
     for (const std::size_t count : counts) {
         if (count != counts.front()) {
@@ -176,10 +91,8 @@ void read_boxes(const Found& found, std::vector<Box>& boxes) {
 
 void parse_image_example(std::span<const std::byte> record, ImageExample& example) {
     const Found found = find_features(record);
-    example.jpeg = {};
-    example.label = -1;
-    if (found.encoded) example.jpeg = first_bytes(*found.encoded, "image/encoded");
-    if (found.label) example.label = first_integer(*found.label, "image/class/label", -1);
+    example.jpeg = first_bytes(found.encoded, "image/encoded");
+    example.label = first_integer(found.label, "image/class/label", -1);
     read_boxes(found, example.boxes);
 }
 

@@ -1,20 +1,16 @@
 #include "data/image_convert.h"
 
-#include <csetjmp>
-#include <cstdio>
-#include <cstdlib>
-// After <cstdio>: libjpeg's header uses FILE and size_t without including them.
-#include <jerror.h>
-#include <jpeglib.h>
 #include <png.h>
 
-#include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "cnntrain/base/error.h"
 #include "data/image_ops.h"
+#include "data/jpeg_errors.h"
 
 namespace cnntrain::data {
 namespace {
@@ -22,66 +18,13 @@ namespace {
 using Pixels = std::vector<std::uint8_t>;
 
 constexpr int kQuality = 100;
-/// Larger images are refused before memory is asked for: damaged headers claim anything. The reader has this limit too.
-constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 constexpr std::string_view kPngBegin = "\x89PNG\r\n\x1a\n";
 constexpr std::string_view kJpegBegin = "\xff\xd8";
 
-struct ErrorManager {
-    jpeg_error_mgr base;  // first: libjpeg knows only this part
-    std::jmp_buf jump;
-    std::array<char, JMSG_LENGTH_MAX> message;
-};
-
-/// libjpeg reports errors by a function that must not return. Between setjmp and here there are only its own frames
-/// and those of the functions below, which own nothing that needs a destructor.
-[[noreturn]] void on_error(j_common_ptr info) {
-    auto* manager = reinterpret_cast<ErrorManager*>(info->err);
-    (*info->err->format_message)(info, manager->message.data());
-    std::longjmp(manager->jump, 1);
-}
-
-/// Warnings that pixels are missing or wrong are errors. Others are common in the published set and harmless, such as
-/// stray bytes between markers.
-void on_message(j_common_ptr info, int level) {
-    if (level >= 0) return;
-    switch (info->err->msg_code) {
-        case JWRN_HIT_MARKER:
-        case JWRN_HUFF_BAD_CODE:
-        case JWRN_JPEG_EOF:
-        case JWRN_MUST_RESYNC:
-            on_error(info);
-        default:
-            return;
-    }
-}
-
-jpeg_error_mgr* prepare(ErrorManager& errors) {
-    jpeg_error_mgr* base = jpeg_std_error(&errors.base);
-    base->error_exit = on_error;
-    base->emit_message = on_message;
-    return base;
-}
-
 // Each of the functions that return bool is false after an error, whose text is then in `errors.message`.
 
-bool create(jpeg_decompress_struct& info, ErrorManager& errors) {
-    info.err = prepare(errors);
-    if (setjmp(errors.jump) != 0) return false;
-    jpeg_create_decompress(&info);
-    return true;
-}
-
-bool read_header(jpeg_decompress_struct& info, ErrorManager& errors, const std::string& file) {
-    if (setjmp(errors.jump) != 0) return false;
-    jpeg_abort_decompress(&info);
-    jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
-    jpeg_read_header(&info, TRUE);
-    return true;
-}
-
 /// Reads all data, but makes only one pixel of each block: this finds all damage in a fraction of the time.
-bool look_through(jpeg_decompress_struct& info, ErrorManager& errors) {
+bool look_through(jpeg_decompress_struct& info, JpegErrors& errors) {
     if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = JCS_RGB;
     info.scale_num = 1;
@@ -97,7 +40,7 @@ bool look_through(jpeg_decompress_struct& info, ErrorManager& errors) {
 }
 
 /// `out` has room for four bytes a pixel.
-bool read_inks(jpeg_decompress_struct& info, ErrorManager& errors, JSAMPLE* out) {
+bool read_inks(jpeg_decompress_struct& info, JpegErrors& errors, JSAMPLE* out) {
     if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = JCS_CMYK;
     info.dct_method = JDCT_ISLOW;
@@ -112,7 +55,7 @@ bool read_inks(jpeg_decompress_struct& info, ErrorManager& errors, JSAMPLE* out)
 
 struct Compression {
     jpeg_compress_struct info{};
-    ErrorManager errors{};
+    JpegErrors errors{};
     unsigned char* bytes = nullptr;  // libjpeg's, from malloc
     unsigned long size = 0;          // NOLINT(google-runtime-int): libjpeg's type
 
@@ -127,7 +70,7 @@ struct Compression {
 
 /// Without chroma subsampling: the source has none, or was subsampled once already.
 bool compress(Compression& to, const JSAMPLE* rgb, JDIMENSION height, JDIMENSION width) {
-    to.info.err = prepare(to.errors);
+    to.info.err = error_manager(to.errors);
     if (setjmp(to.errors.jump) != 0) return false;
     jpeg_create_compress(&to.info);
     jpeg_mem_dest(&to.info, &to.bytes, &to.size);
@@ -154,9 +97,8 @@ bool compress(Compression& to, const JSAMPLE* rgb, JDIMENSION height, JDIMENSION
 }
 
 void check_size(std::int64_t height, std::int64_t width) {
-    if (height * width <= kMaxPixels) return;
-    fail("the image claims " + std::to_string(width) + " x " + std::to_string(height) +
-         " pixels, more than this program reads");
+    const std::string problem = size_problem(height, width);
+    if (!problem.empty()) fail("the image " + problem);
 }
 
 StoredImage stored(const Pixels& rgb, std::int64_t height, std::int64_t width, std::string_view converted_from) {
@@ -196,11 +138,11 @@ StoredImage from_png(const std::string& file) {
 
 struct ImageConverter::State {
     jpeg_decompress_struct info{};
-    ErrorManager errors{};
+    JpegErrors errors{};
 };
 
 ImageConverter::ImageConverter() : state_(std::make_unique<State>()) {
-    CNNTRAIN_CHECK(create(state_->info, state_->errors), state_->errors.message.data());
+    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
 }
 
 ImageConverter::~ImageConverter() {
@@ -214,7 +156,7 @@ StoredImage ImageConverter::convert(std::string file) {
 
     auto& [info, errors] = *state_;
     const auto fail_jpeg = [&] { fail("the JPEG is damaged: " + std::string(errors.message.data())); };
-    if (!read_header(info, errors, file)) fail_jpeg();
+    if (!read_jpeg_header(info, errors, std::as_bytes(std::span(file)))) fail_jpeg();
     const std::int64_t height = info.image_height;
     const std::int64_t width = info.image_width;
     check_size(height, width);

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/writers.h"
 #include "data/annotations.h"
-#include "data/digest.h"
 #include "data/example_writer.h"
 #include "data/image_convert.h"
 #include "data/imagenet_sources.h"

@@ -18,6 +18,15 @@ PixelFormat format_of_samples(const DataSettings& settings, Split split) {
     return format;
 }
 
+/// What the data and the split say about their stream.
+LoaderSettings completed(LoaderSettings loader, const DataSettings& settings, Split split) {
+    loader.feed = split == Split::train ? Feed::training : Feed::passes;
+    loader.seed = settings.seed;
+    loader.mixing = effective_mixing(settings);
+    loader.host_mixed_type = host_format(settings).dtype;
+    return loader;
+}
+
 std::shared_ptr<const Dataset> open_imagenet(const DataSettings& settings, Split split, bool augment) {
     ImagenetSettings how;
     how.image_size = settings.image_size;
@@ -71,12 +80,15 @@ TensorDesc InputData::image_desc(std::int64_t micro_batch) const {
 }
 
 std::unique_ptr<Stream> InputData::stream(LoaderSettings settings) const {
-    settings.feed = split_ == Split::train ? Feed::training : Feed::passes;
-    settings.seed = settings_.seed;
-    settings.mixing = effective_mixing(settings_);
-    settings.host_mixed_type = host_format(settings_).dtype;
+    settings = completed(settings, settings_, split_);
     if (!dataset_) return std::make_unique<ConstantStream>(settings_, samples_, settings);
     return std::make_unique<Loader>(dataset_, settings);
+}
+
+RingSize ring_size(const DataSettings& settings, Split split, LoaderSettings loader) {
+    const std::int64_t side = image_side(settings);
+    const TensorDesc image{format_of_samples(settings, split).dtype, {side, side, 3}};
+    return ring_size(image, completed(loader, settings, split));
 }
 
 }  // namespace cnntrain::data

@@ -227,11 +227,6 @@ void check_single_file(const std::string& path, const std::vector<SetReport>& re
 
 }  // namespace
 
-std::string_view name(FeatureType type) {
-    constexpr std::array<std::string_view, 4> kNames = {"none", "bytes", "float", "int64"};
-    return kNames[static_cast<std::size_t>(type)];
-}
-
 std::int64_t FeatureReport::records() const {
     std::int64_t sum = 0;
     for (const std::int64_t count : records_by_type) {

@@ -2,80 +2,37 @@
 
 #include <algorithm>
 #include <array>
-#include <csetjmp>
 #include <cstring>
 #include <string>
 
 #include "cnntrain/base/error.h"
 #include "data/image_ops.h"
+#include "data/jpeg_errors.h"
 #include "data/jpeg_memory.h"
-// After jpeglib.h: the macros use its names.
-#include <jerror.h>
 
 namespace cnntrain::data {
 namespace {
 
-/// Larger images are refused before memory is asked for: damaged headers claim up to 65500 x 65500.
-constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 /// Columns decoded beyond each side of a part; upsampling reaches two luma pixels at most, and libjpeg itself starts
 /// at a block boundary on the left.
 constexpr std::int64_t kMargin = 16;
 /// A buffer that one huge image has blown up beyond this is given back before the next one.
 constexpr std::size_t kMostKept = std::size_t{1} << 26;
 
-struct ErrorManager {
-    jpeg_error_mgr base;  // first: libjpeg knows only this part
-    std::jmp_buf jump;
-    std::array<char, JMSG_LENGTH_MAX> message;
-};
-
-/// libjpeg reports errors by a function that must not return. Between setjmp and here there are only its own frames
-/// and those of the functions below, which own nothing that needs a destructor.
-[[noreturn]] void on_error(j_common_ptr info) {
-    auto* manager = reinterpret_cast<ErrorManager*>(info->err);
-    (*info->err->format_message)(info, manager->message.data());
-    std::longjmp(manager->jump, 1);
-}
-
-/// Warnings about missing or undecodable image data are errors: libjpeg would go on with grey pixels. Others
-/// (such as stray bytes between markers) are common in the published set and harmless.
-void on_message(j_common_ptr info, int level) {
-    if (level >= 0) return;
-    const int code = info->err->msg_code;
-    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE) on_error(info);
-}
-
 }  // namespace
 
 struct JpegDecoder::State {
     JpegMemory memory;
     jpeg_decompress_struct info{};
-    ErrorManager errors{};
+    JpegErrors errors{};
 };
 
 namespace {
 
 // Each of these is false after an error, whose text is then in `errors.message`.
 
-bool create(jpeg_decompress_struct& info, ErrorManager& errors) {
-    info.err = jpeg_std_error(&errors.base);
-    errors.base.error_exit = on_error;
-    errors.base.emit_message = on_message;
-    if (setjmp(errors.jump) != 0) return false;
-    jpeg_create_decompress(&info);
-    return true;
-}
-
-bool read_header(jpeg_decompress_struct& info, ErrorManager& errors, const unsigned char* bytes, std::size_t size) {
-    if (setjmp(errors.jump) != 0) return false;
-    jpeg_abort_decompress(&info);
-    jpeg_mem_src(&info, bytes, size);
-    jpeg_read_header(&info, TRUE);
-    return true;
-}
-
 /// Columns that will be delivered: libjpeg moves `left` down to a block boundary and keeps the right edge.
-bool start(jpeg_decompress_struct& info, ErrorManager& errors, JDIMENSION* left, JDIMENSION* width) {
+bool start(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION* left, JDIMENSION* width) {
     if (setjmp(errors.jump) != 0) return false;
     jpeg_start_decompress(&info);
     if (*left != 0 || *width != info.output_width) jpeg_crop_scanline(&info, left, width);
@@ -83,7 +40,7 @@ bool start(jpeg_decompress_struct& info, ErrorManager& errors, JDIMENSION* left,
 }
 
 /// `row_bytes` apart, from row `top` on.
-bool read_rows(jpeg_decompress_struct& info, ErrorManager& errors, JDIMENSION top, JDIMENSION rows, JSAMPLE* out,
+bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top, JDIMENSION rows, JSAMPLE* out,
                std::size_t row_bytes) {
     if (setjmp(errors.jump) != 0) return false;
     if (top != 0) jpeg_skip_scanlines(&info, top);
@@ -95,7 +52,7 @@ bool read_rows(jpeg_decompress_struct& info, ErrorManager& errors, JDIMENSION to
     return true;
 }
 
-[[noreturn]] void fail(ErrorManager& errors, std::span<const std::byte> jpeg) {
+[[noreturn]] void fail(JpegErrors& errors, std::span<const std::byte> jpeg) {
     constexpr std::array<unsigned char, 4> kPng = {0x89, 'P', 'N', 'G'};
     const bool png = jpeg.size() >= kPng.size() && std::memcmp(jpeg.data(), kPng.data(), kPng.size()) == 0;
     throw Error(ErrorKind::data, png ? "the image is a PNG file, expected JPEG"
@@ -117,7 +74,7 @@ Range seen(std::int64_t first, std::int64_t count, std::int64_t side, int shrink
 }  // namespace
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
-    CNNTRAIN_CHECK(create(state_->info, state_->errors), state_->errors.message.data());
+    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
     state_->memory.attach(state_->info);
 }
 
@@ -127,14 +84,10 @@ JpegDecoder::~JpegDecoder() {
 
 ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
     auto& [memory, info, errors] = *state_;
-    if (!read_header(info, errors, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size())) {
-        fail(errors, jpeg);
-    }
+    if (!read_jpeg_header(info, errors, jpeg)) fail(errors, jpeg);
     const ImageSize size{info.image_height, info.image_width};
-    if (size.height * size.width > kMaxPixels) {
-        throw Error(ErrorKind::data, "the image claims " + std::to_string(size.width) + " x " +
-                                         std::to_string(size.height) + " pixels, more than this program reads");
-    }
+    const std::string problem = size_problem(size.height, size.width);
+    if (!problem.empty()) throw Error(ErrorKind::data, "the image " + problem);
     return size;
 }
 

@@ -27,7 +27,7 @@ public:
 
     /// Nothing when this is not a JPEG.
     std::optional<JpegHeader> header(std::span<const std::byte> jpeg);
-    /// Decodes all of it. "" if libjpeg has nothing to say, otherwise its error or its first warning.
+    /// Decodes all of it. "" if libjpeg has nothing to say, otherwise its error or its first warning (jpeg_errors.h).
     std::string problem(std::span<const std::byte> jpeg);
 
 private:

@@ -24,6 +24,21 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+bool mixes(const LoaderSettings& settings) {
+    return settings.feed == Feed::training && settings.mixing.any();
+}
+
+bool mixes_on_host(const LoaderSettings& settings) {
+    return mixes(settings) && settings.mixing.on_host;
+}
+
+/// As it is delivered.
+TensorDesc batch_desc(const TensorDesc& image, const LoaderSettings& settings) {
+    TensorDesc batch{mixes_on_host(settings) ? settings.host_mixed_type : image.dtype, {settings.micro_batch}};
+    batch.shape.insert(batch.shape.end(), image.shape.begin(), image.shape.end());
+    return batch;
+}
+
 constexpr std::int64_t kPaddingRecord = -1;
 
 struct PlannedSample {
@@ -101,6 +116,17 @@ private:
 
 }  // namespace
 
+RingSize ring_size(const TensorDesc& image, const LoaderSettings& settings) {
+    const TensorDesc batch = batch_desc(image, settings);
+    const TensorDesc unmixed{image.dtype, batch.shape};
+    const std::uint64_t batch_bytes = batch.bytes() + (mixes_on_host(settings) ? unmixed.bytes() : 0);
+    RingSize ring;
+    const std::int64_t fitting = settings.ring_bytes / static_cast<std::int64_t>(batch_bytes) - ring.batches();
+    ring.ahead = std::clamp<std::int64_t>(fitting, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
+    ring.bytes = static_cast<std::uint64_t>(ring.batches()) * batch_bytes;
+    return ring;
+}
+
 /// The slots, and the workers that fill them. Batches are opened in order, and the samples of the newest open batch
 /// are handed to the workers in small groups, so that all of them share even a single batch.
 class Loader::Ring : public SlotOwner, public std::enable_shared_from_this<Loader::Ring> {
@@ -108,15 +134,11 @@ public:
     Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
         : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
         image_ = dataset_->image_desc();
-        desc_ = {mixes_on_host() ? settings.host_mixed_type : image_.dtype, {settings.micro_batch}};
-        desc_.shape.insert(desc_.shape.end(), image_.shape.begin(), image_.shape.end());
-        const auto fitting = settings.ring_bytes / static_cast<std::int64_t>(slot_bytes());
-        const std::int64_t ahead =
-            std::clamp<std::int64_t>(fitting - 2, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
-        slots_.resize(static_cast<std::size_t>(ahead + 2));  // one is being filled and one is leased
+        desc_ = batch_desc(image_, settings);
+        slots_.resize(static_cast<std::size_t>(ring_size(image_, settings).batches()));
         for (Slot& slot : slots_) {
             slot.images = HostTensor(desc_);
-            if (mixes_on_host()) slot.unmixed = HostTensor({image_.dtype, desc_.shape});
+            if (mixes_on_host(settings_)) slot.unmixed = HostTensor({image_.dtype, desc_.shape});
             slot.labels.resize(static_cast<std::size_t>(settings.micro_batch));
             slot.plan.resize(static_cast<std::size_t>(settings.micro_batch));
         }
@@ -170,12 +192,6 @@ private:
         std::exception_ptr error;
         std::int64_t error_sample = 0;
     };
-
-    bool mixes() const { return settings_.feed == Feed::training && settings_.mixing.any(); }
-    bool mixes_on_host() const { return mixes() && settings_.mixing.on_host; }
-    std::size_t slot_bytes() const {
-        return desc_.bytes() + (mixes_on_host() ? TensorDesc{image_.dtype, desc_.shape}.bytes() : 0);
-    }
 
     // With the lock held.
     bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
@@ -281,7 +297,7 @@ void Loader::Ring::work() {
         stats_.stages += workspace.seconds;
         stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
         if (!finish(mine, outcome)) continue;
-        if (mixes() && !mine.slot->error) {
+        if (mixes(settings_) && !mine.slot->error) {
             lock.unlock();
             const Clock::time_point mixing_start = Clock::now();
             mix(*mine.slot);
@@ -296,7 +312,7 @@ void Loader::Ring::work() {
 /// By the worker that has finished the batch: nobody else touches the slot until it is delivered.
 void Loader::Ring::mix(Slot& slot) const {
     slot.coefficients.draw(settings_.mixing, settings_.seed, planner_.number_in_stream(slot.batch), desc_.shape);
-    if (!mixes_on_host()) return;
+    if (!mixes_on_host(settings_)) return;
     mix_on_host(settings_.mixing, slot.coefficients, desc_.shape, slot.unmixed.as<float>(), desc_.dtype,
                 slot.images.bytes());
 }
@@ -314,7 +330,7 @@ Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, Workspace& workspac
     Outcome outcome;
     for (std::int64_t i = claim.first; i < claim.end; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        HostTensor& images = mixes_on_host() ? claim.slot->unmixed : claim.slot->images;
+        HostTensor& images = mixes_on_host(settings_) ? claim.slot->unmixed : claim.slot->images;
         const std::span<std::byte> image = images.bytes().subspan(at * image_bytes, image_bytes);
         const PlannedSample& sample = claim.slot->plan[at];
         std::int32_t& label = claim.slot->labels[at];
@@ -367,7 +383,7 @@ Batch Loader::Ring::next() {
             slot->labels,
             valid,
             Lease(shared_from_this(), number),
-            mixes() ? slot->coefficients.view() : Mixing{},
+            mixes(settings_) ? slot->coefficients.view() : Mixing{},
             slot->created};
 }
 
@@ -383,7 +399,7 @@ StreamStats Loader::Ring::stats() const {
     const std::lock_guard lock(mutex_);
     StreamStats stats = stats_;
     stats.damaged = dataset_->damaged();
-    stats.ring_bytes = slots_.size() * slot_bytes();
+    stats.ring_bytes = ring_size(image_, settings_).bytes;
     stats.dataset_bytes = dataset_->memory_bytes() + planner_.held_bytes();
     stats.cache_bytes = dataset_->cache_bytes();
     return stats;
@@ -396,8 +412,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& set
     CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
     CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
     CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
-    const bool mixes_on_host = settings.feed == Feed::training && settings.mixing.any() && settings.mixing.on_host;
-    CNNTRAIN_CHECK(!mixes_on_host || dataset->image_desc().dtype == DType::f32, "the host mixes f32 images");
+    CNNTRAIN_CHECK(!mixes_on_host(settings) || dataset->image_desc().dtype == DType::f32, "the host mixes f32 images");
     ring_ = std::make_shared<Ring>(std::move(dataset), settings);
     ring_->start();
 }

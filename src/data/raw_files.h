@@ -1,4 +1,4 @@
-// The files below a folder, for converters.
+// The files below a folder, for converters and for classifying photographs.
 #pragma once
 
 #include <initializer_list>

@@ -15,8 +15,9 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
-#include "data/record_frame.h"
+#include "cnntrain/base/size_text.h"
 
 namespace cnntrain::data {
 namespace {
@@ -52,10 +53,6 @@ std::uint64_t capacity_bytes(const RecordCacheSettings& settings) {
 
 std::string file_prefix() {
     return "cnntrain-records-" + std::to_string(::geteuid()) + "-";
-}
-
-std::string megabytes(std::uint64_t bytes) {
-    return std::to_string(bytes / 1'000'000) + " MB";
 }
 
 [[noreturn]] void fail_system(const std::string& what, int error) {
@@ -168,10 +165,10 @@ struct RecordCache::Header {
 };
 
 std::unique_ptr<RecordCache> RecordCache::open(const RecordCacheSettings& settings) {
-    const std::string path = settings.folder + "/" + file_prefix() + hex_name(hash_text(kLayout, settings.identity));
+    const std::string path = settings.folder + "/" + file_prefix() + hex_text(hash_text(kLayout, settings.identity));
     try {
         if (capacity_bytes(settings) <= records_begin(settings.records)) {
-            throw Error(ErrorKind::usage, megabytes(settings.budget_bytes) + " do not even hold the list of " +
+            throw Error(ErrorKind::usage, size_text(settings.budget_bytes) + " do not even hold the list of " +
                                               std::to_string(settings.records) + " records");
         }
         remove_left_overs(settings.folder, path);
@@ -331,7 +328,7 @@ bool RecordCache::reserve(std::uint64_t end_bytes) {
         }
     }
     Shared(header().full).store(1, std::memory_order_relaxed);
-    log::warning("the record cache " + path_ + " is full at " + megabytes(now) + " of " + megabytes(mapped_bytes_) +
+    log::warning("the record cache " + path_ + " is full at " + size_text(now) + " of " + size_text(mapped_bytes_) +
                  " (" + std::generic_category().message(error) +
                  "); the other records are read from their files. Give the file system more room (docker run "
                  "--shm-size, mount -o remount,size=...) or the cache a smaller budget (--dataset-cache-gb)");

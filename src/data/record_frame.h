@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace cnntrain::data {
 
@@ -30,16 +29,5 @@ template <typename T> void store_little_endian(T value, std::span<std::byte> byt
 /// Error(data): "<path>, record <n> (at byte <offset>): <what>".
 [[noreturn]] void fail_record(const std::string& path, std::int64_t record, std::uint64_t offset,
                               const std::string& what);
-
-/// FNV-1a, 64 bit: the same text gives the same number in every process. `hash` continues an earlier one.
-constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325u) {
-    for (const char c : text) {
-        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    }
-    return hash;
-}
-
-/// 16 digits, for the names of files.
-std::string hex_name(std::uint64_t hash);
 
 }  // namespace cnntrain::data

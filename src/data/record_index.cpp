@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
 #include "data/record_frame.h"
 
@@ -217,12 +217,6 @@ void fail_record(const std::string& path, std::int64_t record, std::uint64_t off
                 path + ", record " + std::to_string(record) + " (at byte " + std::to_string(offset) + "): " + what);
 }
 
-std::string hex_name(std::uint64_t hash) {
-    std::array<char, 17> text{};
-    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
-    return text.data();
-}
-
 std::vector<std::byte> encode_index(const FolderIndex& index) {
     Encoder encoder;
     encoder.text(std::as_bytes(std::span(kMagic)));
@@ -299,7 +293,7 @@ std::vector<std::string> index_places(const std::string& folder, const std::stri
     if (const std::string cache = cache_folder(); !cache.empty()) {
         std::error_code error;
         const fs::path whole = fs::weakly_canonical(folder.empty() ? "." : folder, error);
-        places.push_back(cache + "/" + hex_name(hash_text(error ? folder : whole.string())) + "-" + index_name);
+        places.push_back(cache + "/" + hex_text(hash_text(error ? folder : whole.string())) + "-" + index_name);
     }
     return places;
 }

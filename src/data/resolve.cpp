@@ -8,6 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "data/data_files.h"
 
 namespace cnntrain::data {
 namespace {
@@ -21,7 +22,7 @@ std::vector<std::string> cifar_files(DatasetId dataset, Split split) {
 }
 
 std::string_view shard_prefix(Split split) {
-    return split == Split::train ? "train-" : "validation-";
+    return split == Split::train ? "train" : "validation";
 }
 
 std::string first_file(DatasetId dataset, Split split) {
@@ -29,18 +30,10 @@ std::string first_file(DatasetId dataset, Split split) {
     return split == Split::train ? "train-00000-of-01024" : "validation-00000-of-00128";
 }
 
-/// The shard count in "<prefix>NNNNN-of-NNNNN"; 0 if `name` is not of that form.
-int shard_count(std::string_view name, std::string_view prefix) {
-    if (name.size() != prefix.size() + 14 || !name.starts_with(prefix)) return 0;
-    const std::string_view numbers = name.substr(prefix.size());
-    if (numbers.substr(5, 4) != "-of-") return 0;
-    int count = 0;
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        if (i >= 5 && i < 9) continue;
-        if (std::isdigit(static_cast<unsigned char>(numbers[i])) == 0) return 0;
-        if (i >= 9) count = count * 10 + (numbers[i] - '0');
-    }
-    return count;
+/// Of "<split>-NNNNN-of-NNNNN"; 0 if `name` is not of that form.
+int shard_count(const std::string& name, Split split) {
+    const std::optional<ShardName> shard = parse_shard_name(name);
+    return shard && shard->prefix == shard_prefix(split) && shard->suffix.empty() ? shard->count : 0;
 }
 
 std::vector<std::string> sorted_names(const fs::path& folder) {
@@ -57,7 +50,7 @@ bool holds(DatasetId dataset, const fs::path& folder, Split split) {
     if (dataset != DatasetId::imagenet) return fs::is_regular_file(folder / first_file(dataset, split));
     const std::vector<std::string> names = sorted_names(folder);
     return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return shard_count(name, shard_prefix(split)) > 0; });
+                       [&](const std::string& name) { return shard_count(name, split) > 0; });
 }
 
 bool holds_any(DatasetId dataset, const fs::path& folder) {
@@ -84,11 +77,10 @@ std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
 }
 
 std::vector<std::string> shard_files(const std::string& folder, Split split) {
-    const std::string_view prefix = shard_prefix(split);
     std::vector<std::string> paths;
     int count = 0;
     for (const std::string& name : sorted_names(folder)) {
-        const int shards = shard_count(name, prefix);
+        const int shards = shard_count(name, split);
         if (shards == 0) continue;
         if (count != 0 && shards != count) {
             throw Error(ErrorKind::data, "imagenet: " + folder + " holds shards of two sets: " + name +
@@ -104,8 +96,7 @@ std::vector<std::string> shard_files(const std::string& folder, Split split) {
     }
     if (paths.size() < static_cast<std::size_t>(count)) {
         log::warning("imagenet: " + std::to_string(paths.size()) + " of " + std::to_string(count) + " " +
-                     std::string(prefix.substr(0, prefix.size() - 1)) + " files are in " + folder +
-                     "; only these are used");
+                     std::string(shard_prefix(split)) + " files are in " + folder + "; only these are used");
     }
     return paths;
 }

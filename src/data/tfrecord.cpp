@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "data/record_cache.h"
 #include "data/record_frame.h"
 #include "data/record_index.h"

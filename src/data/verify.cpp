@@ -37,16 +37,11 @@ struct FileResult {
 
 enum class Contents { image, pretraining, other };
 
-/// From the first record that is a tf.Example.
-Contents contents_of(std::span<const std::byte> record, const FileSet& set) {
-    bool image = set.prefix == "train" || set.prefix == "validation";
-    bool pretraining = false;
-    visit_features(record, [&](std::string_view key, const FeatureSummary&) {
-        image |= key.starts_with("image/");
-        pretraining |= key == "input_ids";
-    });
-    return pretraining ? Contents::pretraining : image ? Contents::image : Contents::other;
-}
+/// The keys that matter here, from the one walk through a record.
+struct Keys {
+    bool image = false;                     // there is one of images
+    std::optional<std::int64_t> token_ids;  // int64 values in "input_ids"
+};
 
 /// Checks the records of one TFRecord file.
 class RecordChecks {
@@ -61,15 +56,19 @@ public:
             return add(Fault::damaged_payload,
                        "the checksum of its " + std::to_string(record.payload.size()) + " bytes is wrong");
         }
-        if (!visit_features(record.payload, [](std::string_view, const FeatureSummary&) {})) {
+        Keys keys;
+        if (!visit_features(record.payload, [&](std::string_view key, const FeatureSummary& feature) {
+                keys.image |= key.starts_with("image/");
+                if (key == "input_ids") keys.token_ids = feature.type == FeatureType::integers ? feature.length : 0;
+            })) {
             return add(Fault::not_an_example, "the record is not a tf.Example");
         }
-        if (!contents_) contents_ = contents_of(record.payload, set_);
+        if (!contents_) contents_ = contents_of(keys);
         switch (*contents_) {
             case Contents::image:
                 return check_image();
             case Contents::pretraining:
-                return check_pretraining();
+                return check_pretraining(keys.token_ids.value_or(0));
             case Contents::other:
                 result_.unknown_contents = true;
         }
@@ -78,6 +77,13 @@ public:
 private:
     void add(Fault fault, std::string what) {
         result_.findings.push_back({fault, file_, record_->number, record_->offset, std::move(what)});
+    }
+
+    /// From the first record that is a tf.Example.
+    Contents contents_of(const Keys& keys) const {
+        if (keys.token_ids) return Contents::pretraining;
+        const bool named_so = set_.prefix == "train" || set_.prefix == "validation";
+        return keys.image || named_so ? Contents::image : Contents::other;
     }
 
     void check_image() {
@@ -98,11 +104,7 @@ private:
         if (!problem.empty()) add(Fault::damaged_image, problem);
     }
 
-    void check_pretraining() {
-        std::int64_t length = 0;
-        visit_features(record_->payload, [&](std::string_view key, const FeatureSummary& feature) {
-            if (key == "input_ids" && feature.type == FeatureType::integers) length = feature.length;
-        });
+    void check_pretraining(std::int64_t length) {
         if (!input_ids_) input_ids_ = length;
         if (length == 0) return add(Fault::not_an_example, "input_ids is missing or has no int64 value");
         if (length != *input_ids_) {

@@ -1,9 +1,9 @@
 #include "cnntrain/nn/initialise.h"
 
 #include <cmath>
-#include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::nn {
@@ -14,15 +14,6 @@ namespace {
 
 // A normal cut at two standard deviations has this standard deviation left.
 constexpr double kTruncatedDeviation = 0.87962566103423978;
-
-/// FNV-1a: the name is the only thing about a variable that never moves.
-std::uint64_t stable_hash(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (const char c : text) {
-        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    }
-    return hash;
-}
 
 struct Fans {
     double in = 1;
@@ -50,7 +41,8 @@ template <typename Draw> HostTensor filled(const TensorDesc& desc, Draw draw) {
 
 HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
     const Initialiser& initialiser = variable.initialiser;
-    Rng rng(seed, RngStream::initialiser, 0, stable_hash(variable.name));
+    // The name is the only thing about a variable that never moves.
+    Rng rng(seed, RngStream::initialiser, 0, hash_text(variable.name));
     const auto truncated_normal = [&](double fan) {
         const double sigma = std::sqrt(initialiser.value / fan) / kTruncatedDeviation;
         return filled(variable.desc, [&, sigma] { return sigma * rng.truncated_normal(); });

@@ -40,19 +40,6 @@ double activated(graph::Activation activation, double x) {
 
 namespace {
 
-std::vector<TensorDesc> infer_like_x(const Attrs& /*attrs*/, Descs inputs) {
-    expect_inputs(inputs, 1);
-    expect_floating(inputs[0], "x");
-    return {inputs[0]};
-}
-
-std::vector<TensorDesc> infer_slope(const Attrs& /*attrs*/, Descs inputs) {
-    expect_inputs(inputs, 2);
-    expect_floating(inputs[1], "dy");
-    expect_same(inputs[0], inputs[1], "the operands");
-    return {inputs[0]};
-}
-
 // ---- swish ----
 
 void swish_gradient(GradContext& context) {
@@ -139,7 +126,7 @@ void evaluate_scale_channels_grad(const Attrs& /*attrs*/, RefInputs inputs, RefO
 OpDef swish_op() {
     return {.kind = OpKind::swish,
             .name = "swish",
-            .infer = infer_like_x,
+            .infer = infer_elementwise,
             .gradient = swish_gradient,
             .flops = flops_per_input<4>,
             .evaluate = evaluate_swish};
@@ -148,7 +135,7 @@ OpDef swish_op() {
 OpDef swish_grad_op() {
     return {.kind = OpKind::swish_grad,
             .name = "swish_grad",
-            .infer = infer_slope,
+            .infer = infer_elementwise_grad,
             .flops = flops_per_input<7>,
             .evaluate = evaluate_swish_grad};
 }
@@ -156,7 +143,7 @@ OpDef swish_grad_op() {
 OpDef sigmoid_op() {
     return {.kind = OpKind::sigmoid,
             .name = "sigmoid",
-            .infer = infer_like_x,
+            .infer = infer_elementwise,
             .gradient = sigmoid_gradient,
             .flops = flops_per_input<3>,
             .evaluate = evaluate_sigmoid};
@@ -165,7 +152,7 @@ OpDef sigmoid_op() {
 OpDef sigmoid_grad_op() {
     return {.kind = OpKind::sigmoid_grad,
             .name = "sigmoid_grad",
-            .infer = infer_slope,
+            .infer = infer_elementwise_grad,
             .flops = flops_per_input<3>,
             .evaluate = evaluate_sigmoid_grad};
 }

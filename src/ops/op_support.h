@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/op.h"
@@ -26,6 +27,12 @@ void expect_same_type(const TensorDesc& a, const TensorDesc& b, std::string_view
 void expect_shape(const TensorDesc& desc, const Shape& shape, std::string_view what);
 /// A per-channel vector: f32, or the type of the activations that it is applied to.
 void expect_channel_vector(const TensorDesc& desc, std::int64_t channels, DType activations, std::string_view what);
+
+// Whole rules of ops without attributes.
+/// Of y = f(x), element by element.
+std::vector<TensorDesc> infer_elementwise(const graph::Attrs& attrs, Descs inputs);
+/// Of its gradient, from x or y, and dy.
+std::vector<TensorDesc> infer_elementwise_grad(const graph::Attrs& attrs, Descs inputs);
 
 /// [N,H,W,C] with row-major offsets.
 struct Nhwc {

@@ -68,12 +68,6 @@ void evaluate_add(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) 
 
 // ---- relu ----
 
-std::vector<TensorDesc> infer_relu(const Attrs& /*attrs*/, Descs inputs) {
-    expect_inputs(inputs, 1);
-    expect_floating(inputs[0], "x");
-    return {inputs[0]};
-}
-
 void relu_gradient(GradContext& context) {
     const std::vector<graph::ValueId> inputs = {context.output(0), context.grad_output(0)};
     context.set_grad(0, context.add_one(OpKind::relu_grad, NoAttrs{}, inputs, "grad"));
@@ -82,13 +76,6 @@ void relu_gradient(GradContext& context) {
 void evaluate_relu(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     // Written so that NaN stays NaN.
     std::ranges::transform(inputs[0]->values, outputs[0].values.begin(), [](double x) { return x < 0 ? 0 : x; });
-}
-
-std::vector<TensorDesc> infer_relu_grad(const Attrs& /*attrs*/, Descs inputs) {
-    expect_inputs(inputs, 2);
-    expect_floating(inputs[0], "y");
-    expect_same(inputs[0], inputs[1], "y and dy");
-    return {inputs[0]};
 }
 
 void evaluate_relu_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
@@ -211,7 +198,7 @@ OpDef add_op() {
 OpDef relu_op() {
     return {.kind = OpKind::relu,
             .name = "relu",
-            .infer = infer_relu,
+            .infer = infer_elementwise,
             .gradient = relu_gradient,
             .flops = flops_per_output<1>,
             .evaluate = evaluate_relu};
@@ -220,7 +207,7 @@ OpDef relu_op() {
 OpDef relu_grad_op() {
     return {.kind = OpKind::relu_grad,
             .name = "relu_grad",
-            .infer = infer_relu_grad,
+            .infer = infer_elementwise_grad,
             .flops = flops_per_output<1>,
             .evaluate = evaluate_relu_grad};
 }

@@ -1,6 +1,7 @@
 // Weight updates (SGD, momentum, RMSprop, LARS), moving averages, and copies of 32-bit masters: ops that overwrite
 // parameters and states.
 #include <cmath>
+#include <initializer_list>
 
 #include "ops/families.h"
 #include "ops/op_support.h"
@@ -19,48 +20,36 @@ void expect_like_parameter(const TensorDesc& parameter, const TensorDesc& other,
     expect_shape(other, parameter.shape, what);
 }
 
-void expect_learning_rate(const TensorDesc& desc) {
-    expect_same(desc, {DType::f32, {}}, "learning_rate and f32[]");
+/// parameter, gradient, the optimiser's states for each element, learning_rate.
+std::vector<TensorDesc> infer_update(Descs inputs, std::initializer_list<std::string_view> states) {
+    expect_inputs(inputs, 3 + states.size());
+    expect_floating(inputs[0], "parameter");
+    expect_like_parameter(inputs[0], inputs[1], "gradient");
+    std::size_t next = 2;
+    for (const std::string_view state : states)
+        expect_like_parameter(inputs[0], inputs[next++], state);
+    expect_same(inputs[next], {DType::f32, {}}, "learning_rate and f32[]");
+    return {};
 }
 
 std::vector<TensorDesc> infer_sgd(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<UpdateAttrs>(attrs));
-    expect_inputs(inputs, 3);
-    expect_floating(inputs[0], "parameter");
-    expect_like_parameter(inputs[0], inputs[1], "gradient");
-    expect_learning_rate(inputs[2]);
-    return {};
+    return infer_update(inputs, {});
 }
 
 std::vector<TensorDesc> infer_momentum(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<UpdateAttrs>(attrs));
-    expect_inputs(inputs, 4);
-    expect_floating(inputs[0], "parameter");
-    expect_like_parameter(inputs[0], inputs[1], "gradient");
-    expect_like_parameter(inputs[0], inputs[2], "velocity");
-    expect_learning_rate(inputs[3]);
-    return {};
+    return infer_update(inputs, {"velocity"});
 }
 
 std::vector<TensorDesc> infer_rmsprop(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<graph::RmsPropAttrs>(attrs));
-    expect_inputs(inputs, 5);
-    expect_floating(inputs[0], "parameter");
-    expect_like_parameter(inputs[0], inputs[1], "gradient");
-    expect_like_parameter(inputs[0], inputs[2], "mean_square");
-    expect_like_parameter(inputs[0], inputs[3], "velocity");
-    expect_learning_rate(inputs[4]);
-    return {};
+    return infer_update(inputs, {"mean_square", "velocity"});
 }
 
 std::vector<TensorDesc> infer_lars(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<graph::LarsAttrs>(attrs));
-    expect_inputs(inputs, 4);
-    expect_floating(inputs[0], "parameter");
-    expect_like_parameter(inputs[0], inputs[1], "gradient");
-    expect_like_parameter(inputs[0], inputs[2], "velocity");
-    expect_learning_rate(inputs[3]);
-    return {};
+    return infer_update(inputs, {"velocity"});
 }
 
 std::vector<TensorDesc> infer_round_copy(const Attrs& attrs, Descs inputs) {

@@ -139,6 +139,16 @@ HostStep RunPlan::host_step(std::int64_t start) const {
     return step;
 }
 
+std::vector<HostStep> RunPlan::checkpoint_steps() const {
+    std::vector<HostStep> steps;
+    for (std::int64_t start = 0; start < iterations;) {
+        const HostStep step = host_step(start);
+        start = step.end();
+        if (step.checkpoint) steps.push_back(step);
+    }
+    return steps;
+}
+
 ValidationPlan make_validation_plan(std::int64_t images, std::int64_t batch) {
     require(images >= 1, "there are no validation images");
     require(batch >= 1, "the validation batch must hold at least one image");

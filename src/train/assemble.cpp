@@ -125,12 +125,17 @@ nn::NumericsSettings numerics(const config::DeviceSettings& settings, DType half
 }
 
 data::DataSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed) {
-    data::DataSettings result;
-    result.dataset = dataset_id(settings.data.dataset);
-    result.kind = data_kind(settings.data.source);
+    data::DataSettings result = data_settings_without_folder(settings, half, seed);
     if (result.kind == data::DataKind::real) {
         result.folder = data::find_data_folder(result.dataset, settings.data.data_dir);
     }
+    return result;
+}
+
+data::DataSettings data_settings_without_folder(const config::Settings& settings, DType half, std::uint64_t seed) {
+    data::DataSettings result;
+    result.dataset = dataset_id(settings.data.dataset);
+    result.kind = data_kind(settings.data.source);
     result.image_size = settings.data.image_size;
     result.compute_dtype = numerics(settings.device, half).compute;
     result.eight_bit_io = settings.data.eight_bit_io;

@@ -20,13 +20,9 @@ struct Point {
 std::vector<Point> planned_checkpoints(const FileSystem& files, const std::string& folder,
                                        const schedule::RunPlan& plan) {
     std::vector<Point> points;
-    for (std::int64_t start = 0; start < plan.iterations;) {
-        const schedule::HostStep step = plan.host_step(start);
-        start = step.end();
-        const std::string path = checkpoint::checkpoint_path(folder, start);
-        if (step.checkpoint && files.exists(path)) {
-            points.push_back({std::nearbyint(step.epoch_after * 10) / 10, path});
-        }
+    for (const schedule::HostStep& step : plan.checkpoint_steps()) {
+        const std::string path = checkpoint::checkpoint_path(folder, step.end());
+        if (files.exists(path)) points.push_back({std::nearbyint(step.epoch_after * 10) / 10, path});
     }
     return points;
 }

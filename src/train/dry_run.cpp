@@ -6,6 +6,7 @@
 #include <sstream>
 #include <vector>
 
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/learning_rate.h"
@@ -28,12 +29,6 @@ std::string short_text(double value) {
     return result.data();
 }
 
-std::string megabytes(double bytes) {
-    std::array<char, 40> result{};
-    std::snprintf(result.data(), result.size(), "%.1f MB", bytes / 1e6);
-    return result.data();
-}
-
 /// "3, 6, 9, ... 30 (10 in all)"
 std::string some_of(const std::vector<std::int64_t>& values) {
     constexpr std::size_t kShown = 6;
@@ -52,7 +47,8 @@ public:
     explicit Description(const config::ParseResult& arguments)
         : arguments_(arguments),
           settings_(arguments.settings),
-          info_(data::dataset_info(config::name(settings_.data.dataset))) {}
+          info_(data::dataset_info(config::name(settings_.data.dataset))),
+          half_(make_backend(settings_.run.backend)->half_type()) {}
 
     std::string whole() {
         const config::Command command = arguments_.command;
@@ -76,11 +72,10 @@ private:
         // The files of real data are not looked for; images of generated data have the same shape.
         Settings settings = settings_;
         settings.data.source = config::DataSource::generated;
-        const DType half = make_backend(settings.run.backend)->half_type();
-        const data::InputData input(data_settings(settings, half, 0), data::Split::train);
-        images_ = input.image_desc(settings.training.micro_batch_size);
-        const graph::Graph graph = evaluation_graph(settings, half, images_);
-        const double flops = nn::forward_flops(graph) / static_cast<double>(settings.training.micro_batch_size);
+        const data::InputData input(data_settings(settings, half_, 0), data::Split::train);
+        const std::int64_t batch = settings.training.micro_batch_size;
+        const graph::Graph graph = evaluation_graph(settings, half_, input.image_desc(batch));
+        const double flops = nn::forward_flops(graph) / static_cast<double>(batch);
         const bool batch_norm = settings.model.norm == config::Norm::batch;
         line("Model", std::string(config::name(settings.model.family)) + " " + settings.model.size + ", " +
                           (batch_norm ? "batch norm" : "group norm of " + std::to_string(settings.model.groups)) +
@@ -105,15 +100,17 @@ private:
         line("Data", what + ", " + std::to_string(training_images()) + " training and " +
                          std::to_string(info_.validation_images) + " validation images of " + std::to_string(side) +
                          " x " + std::to_string(side));
+        if (settings_.data.source == config::DataSource::real) input();
+    }
+
+    void input() {
         const data::LoaderSettings loader = loader_settings(settings_, 0);
-        const auto batch_bytes = static_cast<double>(images_.bytes());
-        const double ahead = std::clamp(static_cast<double>(loader.ring_bytes) / batch_bytes, 1.0,
-                                        static_cast<double>(loader.batches_ahead));
-        if (settings_.data.source == config::DataSource::real) {
-            line("Input", std::to_string(static_cast<std::int64_t>(ahead)) + " batches ahead, ring of " +
-                              megabytes(batch_bytes * static_cast<double>(static_cast<std::int64_t>(ahead))) + ", " +
-                              std::to_string(loader.threads) + " threads");
-        }
+        const bool trains = arguments_.command == config::Command::train;
+        const data::RingSize ring = data::ring_size(data_settings_without_folder(settings_, half_, 0),
+                                                    trains ? data::Split::train : data::Split::validation, loader);
+        line("Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
+                          std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
+                          std::to_string(loader.threads) + (loader.threads == 1 ? " thread" : " threads"));
     }
 
     std::int64_t training_images() const {
@@ -182,11 +179,8 @@ private:
 
     void points(const schedule::RunPlan& plan) {
         std::vector<std::int64_t> checkpoints;
-        for (std::int64_t start = 0; start < plan.iterations;) {
-            const schedule::HostStep step = plan.host_step(start);
-            start = step.end();
-            if (step.checkpoint) checkpoints.push_back(start);
-        }
+        for (const schedule::HostStep& step : plan.checkpoint_steps())
+            checkpoints.push_back(step.end());
         const std::string none = "none";
         line("Checkpoints", checkpoints.empty() ? none : "after iterations " + some_of(checkpoints));
         const bool validates = plan.validate && !checkpoints.empty();
@@ -238,7 +232,7 @@ private:
     const config::ParseResult& arguments_;
     const Settings& settings_;
     const data::DatasetInfo& info_;
-    TensorDesc images_;
+    const DType half_;
     std::ostringstream out_;
 };
 

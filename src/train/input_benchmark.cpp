@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/config/parse.h"
 #include "train/stopwatch.h"
 
@@ -18,12 +19,6 @@ std::string stage_line(std::string_view name, double seconds, std::int64_t image
     std::snprintf(line.data(), line.size(), "  %-22s%10.0f imgs/sec/core%10.3f ms", std::string(name).c_str(),
                   count / seconds, 1e3 * seconds / count);
     return line.data();
-}
-
-std::string megabytes(std::uint64_t bytes) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.1f MB", static_cast<double>(bytes) / 1e6);
-    return text.data();
 }
 
 }  // namespace
@@ -53,8 +48,8 @@ void benchmark_input(data::Stream& stream, std::int64_t batches, metrics::RunLog
     for (const Stage& stage : stages) {
         if (stage.seconds > 0) log.line(stage_line(stage.name, stage.seconds, stats.filled));
     }
-    log.line("memory: ring " + megabytes(stats.ring_bytes) + ", workers " + megabytes(stats.worker_bytes) +
-             ", data set " + megabytes(stats.dataset_bytes) + ", shared cache " + megabytes(stats.cache_bytes));
+    log.line("memory: ring " + size_text(stats.ring_bytes) + ", workers " + size_text(stats.worker_bytes) +
+             ", data set " + size_text(stats.dataset_bytes) + ", shared cache " + size_text(stats.cache_bytes));
     if (stats.damaged > 0) log.line(std::to_string(stats.damaged) + " images could not be decoded");
 }
 

@@ -308,11 +308,10 @@ int Trainer::validate() {
         points.push_back({row, path});
     };
     // Those that the plan asks for and that have been kept: checkpoints of a stop on the way are not among them.
-    for (std::int64_t start = 0; start < plan_.iterations;) {
-        const schedule::HostStep step = plan_.host_step(start);
-        start = step.end();
-        const std::string path = checkpoint::checkpoint_path(folder_.checkpoints, start);
-        if (step.validate && files_.exists(path)) add(checkpoint::checkpoint_prefix("", start).substr(1), path, start);
+    for (const schedule::HostStep& step : plan_.checkpoint_steps()) {
+        const std::string path = checkpoint::checkpoint_path(folder_.checkpoints, step.end());
+        if (step.validate && files_.exists(path))
+            add(checkpoint::checkpoint_prefix("", step.end()).substr(1), path, step.end());
     }
     for (const AveragedCheckpoint& average : averages_)
         add(average.name, average.path, plan_.iterations);

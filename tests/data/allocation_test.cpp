@@ -1,51 +1,10 @@
 // A steady stream allocates nothing for an image. An executable of its own, because it counts every malloc of the process.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cerrno>
-#include <cstddef>
-
 #include "cnntrain/data/loader.h"
 #include "data/imagenet.h"
 #include "fixtures.h"
-
-namespace {
-
-std::atomic<std::int64_t> allocations = 0;
-
-}  // namespace
-
-// glibc calls these, from every library, in place of its own; operator new comes here too.
-extern "C" {
-
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* block, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-
-void* malloc(std::size_t size) {
-    ++allocations;
-    return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-    ++allocations;
-    return __libc_calloc(count, size);
-}
-void* realloc(void* block, std::size_t size) {
-    ++allocations;
-    return __libc_realloc(block, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-    ++allocations;
-    return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** block, std::size_t alignment, std::size_t size) {
-    ++allocations;
-    *block = __libc_memalign(alignment, size);
-    return *block == nullptr ? ENOMEM : 0;
-}
-
-}  // extern "C"
+#include "support/allocation_count.h"
 
 namespace cnntrain::data {
 namespace {
@@ -65,18 +24,18 @@ std::vector<std::string> photographs() {
 }
 
 std::int64_t allocations_of(Stream& stream, std::int64_t batches) {
-    const std::int64_t before = allocations;
+    const std::int64_t before = test::allocations();
     for (std::int64_t i = 0; i < batches; ++i) {
         stream.next();
     }
-    return allocations - before;
+    return test::allocations() - before;
 }
 
 TEST(Allocation, TheCounterCounts) {
-    const std::int64_t before = allocations;
+    const std::int64_t before = test::allocations();
     void* volatile block = ::operator new(8);  // volatile: not optimised away
     ::operator delete(block);
-    EXPECT_EQ(allocations, before + 1);
+    EXPECT_EQ(test::allocations(), before + 1);
 }
 
 TEST(Allocation, AStreamOfImagesAllocatesOncePerEpoch) {

@@ -72,6 +72,7 @@ std::string encode_jpeg(const TestImage& image, const JpegOptions& options) {
         info.comp_info[0].h_samp_factor = options.horizontal_sampling;
         info.comp_info[0].v_samp_factor = options.vertical_sampling;
     }
+    info.restart_in_rows = options.restart_rows;
     if (options.progressive) jpeg_simple_progression(&info);
     jpeg_start_compress(&info, TRUE);
     std::vector<std::uint8_t> row(static_cast<std::size_t>(image.width * image.channels));

@@ -219,6 +219,7 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     posix_files().make_directories(folder_ / "more");
     write_file(folder_ / "more/a.jpg", encode_jpeg(make_photo(33, 70, 2)));
     write_file(folder_ / "notes.txt", "not an image");
+    write_file(folder_ / "more/._a.jpg", "what some systems leave beside an image");
     const ImageFolder images(folder_.path(), kSide, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
     std::int32_t label = 0;
@@ -229,7 +230,11 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "more/a.jpg", "oops");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(images, 1); }),
                 AllOf(HasSubstr("a.jpg"), HasSubstr("not a JPEG")));
-    EXPECT_THROW(ImageFolder(folder_ / "nowhere", kSide, {}), Error);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "nowhere", kSide, {}); }),
+                HasSubstr(folder_ / "nowhere"));
+    posix_files().make_directories(folder_ / "empty");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", kSide, {}); }),
+                HasSubstr("no .jpg or .jpeg"));
 }
 
 }  // namespace

@@ -168,6 +168,20 @@ TEST_F(RealCifar, EightBitInputStaysRight) {
     EXPECT_EQ(floats_of(data.stream({.micro_batch = 9})->next()), wanted);
 }
 
+TEST_F(RealCifar, TheRingIsKnownWithoutTheFiles) {
+    settings_.compute_dtype = DType::bf16;
+    settings_.mixing = {.mixup_alpha = 0.2, .on_host = true};
+    DataSettings nowhere = settings_;
+    nowhere.folder = "/nowhere";
+    const LoaderSettings loader{.micro_batch = 5, .batches_ahead = 3};
+    const RingSize ring = ring_size(nowhere, Split::train, loader);
+    EXPECT_EQ(ring.ahead, 3);
+    EXPECT_EQ(ring.bytes, 5u * 5 * 32 * 32 * 3 * (2 + 4));  // as it is delivered, and in 32 bits to be mixed
+    EXPECT_EQ(InputData(settings_, Split::train).stream(loader)->stats().ring_bytes, ring.bytes);
+    EXPECT_EQ(InputData(settings_, Split::validation).stream(loader)->stats().ring_bytes,
+              ring_size(nowhere, Split::validation, loader).bytes);
+}
+
 TEST_F(RealCifar, MissingFile) {
     posix_files().remove(folder_ / "data_batch_3.bin");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { InputData(settings_, Split::train); }),

@@ -258,6 +258,27 @@ TEST(Loader, RingShrinksToItsBytes) {
     EXPECT_EQ(data->reads, 40);
 }
 
+TEST(Loader, TheRingIsWhatRingSizeSays) {
+    const auto data = std::make_shared<CountingDataset>(1000);
+    for (const std::int64_t bytes : {1, 40 * 4, 1 << 20}) {
+        const LoaderSettings settings{.micro_batch = 10, .batches_ahead = 5, .ring_bytes = bytes};
+        EXPECT_EQ(Loader(data, settings).stats().ring_bytes, ring_size(data->image_desc(), settings).bytes);
+    }
+    const TensorDesc image{DType::bf16, {2, 3, 3}};  // 36 bytes
+    const RingSize ring = ring_size(image, {.micro_batch = 10, .batches_ahead = 5});
+    EXPECT_EQ(ring.ahead, 5);
+    EXPECT_EQ(ring.batches(), 7);
+    EXPECT_EQ(ring.bytes, 7u * 360);
+    EXPECT_EQ(ring_size(image, {.micro_batch = 10, .batches_ahead = 5, .ring_bytes = 4 * 360}).ahead, 2);
+    // Batches that the host mixes are kept as they were before, too.
+    LoaderSettings mixing{.micro_batch = 10, .batches_ahead = 5, .mixing = {.mixup_alpha = 0.2, .on_host = true}};
+    mixing.host_mixed_type = DType::bf16;
+    const TensorDesc unmixed{DType::f32, image.shape};
+    EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * (360 + 720));
+    mixing.feed = Feed::passes;
+    EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * 720);
+}
+
 TEST(Loader, HoldingEveryBatchIsADefectNotAHang) {
     const auto data = std::make_shared<CountingDataset>(100);
     Loader loader(data, {.micro_batch = 10, .batches_ahead = 1});

@@ -70,7 +70,8 @@ TEST_F(FindDataFolder, MessagesNameDataSetFolderAndFile) {
 
 TEST_F(FindDataFolder, SplitFilesInOrder) {
     for (const char* name : {"train-00002-of-00003", "train-00000-of-00003", "train-00001-of-00003", "train-notes.txt",
-                             "validation-00000-of-00001", "train-0000x-of-00003"}) {
+                             "validation-00000-of-00001", "train-0000x-of-00003", "train-00003-of-00003.tfrecord",
+                             "old-train-00000-of-00007", "train-00000-of-00000"}) {
         touch(folder_ / name);
     }
     EXPECT_EQ(split_files(DatasetId::imagenet, folder_.path(), Split::train),

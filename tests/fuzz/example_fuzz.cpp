@@ -1,4 +1,5 @@
-// tf.Examples: never a crash, and where protobuf accepts the bytes too, the same values.
+// tf.Examples: never a crash, and where protobuf accepts the bytes too, the same values. What inspection accepts, training
+// accepts too, but for keys of another type or length.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cmath>
@@ -8,6 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "data/example.h"
 #include "data/example_writer.h"
+#include "data/features.h"
 #include "example.pb.h"
 #include "fuzz/fuzz_target.h"
 
@@ -67,10 +69,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace cnntrain;
     static data::ImageExample example;
     [[maybe_unused]] static auto* const quiet = google::protobuf::SetLogHandler(nullptr);
+    const auto record = std::as_bytes(std::span(data, size));
+    const bool sound = data::visit_features(record, [](std::string_view, const data::FeatureSummary&) {});
     try {
-        data::parse_image_example(std::as_bytes(std::span(data, size)), example);
+        data::parse_image_example(record, example);
     } catch (const Error& error) {
-        if (error.kind() != ErrorKind::data) std::abort();
+        fuzz::require(error.kind() == ErrorKind::data);
+        fuzz::require(!sound || std::string_view(error.what()) != "the record is not a tf.Example");
         return 0;
     }
     data::proto::Example message;

@@ -57,7 +57,7 @@ std::vector<BadNode> bad_nodes() {
         {OpKind::add, NoAttrs{}, {x}, "takes 2 inputs, got 1"},
         {OpKind::add, NoAttrs{}, {x, bf16(x.shape)}, "must be alike"},
         {OpKind::relu, NoAttrs{}, {labels}, "x must be f32"},
-        {OpKind::relu_grad, NoAttrs{}, {x, c}, "y and dy must be alike"},
+        {OpKind::relu_grad, NoAttrs{}, {x, c}, "the operands must be alike"},
         {OpKind::swish, NoAttrs{}, {labels}, "x must be f32"},
         {OpKind::swish_grad, NoAttrs{}, {x, c}, "the operands must be alike"},
         {OpKind::sigmoid, NoAttrs{}, {x, x}, "takes 1 inputs, got 2"},

@@ -5,78 +5,29 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cerrno>
-#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/assemble.h"
+#include "support/allocation_count.h"
 #include "train/fixtures.h"
 
+namespace cnntrain::train::testing {
 namespace {
 
-std::atomic<bool> counting = false;
-std::atomic<int> own_allocations = 0;
-thread_local bool inside = false;
-
 /// oneDNN makes an execution context for every primitive that it runs; that is its own affair.
-bool by_onednn() {
+bool by_ourselves() {
     std::array<void*, 24> frames{};
     const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
-    return std::any_of(frames.begin(), frames.begin() + count, [](void* frame) {
+    return std::none_of(frames.begin(), frames.begin() + count, [](void* frame) {
         Dl_info info{};
         return dladdr(frame, &info) != 0 && std::string_view(info.dli_fname).find("libdnnl") != std::string_view::npos;
     });
 }
 
-void note() {
-    if (!counting || inside) return;
-    inside = true;
-    if (!by_onednn()) ++own_allocations;
-    inside = false;
-}
-
-}  // namespace
-
-// glibc calls these, from every library, in place of its own; operator new comes here too.
-extern "C" {
-
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* block, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-
-void* malloc(std::size_t size) {
-    note();
-    return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-    note();
-    return __libc_calloc(count, size);
-}
-void* realloc(void* block, std::size_t size) {
-    note();
-    return __libc_realloc(block, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-    note();
-    return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** block, std::size_t alignment, std::size_t size) {
-    note();
-    *block = __libc_memalign(alignment, size);
-    return *block == nullptr ? ENOMEM : 0;
-}
-
-}  // extern "C"
-
-namespace cnntrain::train::testing {
-namespace {
-
 /// Over `steps` steps, after some that may.
-int allocations_per_step(const std::string& precision, int steps) {
+std::int64_t allocations_per_step(const std::string& precision, int steps) {
     const config::Settings settings =
         parse(
             "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 --optimiser momentum --threads 1 "
@@ -91,14 +42,29 @@ int allocations_per_step(const std::string& precision, int steps) {
     for (std::int64_t i = 0; i < 3; ++i) {
         executable->train_step(*stream, {0.01, i});
     }
-    by_onednn();  // loads what backtrace() needs
-    own_allocations = 0;
-    counting = true;
+    by_ourselves();  // loads what backtrace() needs
+    test::count_allocations_if(by_ourselves);
+    const std::int64_t before = test::allocations();
     for (std::int64_t i = 0; i < steps; ++i) {
         executable->train_step(*stream, {0.01, 3 + i});
     }
-    counting = false;
-    return own_allocations / steps;
+    const std::int64_t made = test::allocations() - before;
+    test::count_allocations_if(nullptr);
+    return made / steps;
+}
+
+TEST(Allocation, TheCounterCounts) {
+    test::count_allocations_if(by_ourselves);
+    const std::int64_t before = test::allocations();
+    void* volatile block = ::operator new(8);  // volatile: not optimised away
+    ::operator delete(block);
+    const std::int64_t after = test::allocations();
+    test::count_allocations_if([] { return false; });
+    block = ::operator new(8);
+    ::operator delete(block);
+    EXPECT_EQ(after, before + 1);
+    EXPECT_EQ(test::allocations(), after);
+    test::count_allocations_if(nullptr);
 }
 
 TEST(Allocation, AStepAllocatesOnlyTheSumsItReturns) {

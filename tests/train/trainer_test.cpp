@@ -94,7 +94,7 @@ TEST(Train, CompileOnlyStopsBeforeTheFirstUpdate) {
 TEST(Train, DatasetBenchmarkOnlyReads) {
     MemoryFiles files;
     EXPECT_THAT(train(files, "--dataset-benchmark").console,
-                ContainsRegex("mean throughput: [0-9.]+ imgs/sec\n(.*\n)*memory: ring [0-9.]+ MB"));
+                ContainsRegex("mean throughput: [0-9.]+ imgs/sec\n(.*\n)*memory: ring [0-9.]+ [kM]B"));
     EXPECT_FALSE(files.exists("run/training.csv"));
 }
 

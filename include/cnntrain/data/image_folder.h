@@ -9,11 +9,12 @@
 
 namespace cnntrain::data {
 
-/// Every .jpg and .jpeg file (any case) in and below a folder, sorted by path; evaluation preprocessing; label -1.
+/// Every .jpg and .jpeg file (any case) in and below a folder, following links and without hidden ones, sorted by path;
+/// evaluation preprocessing; label -1.
 /// Feed it to a Loader with Feed::passes: sample i of the pass is names()[i].
 class ImageFolder final : public Dataset {
 public:
-    /// Error(data) when the folder is missing or has no JPEG file.
+    /// Error(data) when the folder cannot be read or has no JPEG file.
     ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format);
 
     const std::vector<std::string>& names() const { return names_; }  // relative to the folder

@@ -34,4 +34,7 @@ private:
     std::int64_t samples_ = 0;
 };
 
+/// The ring of the split's stream, when the data are real. No file is looked for.
+RingSize ring_size(const DataSettings& settings, Split split, LoaderSettings loader);
+
 }  // namespace cnntrain::data

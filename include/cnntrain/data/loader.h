@@ -64,6 +64,15 @@ struct LoaderSettings {
     DType host_mixed_type = DType::f32;
 };
 
+/// What a Loader allocates: the batches ahead of the consumer, one that is being filled and one that the consumer holds.
+struct RingSize {
+    std::int64_t ahead = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t batches() const { return ahead + 2; }
+};
+/// `image`: of the data set, [H, W, C].
+RingSize ring_size(const TensorDesc& image, const LoaderSettings& settings);
+
 class Loader final : public Stream {
 public:
     Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings);

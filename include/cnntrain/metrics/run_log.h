@@ -2,9 +2,6 @@
 // sinks that were added.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/metrics/progress.h"
 #include "cnntrain/metrics/rows.h"
 #include "cnntrain/metrics/sink.h"
 
@@ -23,24 +21,9 @@ struct RunLogSettings {
     int terminal_width = 80;
 };
 
-struct Progress {
-    std::int64_t iteration = 0;
-    std::int64_t first_iteration = 0;  // where this process began
-    std::int64_t iterations = 0;       // of the run
-    double images_per_second = 0;
-    double elapsed_seconds = 0;  // since first_iteration
-    std::string_view unit = "iterations";
-};
-
-/// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"
-std::string progress_text(const Progress& progress);
-
 class RunLog {
 public:
     RunLog(FileSystem& files, std::ostream& console, RunLogSettings settings);
-    ~RunLog();  // removes the progress line
-    RunLog(const RunLog&) = delete;
-    RunLog& operator=(const RunLog&) = delete;
 
     /// A line (or several) on the console and in log.txt.
     void line(std::string_view text);
@@ -60,14 +43,13 @@ public:
     void nans(const NanRow& row);
     void status(std::string_view key, std::string_view value);
 
-    /// Rewrites the progress line of a terminal, at most a few times a second; nothing on other consoles.
-    void progress(const Progress& progress);
+    /// On a terminal only; removed before every line and at the end.
+    void progress(const Progress& progress) { progress_.show(progress); }
 
     /// Is a point of this name already in validation.csv? (It is then skipped.)
     bool has_validation(std::string_view name) const;
 
 private:
-    void erase_progress();
     void append_csv(const std::string& name, const Record& record);
     void pass_on(const Record& record);
 
@@ -75,12 +57,7 @@ private:
     std::ostream& console_;
     RunLogSettings settings_;
     std::vector<std::unique_ptr<Sink>> sinks_;
-    bool progress_shown_ = false;
-    std::size_t progress_length_ = 0;
-    std::chrono::steady_clock::time_point progress_time_;
+    ProgressLine progress_;
 };
-
-/// Columns of the terminal behind a file descriptor; 0 when it is not a terminal.
-int terminal_width(int descriptor);
 
 }  // namespace cnntrain::metrics

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "cnntrain/config/settings.h"
 
@@ -71,6 +72,8 @@ struct RunPlan {
     /// A checkpoint that falls, rounded, on the last epoch is left to the end of the run when there is one checkpoint
     /// per epoch or fewer.
     HostStep host_step(std::int64_t start) const;
+    /// The host steps of the whole run that end with a checkpoint, in order.
+    std::vector<HostStep> checkpoint_steps() const;
 };
 
 /// Error(usage) when a number is out of range or the run would have no iteration.

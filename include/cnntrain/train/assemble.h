@@ -27,6 +27,8 @@ std::int64_t global_batch_size(const config::TrainingSettings& settings);
 nn::NumericsSettings numerics(const config::DeviceSettings& settings, DType half);
 /// Real data: looks for the folder that holds the files.
 data::DataSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed);
+/// The same without looking for it.
+data::DataSettings data_settings_without_folder(const config::Settings& settings, DType half, std::uint64_t seed);
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
 nn::ModelSettings model_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, or not as many splits as --shards asks for.

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-namespace cnntrain::cli {
+namespace cnntrain {
 
 /// "3.1"
 inline std::string decimal(double value, int digits = 1) {
@@ -27,4 +27,4 @@ inline std::string size_text(std::uint64_t bytes) {
     return decimal(value) + kUnits[unit];
 }
 
-}  // namespace cnntrain::cli
+}  // namespace cnntrain

@@ -1,0 +1,51 @@
+// Short fingerprints of text: 64-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv). The same text gives the same
+// number in every process and version, so that files and seeds may depend on it. For telling apart, not against forgery.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace cnntrain {
+
+inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;
+
+/// `hash` continues an earlier one.
+constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t hash = kHashOfNothing) {
+    for (const char c : text) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    }
+    return hash;
+}
+
+/// 16 hexadecimal digits.
+inline std::string hex_text(std::uint64_t hash) {
+    std::array<char, 17> hex{};
+    std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(hash));
+    return hex.data();
+}
+
+/// The fingerprint of a list of texts and numbers.
+class Digest {
+public:
+    /// The length counts too, so that ("ab", "c") differs from ("a", "bc").
+    void add(std::string_view text) {
+        add(static_cast<std::uint64_t>(text.size()));
+        hash_ = hash_text(text, hash_);
+    }
+    void add(std::uint64_t value) {
+        std::array<char, sizeof value> bytes{};  // the lowest first
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            bytes[i] = static_cast<char>(value >> (8 * i));
+        }
+        hash_ = hash_text({bytes.data(), bytes.size()}, hash_);
+    }
+    std::string text() const { return hex_text(hash_); }
+
+private:
+    std::uint64_t hash_ = kHashOfNothing;
+};
+
+}  // namespace cnntrain

@@ -1,0 +1,49 @@
+// How far a long job is: as a text, and as the line of a terminal that is rewritten in place.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace cnntrain::metrics {
+
+struct Progress {
+    std::int64_t done = 0;
+    std::int64_t first = 0;  // of them, done before this process began
+    std::int64_t total = 0;
+    double rate = 0;             // of `rate_unit`, per second
+    double elapsed_seconds = 0;  // since `first`
+    std::string_view unit = "iterations";
+    std::string_view rate_unit = "images";
+};
+
+/// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"; the time only where it can be told.
+std::string progress_text(const Progress& progress);
+
+class ProgressLine {
+public:
+    /// `width`: columns of the terminal; 0: it is none, and nothing is shown.
+    ProgressLine(std::ostream& console, int width) : console_(console), width_(width) {}
+    ~ProgressLine() { erase(); }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    /// Rewrites the line, at most a few times a second while it stands.
+    void show(const Progress& progress);
+    /// Before anything else is written.
+    void erase();
+
+private:
+    std::ostream& console_;
+    int width_;
+    std::size_t length_ = 0;  // of what stands there
+    std::chrono::steady_clock::time_point written_;
+};
+
+/// Columns of the terminal behind a file descriptor; 0 when it is not a terminal.
+int terminal_width(int descriptor);
+
+}  // namespace cnntrain::metrics
