@@ -72,6 +72,7 @@ TEST_P(Recomputation, ChangesNoLossNoWeightAndNoMovingAverage) {
 INSTANTIATE_TEST_SUITE_P(All, Recomputation,
                          ::testing::Values("--precision 32.32", "--precision 16.32", "--precision 16.16",
                                            "--precision 32.32 --group-norm",
+                                           kProxyNet + " --precision 32.32 --batch-norm",
                                            "--precision 32.32 --gradient-accumulation-count 2 --micro-batch-size 4",
                                            "--precision 32.32 --mixup-alpha 0.4 --cutmix-lambda 0.6"));
 
