@@ -157,7 +157,7 @@ template <typename T> struct Proxy {
     float epsilon = 0;
 };
 inline constexpr std::size_t kMostQuantiles = 200;
-/// Overwrites the rows of mean and inverse deviation.
+/// Overwrites the rows of mean and inverse deviation, rounded to nearest.
 template <typename T> void proxy_norm_statistics(const Proxy<T>& proxy);
 /// `gradient` and `result` are [6][channels] and may be one array.
 template <typename T>
