@@ -71,6 +71,11 @@ public:
             sum = hn::Add(sum, value);
         }
         mean = hn::Mul(sum, share);
+        // A sample far from zero may spread little: what rounding has left in the mean must not count as spread.
+        Floats rest = hn::Zero(d);
+        for (std::int64_t i = 0; i < count; ++i)
+            rest = hn::Add(rest, hn::Sub(load(values + i * kWidth), mean));
+        rest_of_mean = hn::Mul(rest, share);
         Floats squares = hn::Zero(d);
         for (std::int64_t i = 0; i < count; ++i) {
             const Floats difference = difference_at(i);
@@ -84,9 +89,11 @@ public:
     HWY_INLINE Floats input(float quantile) const {
         return hn::MulAdd(slope_of_input, hn::Set(FloatTag(), quantile), input_at_zero);
     }
-    HWY_INLINE Floats difference_at(std::int64_t i) const { return hn::Sub(load(values + i * kWidth), mean); }
+    HWY_INLINE Floats difference_at(std::int64_t i) const {
+        return hn::Sub(hn::Sub(load(values + i * kWidth), mean), rest_of_mean);
+    }
 
-    Floats gamma, stretch, shift, slope_of_input, input_at_zero, mean, inverse_deviation;
+    Floats gamma, stretch, shift, slope_of_input, input_at_zero, mean, rest_of_mean, inverse_deviation;
 
 private:
     float values[kMostQuantiles * kWidth];
