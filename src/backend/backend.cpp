@@ -57,6 +57,7 @@ std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string
         const bool is_copy = node.kind == graph::OpKind::round_copy && node.inputs.at(1) != *parameter;
         if (is_copy) return gradient_of(graph, graph.value(node.inputs.at(1)).name);
         const std::vector<int>& mutates = graph.def(node).mutates;
+        if (node.inputs.size() < 2) continue;  // makes what it writes of the parameter itself
         if (!mutates.empty() && node.inputs.at(static_cast<std::size_t>(mutates.front())) == *parameter) {
             return node.inputs.at(1);
         }

@@ -101,11 +101,20 @@ bool is_stored(const Graph& graph, ValueId id) {
     return role == Role::parameter || role == Role::state;
 }
 
+/// A vector that depends on weights alone, so that a norm which reads it can be folded.
+bool is_weight_vector(const Graph& graph, ValueId id) {
+    if (is_stored(graph, id)) return true;
+    const NodeId producer = graph.value(id).producer;
+    if (!producer.valid()) return false;
+    const OpKind kind = graph.node(producer).kind;
+    return kind == OpKind::proxy_norm_rows || kind == OpKind::constant;
+}
+
 /// The convolution that feeds this norm alone, if the norm can be folded into it; otherwise invalid.
 NodeId foldable_conv(const Graph& graph, const Node& norm) {
     if (norm.kind != OpKind::batch_norm_inference) return {};
     for (std::size_t i = 1; i <= 4; ++i) {
-        if (!is_stored(graph, norm.inputs[i])) return {};
+        if (!is_weight_vector(graph, norm.inputs[i])) return {};
     }
     const NodeId id = sole_producer(graph, norm.inputs.front(), norm);
     if (!id.valid() || graph.node(id).kind != OpKind::conv2d) return {};

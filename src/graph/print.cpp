@@ -81,6 +81,16 @@ void describe(AttrText& text, const NormAttrs& a) {
     text.flag(name(a.activation), a.activation != Activation::none);
     text.flag("summed gradient", a.summed_gradient);
 }
+void describe(AttrText& text, const StandardiseAttrs& a) {
+    text.flag("mean", a.mean);
+    text.flag("scale", a.scale);
+}
+void describe(AttrText& text, const ProxyNormAttrs& a) {
+    text.flag(name(a.activation), true);
+    text.item("epsilon", a.epsilon);
+    text.item("weight decay", a.weight_decay);
+    text.shape("rows", a.rows);
+}
 void describe(AttrText& /*text*/, const DenseAttrs& /*attrs*/) {}
 void describe(AttrText& text, const SoftmaxAttrs& a) {
     text.item("label smoothing", a.label_smoothing);

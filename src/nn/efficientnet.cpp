@@ -72,6 +72,13 @@ std::string block_letters(int index) {
     return index < 26 ? last : block_letters(index / 26 - 1) + last;
 }
 
+/// The activations of a network.
+struct ActivationSettings {
+    bool swish = true;  // false: ReLU
+    bool proxy_norm = false;
+    double proxy_epsilon = 0;
+};
+
 /// One inverted bottleneck: a widens, b is spatial, c narrows.
 struct MbConv {
     std::string name;  // "block2a"
@@ -84,48 +91,68 @@ struct MbConv {
     std::int64_t squeezed = 0;  // channels between squeeze and excite; 0: neither
     double survival = 1;        // of the branch, in training
     std::uint32_t index = 0;
-    bool swish = true;
+    ActivationSettings activation;
 
     bool expands() const { return middle != inputs; }
     bool residual() const { return stride == 1 && inputs == outputs; }
 };
 
-ValueId activation(Layers& layers, ValueId x, const std::string& scope, bool swish) {
-    return swish ? layers.swish(x, scope) : layers.relu(x, scope);
+ValueId activation(Layers& layers, ValueId x, const std::string& scope, const ActivationSettings& settings) {
+    return settings.swish ? layers.swish(x, scope) : layers.relu(x, scope);
 }
 
-ValueId conv_norm(Layers& layers, ValueId x, const std::string& scope, const ConvShape& shape) {
-    return layers.norm(layers.conv(x, scope + "/conv/conv2d", shape), scope);
+/// Proxy norm: where an activation is multiplied with its inverse proxy deviation.
+enum class ProxyScale : std::uint8_t { at_once, later };
+
+struct Activated {
+    ValueId value;
+    ValueId scale;  // the inverse proxy deviation that is still to be multiplied; invalid: none
+};
+
+Activated conv_norm_activation(Layers& layers, ValueId x, const std::string& scope, const ConvShape& shape,
+                               const ActivationSettings& settings, ProxyScale where) {
+    x = layers.conv(x, scope + "/conv/conv2d", shape);
+    if (!settings.proxy_norm) return {activation(layers, layers.norm(x, scope), scope + "/activation", settings), {}};
+    graph::ProxyNormAttrs attrs;
+    attrs.activation = settings.swish ? graph::Activation::swish : graph::Activation::relu;
+    attrs.epsilon = settings.proxy_epsilon;
+    const ProxyRows proxy = layers.proxy_rows(scope, shape.filters, attrs);
+    x = activation(layers, layers.norm_with(x, scope, proxy.gamma, proxy.beta), scope + "/activation", settings);
+    const bool at_once = where == ProxyScale::at_once;
+    x = layers.standardise(x, scope + "/standardise", proxy.mean, at_once ? proxy.inverse_deviation : ValueId{});
+    return {x, at_once ? ValueId{} : proxy.inverse_deviation};
 }
 
-ValueId conv_norm_activation(Layers& layers, ValueId x, const std::string& scope, const ConvShape& shape, bool swish) {
-    return activation(layers, conv_norm(layers, x, scope, shape), scope + "/activation", swish);
-}
-
-ValueId squeeze_excite(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
-    ValueId gate = layers.global_average_pool(x, scope + "/mean");
+ValueId squeeze_excite(Layers& layers, const Activated& x, const std::string& scope, const MbConv& block) {
+    ValueId gate = layers.global_average_pool(x.value, scope + "/mean");
     gate = layers.pixel_conv(gate, scope + "/squeeze/conv2d", block.squeezed, kPointwise);
-    gate = activation(layers, gate, scope + "/activation", block.swish);
+    gate = activation(layers, gate, scope + "/activation", block.activation);
     gate = layers.pixel_conv(gate, scope + "/excite/conv2d", block.middle, kPointwise);
-    return layers.scale_channels(x, layers.sigmoid(gate, scope + "/sigmoid"), scope + "/scale");
+    gate = layers.sigmoid(gate, scope + "/sigmoid");
+    if (x.scale.valid()) gate = layers.standardise(gate, scope + "/proxy_scale", {}, x.scale);
+    return layers.scale_channels(x.value, gate, scope + "/scale");
 }
 
 ValueId part_a(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
-    return conv_norm_activation(layers, x, scope, {.filters = block.middle, .initialiser = kPointwise}, block.swish);
+    const ConvShape shape{.filters = block.middle, .initialiser = kPointwise};
+    return conv_norm_activation(layers, x, scope, shape, block.activation, ProxyScale::at_once).value;
 }
 
+/// With a proxy norm the gate carries its scale, and squeeze-excite averages what is not scaled yet. Without squeeze-excite
+/// the scale is lost, as in the program that these weights come from; the next norm makes up for it.
 ValueId part_b(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
     const ConvShape shape{.filters = block.middle,
                           .kernel = block.kernel,
                           .stride = block.stride,
                           .groups = block.groups,
                           .initialiser = kSpatial};
-    x = conv_norm_activation(layers, x, scope, shape, block.swish);
-    return block.squeezed > 0 ? squeeze_excite(layers, x, scope + "/se", block) : x;
+    const Activated y = conv_norm_activation(layers, x, scope, shape, block.activation, ProxyScale::later);
+    return block.squeezed > 0 ? squeeze_excite(layers, y, scope + "/se", block) : y.value;
 }
 
 ValueId part_c(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
-    return conv_norm(layers, x, scope, {.filters = block.outputs, .initialiser = kPointwise});
+    x = layers.conv(x, scope + "/conv/conv2d", {.filters = block.outputs, .initialiser = kPointwise});
+    return block.activation.proxy_norm ? layers.norm_without_shift(x, scope) : layers.norm(x, scope);
 }
 
 ValueId residual_block(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
@@ -191,6 +218,10 @@ void check_settings(const EfficientnetSettings& settings) {
     require(rate >= 0 && rate < 1, "expected 0 <= --dropout-rate < 1", rate);
 }
 
+ActivationSettings activation_settings(const EfficientnetSettings& settings) {
+    return {settings.swish, settings.proxy_norm, settings.proxy_epsilon};
+}
+
 Plan make_plan(const ModelSettings& model, const Size& size) {
     const EfficientnetSettings& settings = model.efficientnet;
     const double width = settings.width_coefficient > 0 ? settings.width_coefficient : size.width;
@@ -216,7 +247,7 @@ Plan make_plan(const ModelSettings& model, const Size& size) {
             block.middle = inputs * (stage.expands ? settings.expand_ratio : 1);
             block.outputs = channels(stage.outputs);
             block.groups = spatial_groups("efficientnet " + model.size, block.name, block.middle, settings.group_dim);
-            block.swish = settings.swish;
+            block.activation = activation_settings(settings);
             if (settings.squeeze_excite) {
                 const auto squeezed = static_cast<std::int64_t>(kSqueeze * static_cast<double>(inputs));
                 block.squeezed = std::max(squeezed, std::int64_t{1});
@@ -248,25 +279,26 @@ Network efficientnet(const ModelSettings& settings) {
     CNNTRAIN_CHECK(size != kSizes.end(), "efficientnet size " + settings.size);
     check_settings(settings.efficientnet);
     const Plan plan = make_plan(settings, *size);
-    const bool swish = settings.efficientnet.swish;
+    const ActivationSettings act = activation_settings(settings.efficientnet);
 
     Network network;
     const ConvShape stem{.filters = plan.stem, .kernel = 3, .stride = plan.stem_stride, .initialiser = kPointwise};
-    network.push_back({"block0", [stem, swish](Layers& layers, ValueId x, const std::string& scope) {
-                           return conv_norm_activation(layers, x, scope, stem, swish);
+    network.push_back({"block0", [stem, act](Layers& layers, ValueId x, const std::string& scope) {
+                           return conv_norm_activation(layers, x, scope, stem, act, ProxyScale::at_once).value;
                        }});
     for (const MbConv& block : plan.blocks)
         append(network, block);
     const ConvShape head{.filters = plan.head, .initialiser = kPointwise};
     const graph::RandomScaleAttrs dropout{.keep = 1 - plan.dropout,
                                           .site = static_cast<std::uint32_t>(plan.blocks.size())};
-    network.push_back({"Top", [head, dropout, swish, classes = settings.classes](Layers& layers, ValueId x,
-                                                                                 const std::string& scope) {
-                           x = conv_norm_activation(layers, x, scope, head, swish);
-                           x = layers.global_average_pool(x, scope + "/mean");
-                           x = layers.drop(x, scope + "/dropout", dropout);
-                           return layers.dense(x, scope + "/logits/dense", classes);
-                       }});
+    network.push_back(
+        {"Top", [head, dropout, act, classes = settings.classes](Layers& layers, ValueId x, const std::string& scope) {
+             // The scale of a proxy norm is dropped: the dense layer behind the mean has its own.
+             x = conv_norm_activation(layers, x, scope, head, act, ProxyScale::later).value;
+             x = layers.global_average_pool(x, scope + "/mean");
+             x = layers.drop(x, scope + "/dropout", dropout);
+             return layers.dense(x, scope + "/logits/dense", classes);
+         }});
     return network;
 }
 

@@ -1,9 +1,13 @@
 #include "cnntrain/nn/initialise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string_view>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/normal.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::nn {
@@ -37,6 +41,29 @@ template <typename Draw> HostTensor filled(const TensorDesc& desc, Draw draw) {
     return tensor;
 }
 
+/// The rows of a proxy (ProxyNormAttrs in graph/op.h) whose sample is the activation of the normal quantiles themselves.
+HostTensor initial_proxy(const graph::Value& variable) {
+    const Initialiser& initialiser = variable.initialiser;
+    CNNTRAIN_CHECK(variable.desc.shape.size() == 4 && variable.desc.shape[0] == graph::kProxyRows,
+                   variable.name + ": a proxy cannot have the shape " + to_string(variable.desc.shape));
+    constexpr auto kCount = static_cast<double>(graph::kProxySamples);
+    std::vector<double> sample = normal_quantiles(graph::kProxySamples);
+    for (double& value : sample) {
+        const bool swish = initialiser.activation == graph::Activation::swish;
+        value = swish ? value / (1 + std::exp(-value)) : std::max(value, 0.0);
+    }
+    const double mean = std::accumulate(sample.begin(), sample.end(), 0.0) / kCount;
+    double variance = 0;
+    for (const double value : sample)
+        variance += (value - mean) * (value - mean) / kCount;
+    const double rows[graph::kProxyRows] = {0, 1, mean, 1 / std::sqrt(variance + initialiser.value), 0, 0};
+    HostTensor tensor(variable.desc);
+    const std::int64_t channels = variable.desc.shape[3];
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, rows[i / channels]);
+    return tensor;
+}
+
 }  // namespace
 
 HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
@@ -59,6 +86,8 @@ HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
             const double limit = std::sqrt(6.0 / (fan.in + fan.out));
             return filled(variable.desc, [&, limit] { return rng.uniform(-limit, limit); });
         }
+        case Initialiser::Kind::proxy_norm:
+            return initial_proxy(variable);
     }
     throw Error(ErrorKind::internal, variable.name + ": unknown initialiser");
 }

@@ -83,11 +83,30 @@ ValueId Layers::conv(ValueId x, const std::string& scope, const ConvShape& shape
 
 ValueId Layers::norm(ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma) {
     const std::string node = scope + (grouped() ? "/gn" : "/bn") + suffix;
-    return norm_node(x, node, node + (grouped() ? "/GroupNorm" : "/batch_norm"), gamma);
+    const std::string leaf = norm_leaf(node);
+    const ValueId beta = channel_vector(parameter(leaf + "/beta", {channels(x)}, kZeros));
+    return norm_node(x, node, leaf, gamma_of(leaf, channels(x), gamma), beta);
 }
 
 ValueId Layers::norm(ValueId x, const std::string& scope) {
-    return norm_node(x, scope + "/norm", scope + (grouped() ? "/GroupNorm" : "/batch_norm"), Gamma::one);
+    const std::string leaf = norm_leaf(scope);
+    const ValueId beta = channel_vector(parameter(leaf + "/beta", {channels(x)}, kZeros));
+    return norm_node(x, scope + "/norm", leaf, gamma_of(leaf, channels(x), Gamma::one), beta);
+}
+
+ValueId Layers::norm_without_shift(ValueId x, const std::string& scope) {
+    const std::string leaf = norm_leaf(scope);
+    const graph::ConstantAttrs zeros{0, {DType::f32, {channels(x)}}};
+    const ValueId beta = graph_.add_one(OpKind::constant, zeros, {}, scope + "/norm/no_shift");
+    return norm_node(x, scope + "/norm", leaf, gamma_of(leaf, channels(x), Gamma::one), beta);
+}
+
+ValueId Layers::norm_with(ValueId x, const std::string& scope, ValueId gamma, ValueId beta) {
+    return norm_node(x, scope + "/norm", norm_leaf(scope), gamma, beta);
+}
+
+ValueId Layers::gamma_of(const std::string& leaf, std::int64_t channels, Gamma gamma) {
+    return channel_vector(parameter(leaf + "/gamma", {channels}, gamma == Gamma::zero ? kZeros : kOnes));
 }
 
 std::int64_t Layers::norm_groups(std::int64_t channels, const std::string& scope) const {
@@ -101,14 +120,12 @@ std::int64_t Layers::norm_groups(std::int64_t channels, const std::string& scope
     return groups;
 }
 
-ValueId Layers::norm_node(ValueId x, const std::string& scope, const std::string& leaf, Gamma gamma_start) {
-    const ValueId beta = parameter(leaf + "/beta", {channels(x)}, kZeros);
-    const ValueId gamma = parameter(leaf + "/gamma", {channels(x)}, gamma_start == Gamma::zero ? kZeros : kOnes);
-    if (!grouped()) return batch_norm(x, scope, leaf, channel_vector(gamma), channel_vector(beta));
+ValueId Layers::norm_node(ValueId x, const std::string& scope, const std::string& leaf, ValueId gamma, ValueId beta) {
+    if (!grouped()) return batch_norm(x, scope, leaf, gamma, beta);
     graph::NormAttrs attrs;
     attrs.epsilon = model_.epsilon;
     attrs.groups = norm_groups(channels(x), scope);
-    return graph_.add(OpKind::group_norm, attrs, {x, channel_vector(gamma), channel_vector(beta)}, scope)[0];
+    return graph_.add(OpKind::group_norm, attrs, {x, gamma, beta}, scope)[0];
 }
 
 ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::string& leaf, ValueId gamma, ValueId beta) {
@@ -175,6 +192,22 @@ ValueId Layers::pixel_conv(ValueId x, const std::string& scope, std::int64_t fil
 
 ValueId Layers::scale_channels(ValueId x, ValueId gate, const std::string& scope) {
     return graph_.add_one(OpKind::scale_channels, NoAttrs{}, {x, gate}, scope);
+}
+
+ProxyRows Layers::proxy_rows(const std::string& scope, std::int64_t channels, const graph::ProxyNormAttrs& attrs) {
+    const std::string name = scope + "/proxy";
+    const Initialiser start{Initialiser::Kind::proxy_norm, attrs.epsilon, attrs.activation};
+    const ValueId proxy = parameter(name, {graph::kProxyRows, 1, 1, channels}, start);
+    const std::vector<ValueId> rows = graph_.add(OpKind::proxy_norm_rows, attrs, {proxy}, name + "/rows");
+    return {rows[0], rows[1], rows[2], rows[3]};
+}
+
+ValueId Layers::standardise(ValueId x, const std::string& scope, ValueId mean, ValueId scale) {
+    std::vector<ValueId> inputs = {x};
+    if (mean.valid()) inputs.push_back(mean);
+    if (scale.valid()) inputs.push_back(scale);
+    const graph::StandardiseAttrs attrs{mean.valid(), scale.valid()};
+    return graph_.add_one(OpKind::standardise, attrs, std::move(inputs), scope);
 }
 
 ValueId Layers::drop(ValueId x, const std::string& scope, const graph::RandomScaleAttrs& attrs) {

@@ -22,6 +22,11 @@ struct ConvShape {
     graph::Initialiser initialiser{graph::Initialiser::Kind::truncated_normal_fan_in, 1};
 };
 
+/// What the network reads of a proxy (ProxyNormAttrs in graph/op.h), each f32[C].
+struct ProxyRows {
+    graph::ValueId beta, gamma, mean, inverse_deviation;
+};
+
 /// Adds layers to a graph. Every layer is one node named by its scope, and its variables live below that scope. Inputs
 /// and results are [N,H,W,C] in the compute type unless said otherwise. A kernel's variable is <scope>/weight, in an
 /// EfficientNet <scope>/kernel.
@@ -39,6 +44,10 @@ public:
     graph::ValueId norm(graph::ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma);
     /// Variables below <scope>/batch_norm or <scope>/GroupNorm; the node is <scope>/norm.
     graph::ValueId norm(graph::ValueId x, const std::string& scope);
+    /// The same with <leaf>/gamma alone.
+    graph::ValueId norm_without_shift(graph::ValueId x, const std::string& scope);
+    /// The same with gamma and beta, f32[C], from elsewhere.
+    graph::ValueId norm_with(graph::ValueId x, const std::string& scope, graph::ValueId gamma, graph::ValueId beta);
     graph::ValueId relu(graph::ValueId x, const std::string& scope);
     graph::ValueId swish(graph::ValueId x, const std::string& scope);
     graph::ValueId sigmoid(graph::ValueId x, const std::string& scope);
@@ -55,6 +64,10 @@ public:
                               graph::Initialiser initialiser);
     /// x * gate[N,C] at every pixel.
     graph::ValueId scale_channels(graph::ValueId x, graph::ValueId gate, const std::string& scope);
+    /// The variable <scope>/proxy of an activation with so many channels, as its rows.
+    ProxyRows proxy_rows(const std::string& scope, std::int64_t channels, const graph::ProxyNormAttrs& attrs);
+    /// (x - mean) * scale for every channel; an invalid mean or scale is left out.
+    graph::ValueId standardise(graph::ValueId x, const std::string& scope, graph::ValueId mean, graph::ValueId scale);
     /// Dropout of elements or of whole samples; nothing where nothing is dropped, or in evaluation. `attrs.site`: one per
     /// place in the network.
     graph::ValueId drop(graph::ValueId x, const std::string& scope, const graph::RandomScaleAttrs& attrs);
@@ -69,7 +82,10 @@ private:
     std::string kernel_name(const std::string& scope) const;
     bool grouped() const { return model_.norm == NormKind::group; }
     std::int64_t norm_groups(std::int64_t channels, const std::string& scope) const;
-    graph::ValueId norm_node(graph::ValueId x, const std::string& scope, const std::string& leaf, Gamma gamma);
+    std::string norm_leaf(const std::string& scope) const { return scope + (grouped() ? "/GroupNorm" : "/batch_norm"); }
+    graph::ValueId gamma_of(const std::string& leaf, std::int64_t channels, Gamma gamma);
+    graph::ValueId norm_node(graph::ValueId x, const std::string& scope, const std::string& leaf, graph::ValueId gamma,
+                             graph::ValueId beta);
     graph::ValueId batch_norm(graph::ValueId x, const std::string& scope, const std::string& leaf, graph::ValueId gamma,
                               graph::ValueId beta);
     graph::ValueId affine(graph::ValueId x, const std::string& scope, Shape weight, graph::Initialiser initialiser);

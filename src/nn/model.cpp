@@ -178,19 +178,25 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
     throw Error(ErrorKind::internal, "the graph has no output '" + std::string(name) + "'");
 }
 
-/// The variable behind a value: itself, or what a cast has read.
+/// The variable behind a value: itself, or what a cast or the rows of a proxy have read.
 const graph::Value& variable_behind(const graph::Graph& graph, ValueId id) {
     const graph::Value& value = graph.value(id);
     return value.role == Role::intermediate ? graph.value(graph.node(value.producer).inputs[0]) : value;
 }
 
+/// Of the norm whose scale is in this variable.
+std::string batch_norm_scope(const std::string& variable) {
+    constexpr std::string_view gamma = "/gamma";
+    constexpr std::string_view proxy = "/proxy";
+    if (variable.ends_with(gamma)) return variable.substr(0, variable.size() - gamma.size());
+    CNNTRAIN_CHECK(variable.ends_with(proxy), "a batch norm has the scale '" + variable + "'");
+    return variable.substr(0, variable.size() - proxy.size()) + "/batch_norm";
+}
+
 BatchNormRecord batch_norm_record(const graph::Graph& graph, const graph::Node& node) {
-    constexpr std::string_view leaf = "/gamma";
-    const std::string& gamma = variable_behind(graph, node.inputs[1]).name;
-    CNNTRAIN_CHECK(gamma.ends_with(leaf), node.name + ": its scale is called '" + gamma + "'");
     const Shape& shape = graph.desc(node.inputs[0]).shape;
     BatchNormRecord record;
-    record.scope = gamma.substr(0, gamma.size() - leaf.size());
+    record.scope = batch_norm_scope(variable_behind(graph, node.inputs[1]).name);
     record.moving_mean = variable(graph, record.scope + "/moving_mean");
     record.moving_variance = variable(graph, record.scope + "/moving_variance");
     record.batch_mean = node.outputs[1];

@@ -50,6 +50,14 @@ graph::OpDef batch_norm_grad_op();
 graph::OpDef group_norm_op();
 graph::OpDef group_norm_grad_op();
 
+// proxy_norm.cpp
+graph::OpDef standardise_op();
+graph::OpDef standardise_grad_op();
+graph::OpDef proxy_norm_rows_op();
+graph::OpDef proxy_norm_rows_grad_op();
+graph::OpDef proxy_norm_gradient_op();
+graph::OpDef proxy_norm_statistics_op();
+
 // fold.cpp
 graph::OpDef fold_norm_weight_op();
 graph::OpDef fold_norm_bias_op();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 
@@ -110,15 +112,37 @@ ValueId add_master(Graph& graph, ValueId parameter) {
                            variable.initialiser);
 }
 
+/// How the network reads a proxy; empty for other parameters.
+std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const graph::Value& variable) {
+    const graph::Node& reader = graph.node(variable.users.front());
+    if (reader.kind != OpKind::proxy_norm_rows) return std::nullopt;
+    return reader.as<graph::ProxyNormAttrs>();
+}
+
+/// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where `weight_decay_exclude`
+/// names proxies; where it does not, this decay comes on top.
+ValueId add_proxy_gradient(Graph& graph, const OptimiserSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
+                           ValueId gradient, const std::string& variable) {
+    // Brings the decay to the scale of a gradient that is still a sum and still multiplied with the loss scaling.
+    attrs.weight_decay =
+        settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches * settings.replicas);
+    return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient}, variable + "/gradient");
+}
+
 void add_parameter_update(Graph& graph, const OptimiserSettings& settings, ValueId parameter, ValueId gradient,
                           ValueId learning_rate) {
     const graph::Value variable = graph.value(parameter);
     const bool has_master = settings.fp32_weight_copy && variable.desc.dtype != DType::f32;
     const ValueId target = has_master ? add_master(graph, parameter) : parameter;
     graph.set_stage(graph.node(variable.users.front()).stage);
+    const std::optional<graph::ProxyNormAttrs> proxy_norm = proxy_norm_of(graph, variable);
+    if (proxy_norm) gradient = add_proxy_gradient(graph, settings, *proxy_norm, target, gradient, variable.name);
     entry_of(settings.kind)
         .add_update(graph, {variable.name, target, gradient, learning_rate, update_attrs(settings, variable.name)},
                     settings);
+    if (proxy_norm) {
+        graph.add(OpKind::proxy_norm_statistics, *proxy_norm, {target}, variable.name + "/statistics");
+    }
     if (has_master) {
         graph.add(OpKind::round_copy, graph::NoAttrs{}, {parameter, target}, variable.name + "/round");
     }

@@ -82,6 +82,8 @@ nn::EfficientnetSettings efficientnet_settings(const config::ModelSettings& mode
     result.group_dim = model.group_dim;
     result.squeeze_excite = !model.no_squeeze_excite;
     result.swish = !model.use_relu;
+    result.proxy_norm = model.proxy_norm;
+    result.proxy_epsilon = model.proxy_epsilon;
     result.dropout_rate = model.dropout_rate;
     result.block_survival_prob = model.block_survival_prob;
     return result;

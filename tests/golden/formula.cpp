@@ -56,6 +56,9 @@ HostTensor initial_value(const std::string& name, const Shape& shape, std::strin
         double value = stream.noise(i);
         if (name.ends_with("/gamma")) {
             value = (third_norm ? 0.25 : 1.0) * (1.0 + 0.25 * value);
+        } else if (name.ends_with("/proxy")) {
+            const std::int64_t row = i / shape.back();
+            value = 0.25 * value + (row == 1 || row == 3 ? 1.0 : 0.0);  // gamma, inverse deviation
         } else if (name.ends_with("/beta") || name.ends_with("/bias")) {
             value *= 0.25;
             if (!choices.empty()) {

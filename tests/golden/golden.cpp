@@ -46,6 +46,11 @@ nn::BuildRequest build_request(const json& settings) {
     model.resnext.group_dim = option("group_dim");
     model.efficientnet.group_dim = option("group_dim");
     model.efficientnet.expand_ratio = option("expand_ratio");
+    model.efficientnet.depth_coefficient = settings.value("depth_coefficient", 0.0);
+    model.efficientnet.proxy_norm = settings.value("proxy_norm", false);
+    model.efficientnet.proxy_epsilon = settings.value("proxy_epsilon", 0.03);
+    model.efficientnet.swish = !settings.value("use_relu", false);
+    model.efficientnet.squeeze_excite = !settings.value("no_se", false);
     model.efficientnet.dropout_rate = 0;  // random numbers have no formula in common
     model.efficientnet.block_survival_prob = 1;
     request.input.images = {DType::f32, {settings.at("micro_batch"), model.image_size, model.image_size, 3}};
@@ -57,6 +62,8 @@ optim::OptimiserSettings optimiser_settings(const json& settings, double loss_sc
     optim::OptimiserSettings optimiser;
     optimiser.momentum = settings.at("momentum");
     optimiser.kind = optimiser.momentum > 0 ? config::Optimiser::momentum : config::Optimiser::sgd;
+    optimiser.rmsprop_decay = settings.value("rmsprop_decay", 0.0);
+    if (optimiser.rmsprop_decay > 0) optimiser.kind = config::Optimiser::rmsprop;
     optimiser.weight_decay = settings.at("weight_decay");
     optimiser.weight_decay_exclude = settings.at("undecayed").get<std::vector<std::string>>();
     optimiser.loss_scaling = loss_scaling;

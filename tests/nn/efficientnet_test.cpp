@@ -327,6 +327,83 @@ TEST(EfficientnetNames, PartsMeanNormsAndBiases) {
     EXPECT_EQ(biases, 2 * 16 + 1);
 }
 
+BuildRequest proxied(BuildRequest request) {
+    request.model.efficientnet.proxy_norm = true;
+    return request;
+}
+
+TEST(EfficientnetProxyNorm, HasOneProxyPerActivationAndGammaWhereNoneFollows) {
+    const Model model = build_training(proxied(efficientnet_request("B0")), ops::op_table());
+    const auto parameters = [&](const std::string& prefix) { return below(model.graph, Role::parameter, prefix); };
+    EXPECT_THAT(parameters("all/block0/"), ElementsAre("conv/conv2d/kernel", "proxy"));
+    EXPECT_THAT(parameters("all/block2b/"),
+                ElementsAre("a/conv/conv2d/kernel", "a/proxy", "b/conv/conv2d/kernel", "b/proxy",
+                            "b/se/squeeze/conv2d/kernel", "b/se/squeeze/conv2d/bias", "b/se/excite/conv2d/kernel",
+                            "b/se/excite/conv2d/bias", "c/conv/conv2d/kernel", "c/batch_norm/gamma"));
+    EXPECT_THAT(parameters("all/block1a/c/"), ElementsAre("conv/conv2d/kernel", "batch_norm/gamma"));
+    EXPECT_THAT(parameters("all/Top/"),
+                ElementsAre("conv/conv2d/kernel", "proxy", "logits/dense/kernel", "logits/dense/bias"));
+    EXPECT_THAT(below(model.graph, Role::state, "all/Top/"),
+                ElementsAre("batch_norm/moving_mean", "batch_norm/moving_variance"));
+    EXPECT_EQ(model.values.batch_norms.size(), 49U);
+    EXPECT_EQ(model.values.batch_norms.front().scope, "all/block0/batch_norm");
+    EXPECT_EQ(shape_of(model.graph, "all/block3a/b/proxy"), (Shape{6, 1, 1, 144}));
+    const graph::Initialiser start{graph::Initialiser::Kind::proxy_norm, 0.03, graph::Activation::swish};
+    EXPECT_EQ(model.graph.value(model.graph.find("all/block3a/b/proxy").value()).initialiser, start);
+}
+
+// Four rows more per activated channel, no beta in the parts c.
+TEST(EfficientnetProxyNorm, ChangesTheParameterCount) {
+    for (const NormKind norm : {NormKind::batch, NormKind::group}) {
+        BuildRequest request = efficientnet_request("CIFAR");
+        request.model.norm = norm;
+        const Model plain = build_training(request, ops::op_table());
+        const Model model = build_training(proxied(request), ops::op_table());
+        std::int64_t activated = 0;
+        std::int64_t narrowed = 0;
+        for (const graph::ValueId id : plain.values.parameters) {
+            const graph::Value& variable = plain.graph.value(id);
+            if (!variable.name.ends_with("/beta")) continue;
+            (variable.name.find("/c/") != std::string::npos ? narrowed : activated) += variable.desc.elements();
+        }
+        EXPECT_EQ(narrowed, 8 + 2 * 16 + 2 * 24 + 3 * 40 + 3 * 56 + 4 * 96 + 160);
+        EXPECT_EQ(parameter_count(model.graph), parameter_count(plain.graph) + 4 * activated - narrowed);
+    }
+}
+
+TEST(EfficientnetProxyNorm, ScalesTheGateOfPartB) {
+    BuildRequest request = proxied(efficientnet_request("B0"));
+    const Model model = build_training(request, ops::op_table());
+    const auto standardise = [](const Model& of, const std::string& node) {
+        return node_named(of.graph, node).as<graph::StandardiseAttrs>();
+    };
+    EXPECT_EQ(standardise(model, "all/block0/standardise"), (graph::StandardiseAttrs{true, true}));
+    EXPECT_EQ(standardise(model, "all/block2b/a/standardise"), (graph::StandardiseAttrs{true, true}));
+    EXPECT_EQ(standardise(model, "all/block2b/b/standardise"), (graph::StandardiseAttrs{true, false}));
+    EXPECT_EQ(standardise(model, "all/block2b/b/se/proxy_scale"), (graph::StandardiseAttrs{false, true}));
+    EXPECT_EQ(standardise(model, "all/Top/standardise"), (graph::StandardiseAttrs{true, false}));
+    EXPECT_EQ(count(model.graph, OpKind::standardise), 2 + 15 + 2 * 16);
+
+    request.model.efficientnet.squeeze_excite = false;
+    request.model.efficientnet.swish = false;
+    const Model plain = build_training(request, ops::op_table());
+    EXPECT_EQ(standardise(plain, "all/block2b/b/standardise"), (graph::StandardiseAttrs{true, false}));
+    EXPECT_EQ(count(plain.graph, OpKind::standardise), 2 + 15 + 16);
+    EXPECT_EQ(node_named(plain.graph, "all/block2b/a/proxy/rows").as<graph::ProxyNormAttrs>().activation,
+              graph::Activation::relu);
+}
+
+TEST(EfficientnetProxyNorm, EvaluationHasTheSameVariablesAndFoldsEveryBatchNorm) {
+    const BuildRequest request = proxied(efficientnet_request("B0"));
+    const Model training = build_training(request, ops::op_table());
+    Model evaluation = build_evaluation(request, ops::op_table());
+    for (const Role role : {Role::parameter, Role::state})
+        EXPECT_EQ(below(training.graph, role, ""), below(evaluation.graph, role, ""));
+    const Graph folded = graph::run_passes(std::move(evaluation.graph), graph::evaluation_passes());
+    EXPECT_EQ(count(folded, OpKind::batch_norm_inference), 0);
+    EXPECT_EQ(count(folded, OpKind::swish), 16);  // of squeeze-excite; the others have moved into convolutions
+}
+
 TEST(EfficientnetEvaluation, HasTheSameVariablesAndFoldsEveryBatchNorm) {
     const BuildRequest request = efficientnet_request("B0");
     const Model training = build_training(request, ops::op_table());

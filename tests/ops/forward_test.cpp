@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
+#include "cnntrain/base/normal.h"
 #include "cnntrain/ops/op_table.h"
 
 namespace cnntrain::test {
@@ -230,6 +232,48 @@ TEST(Forward, BatchNormGradient) {
     results = run(OpKind::batch_norm_grad, attrs, inputs);
     expect_values(results[1], {1}, {-10});
     expect_values(results[3], {2, 1, 1, 1}, {10, 0});
+}
+
+TEST(Forward, Standardise) {
+    const RefTensor x = tensor({2, 1, 1, 2}, {1, 2, 3, 4});
+    const RefTensor mean = tensor({2}, {1, -1});
+    const RefTensor scale = tensor({2}, {2, 0.5});
+    expect_values(run(OpKind::standardise, graph::StandardiseAttrs{}, {x, mean, scale})[0], {2, 1, 1, 2},
+                  {0, 1.5, 4, 2.5});
+    expect_values(run(OpKind::standardise, graph::StandardiseAttrs{true, false}, {x, mean})[0], {2, 1, 1, 2},
+                  {0, 3, 2, 5});
+    const auto gradients = run(OpKind::standardise_grad, graph::StandardiseAttrs{},
+                               {tensor({2, 2}, {0, 1.5, 4, 2.5}), scale, tensor({2, 2}, {1, 1, 1, -2})});
+    expect_values(gradients[0], {2, 2}, {2, 0.5, 2, -1});
+    expect_values(gradients[1], {2}, {-4, 0.5});
+    expect_values(gradients[2], {2}, {2, -7});
+}
+
+TEST(Forward, ProxyNorm) {
+    const RefTensor proxy = tensor({6, 1, 1, 2}, {0.5, 0, 2, 0, 7, 7, 7, 7, 0.25, 3, 1, 3});
+    const auto rows = run(OpKind::proxy_norm_rows, graph::ProxyNormAttrs{}, {proxy});
+    ASSERT_EQ(rows.size(), 4U);
+    expect_values(rows[0], {2}, {0.5, 0});
+    expect_values(rows[1], {2}, {2, 0});
+    expect_values(rows[2], {2}, {7, 7});
+    expect_values(run(OpKind::proxy_norm_rows_grad, graph::ProxyNormAttrs{.rows = {1, 3}},
+                      {tensor({2}, {1, 2}), tensor({2}, {3, 4})})[0],
+                  {6, 1, 1, 2}, {0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0});
+
+    // Without an activation the sample is normal itself: u = 2 * ((1 + 1) * z + 0.25) + 0.5 = 4 * z + 1; and a gamma of 0
+    // leaves the second channel no spread.
+    const graph::ProxyNormAttrs linear{.activation = Activation::none, .epsilon = 0.04, .weight_decay = 10, .rows = {}};
+    const std::vector<double> z = normal_quantiles(graph::kProxySamples);
+    const double square = std::inner_product(z.begin(), z.end(), z.begin(), 0.0) / graph::kProxySamples;
+    const double inverse = 1 / std::sqrt(16 * square + 0.04);
+    expect_values(run(OpKind::proxy_norm_statistics, linear, {proxy})[0], {6, 1, 1, 2},
+                  {0.5, 0, 2, 0, 1, 0, inverse, 5, 0.25, 3, 1, 3});
+
+    // Mean 1 = beta + gamma * beta'; the variance is square * (gamma * (1 + gamma'))^2.
+    const RefTensor arriving = tensor({6, 1, 1, 2}, {1, 0, 0, 0, 3, 0, 100, 0, 0, 0, 0, 0});
+    const double by_stretch = 100 * -0.5 * std::pow(inverse, 3) * 2 * square * 4;
+    expect_values(run(OpKind::proxy_norm_gradient, linear, {proxy, arriving})[0], {6, 1, 1, 2},
+                  {1 + 3, 0, 3 * 0.25 + by_stretch * 2, 0, 0, 0, 0, 0, 3 * 2 + 2.5, 30, by_stretch * 2 + 10, 30});
 }
 
 TEST(Forward, FoldNorm) {

@@ -201,6 +201,90 @@ TEST(AppendUpdate, LarsSkipsByName) {
     EXPECT_EQ(bias.update.weight_decay, 0.5);
 }
 
+/// An activation with a proxy in the second stage, and its loss.
+struct ProxyModel {
+    explicit ProxyModel(DType stored) : graph(ops::op_table()) {
+        const ValueId images = graph.add_input("images", {DType::f32, {4, 1, 1, 2}});
+        const ValueId labels = graph.add_input("labels", {DType::i32, {4}});
+        const graph::Initialiser start{graph::Initialiser::Kind::proxy_norm, 0.1, graph::Activation::relu};
+        const ValueId proxy = graph.add_parameter("all/proxy", {stored, {6, 1, 1, 2}}, start);
+        graph.set_stage(graph::StageId{1});
+        const auto rows = graph.add(OpKind::proxy_norm_rows, attrs, {proxy}, "all/proxy/rows");
+        const auto normed = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {images, rows[1], rows[0]}, "norm");
+        const ValueId x =
+            graph.add_one(OpKind::standardise, graph::StandardiseAttrs{}, {normed[0], rows[2], rows[3]}, "x");
+        const ValueId pooled = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {x}, "pool");
+        loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {pooled, labels}, "loss")[0];
+        graph.set_stage(graph::StageId{0});
+    }
+
+    /// The nodes of the update phase.
+    std::vector<graph::Node> append(const OptimiserSettings& settings) {
+        append_update(
+            graph,
+            build_backward(graph, {.loss = loss, .targets = trainable_parameters(graph, {}), .recompute_points = {}}),
+            settings, {});
+        graph.verify();
+        std::vector<graph::Node> nodes;
+        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+            if (graph.node({i}).phase == graph::Phase::update) nodes.push_back(graph.node({i}));
+        }
+        return nodes;
+    }
+
+    graph::ProxyNormAttrs attrs{.activation = graph::Activation::relu, .epsilon = 0.1, .weight_decay = 0, .rows = {}};
+    Graph graph;
+    ValueId loss;
+};
+
+TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
+    ProxyModel model(DType::f32);
+    OptimiserSettings settings = momentum();
+    settings.weight_decay_exclude = {"proxy"};
+    const auto nodes = model.append(settings);
+    ASSERT_EQ(nodes.size(), 3U);
+    const ValueId proxy = model.graph.find("all/proxy").value();
+    EXPECT_EQ(nodes[0].kind, OpKind::proxy_norm_gradient);
+    EXPECT_EQ(nodes[0].inputs[0], proxy);
+    EXPECT_EQ(model.graph.node(model.graph.value(nodes[0].inputs[1]).producer).kind, OpKind::proxy_norm_rows_grad);
+    const auto& attrs = nodes[0].as<graph::ProxyNormAttrs>();
+    EXPECT_EQ(attrs.activation, graph::Activation::relu);
+    EXPECT_EQ(attrs.epsilon, 0.1);
+    // The update multiplies its gradient by 1 / (4 * 2) and steps by lr / 128.
+    EXPECT_DOUBLE_EQ(attrs.weight_decay, 1e-4 * 128 * 4 * 2);
+    EXPECT_EQ(nodes[1].kind, OpKind::momentum_update);
+    EXPECT_EQ(nodes[1].inputs[0], proxy);
+    EXPECT_EQ(nodes[1].inputs[1], nodes[0].outputs[0]);
+    EXPECT_EQ(nodes[1].as<graph::UpdateAttrs>().weight_decay, 0);
+    EXPECT_EQ(nodes[2].kind, OpKind::proxy_norm_statistics);
+    EXPECT_EQ(nodes[2].inputs, std::vector{proxy});
+    for (const graph::Node& node : nodes)
+        EXPECT_EQ(node.stage, graph::StageId{1});
+}
+
+TEST(AppendUpdate, ProxiesOfRmsPropAreDecayedInTheScaleOfTheirGradientToo) {
+    ProxyModel model(DType::f32);
+    OptimiserSettings settings = momentum();
+    settings.kind = config::Optimiser::rmsprop;
+    const auto nodes = model.append(settings);
+    const double gradient_scale = nodes.at(1).as<graph::RmsPropAttrs>().update.gradient_scale;
+    EXPECT_DOUBLE_EQ(nodes.at(0).as<graph::ProxyNormAttrs>().weight_decay * gradient_scale, 1e-4);
+}
+
+TEST(AppendUpdate, SixteenBitProxiesAreCopiesOfMastersWithStatistics) {
+    ProxyModel model(DType::bf16);
+    OptimiserSettings settings = momentum();
+    settings.fp32_weight_copy = true;
+    const auto nodes = model.append(settings);
+    ASSERT_EQ(nodes.size(), 4U);
+    const ValueId master = model.graph.find("all/proxy/fp32").value();
+    EXPECT_EQ(nodes[0].inputs[0], master);
+    EXPECT_EQ(nodes[1].inputs[0], master);
+    EXPECT_EQ(nodes[2].inputs[0], master);
+    EXPECT_EQ(nodes[3].kind, OpKind::round_copy);
+    EXPECT_EQ(nodes[3].inputs[1], master);
+}
+
 TEST(AppendUpdate, SixteenBitVariablesAreCopiesOfMasters) {
     SmallModel model;
     OptimiserSettings settings = momentum();

@@ -18,6 +18,7 @@ void add_conv_cases(std::vector<OpCase>& cases, DType type);
 void add_pool_cases(std::vector<OpCase>& cases, DType type);
 void add_dense_cases(std::vector<OpCase>& cases, DType type);
 void add_norm_cases(std::vector<OpCase>& cases, DType type);
+void add_proxy_norm_cases(std::vector<OpCase>& cases, DType type);
 void add_inference_cases(std::vector<OpCase>& cases, DType type);
 void add_loss_cases(std::vector<OpCase>& cases, DType type);
 void add_mixing_cases(std::vector<OpCase>& cases, DType type);

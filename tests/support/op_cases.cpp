@@ -23,6 +23,7 @@ std::vector<OpCase> make_cases() {
         add_pool_cases(typed, type);
         add_dense_cases(typed, type);
         add_norm_cases(typed, type);
+        add_proxy_norm_cases(typed, type);
         add_inference_cases(typed, type);
         add_loss_cases(typed, type);
         add_mixing_cases(typed, type);

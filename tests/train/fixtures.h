@@ -16,6 +16,12 @@ config::ParseResult parse(const std::string& line, config::Command command = con
 /// A data set of 160 training and 37 test images, made once for all tests of the process.
 const std::string& small_cifar();
 
+/// A narrow EfficientNet of eight blocks with proxy norm, as options of train().
+inline const std::string kProxyNet =
+    "--model efficientnet --model-size cifar --proxy-norm --width-coefficient 0.25 --depth-coefficient 0.1 "
+    "--expand-ratio 2 "
+    "--abs-learning-rate 0.005";
+
 struct Outcome {
     int exit_code = 0;
     std::string console;

@@ -34,6 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{kFp32}, Case{"--no-validation --precision 16.32"}, Case{"--no-validation --precision 16.16"},
         Case{kFp32 + "--group-norm"}, Case{kFp32 + "--gradient-accumulation-count 2 --micro-batch-size 4"},
         Case{kFp32 + "--mixup-alpha 0.4 --cutmix-lambda 0.6"},
+        Case{kThreeSteps + "--model efficientnet --model-size cifar --proxy-norm --batch-norm", 3},
         Case{kThreeSteps + "--model resnext --model-size 14 --dataset imagenet --generated-data --image-size 64 "
                            "--micro-batch-size 2 --batch-norm",
              3},

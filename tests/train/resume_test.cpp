@@ -53,6 +53,9 @@ INSTANTIATE_TEST_SUITE_P(All, Resume,
                                            Interruptions{"--precision 32.32 --group-norm", {17, 2}},
                                            Interruptions{"--gradient-accumulation-count 2 --micro-batch-size 4",
                                                          {8, 8}},
+                                           Interruptions{kProxyNet + " --precision 16.16 --optimiser RMSprop "
+                                                                     "--rmsprop-decay 0.9",
+                                                         {7}},
                                            Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --input-threads 2 "
                                                          "--gradient-accumulation-count 2 --micro-batch-size 4",
                                                          {8, 8}},

@@ -73,6 +73,8 @@ struct ModelSettings {
     std::int64_t depth_divisor = 0;  // of the channel counts
     std::int64_t top_width = 0;      // head channels before scaling
     bool use_relu = false;           // instead of swish
+    bool proxy_norm = false;         // activations are standardised by their proxies
+    double proxy_epsilon = 0.0;
     std::int64_t expand_ratio = 0;
     double norm_epsilon = 0.0;
     double width_coefficient = 0.0;  // 0: the size's

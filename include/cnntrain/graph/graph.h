@@ -43,9 +43,11 @@ struct Initialiser {
         truncated_normal_fan_in,   // sigma = sqrt(value / fan_in) / 0.87962566103423978, cut at 2 sigma
         truncated_normal_fan_out,  // the same with fan_out
         glorot_uniform,            // U(-l, l), l = sqrt(6 / (I + O))
+        proxy_norm,  // a proxy (ProxyNormAttrs): gamma 1, beta, beta' and gamma' 0, the statistics of these
     };
     Kind kind = Kind::constant;
-    double value = 0;  // the constant, or the variance scale
+    double value = 0;                          // the constant, the variance scale, or epsilon
+    Activation activation = Activation::none;  // proxy_norm
     bool operator==(const Initialiser&) const = default;
 };
 

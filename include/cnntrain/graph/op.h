@@ -51,6 +51,12 @@ enum class OpKind : std::uint8_t {
     batch_norm_grad,
     group_norm,
     group_norm_grad,
+    standardise,
+    standardise_grad,
+    proxy_norm_rows,
+    proxy_norm_rows_grad,
+    proxy_norm_gradient,
+    proxy_norm_statistics,
     fold_norm_weight,
     fold_norm_bias,
     softmax_cross_entropy,
@@ -177,6 +183,35 @@ struct NormAttrs {
     bool operator==(const NormAttrs&) const = default;
 };
 
+/// standardise: x[N,...,C] (, mean f32[C]) (, scale f32[C]) -> y = (x - mean) * scale, like x. At least one of them.
+/// standardise_grad: with scale: y, scale, dy -> dx (, dmean f32[C]), dscale f32[C], where scale is nowhere 0; with a mean
+/// alone: dy -> dmean f32[C], and dx is dy itself.
+struct StandardiseAttrs {
+    bool mean = true;
+    bool scale = true;
+    bool operator==(const StandardiseAttrs&) const = default;
+};
+
+/// Proxy norm (Labatie et al. 2021). A proxy [6,1,1,C] holds for each channel, in this order: beta, gamma, the mean and the
+/// inverse deviation of its proxy sample, beta', gamma'. The proxy sample is what the activation would be if its input had
+/// been normal: p_i = activation(gamma * ((1 + gamma') * z_i + beta') + beta), z_i = normal_quantiles(kProxySamples)[i]
+/// (base/normal.h); inverse deviation = 1 / sqrt(variance + epsilon), the variance biased.
+/// proxy_norm_rows: proxy -> beta, gamma, mean, inverse deviation, each f32[C].
+/// proxy_norm_rows_grad: the gradients f32[C] of the rows that `rows` lists -> f32[6,1,1,C]; the other rows are 0.
+/// proxy_norm_gradient: proxy, gradient f32[6,1,1,C] -> the same with the gradients of mean and inverse deviation carried
+/// through the proxy sample to the other four rows, and 0 in their own; weight_decay * value is added to the rows beta' and
+/// gamma'. An update node, but it overwrites nothing.
+/// proxy_norm_statistics: proxy, whose rows mean and inverse deviation it overwrites with those of the other four.
+inline constexpr std::int64_t kProxyRows = 6;
+inline constexpr std::int64_t kProxySamples = 200;
+struct ProxyNormAttrs {
+    Activation activation = Activation::swish;
+    double epsilon = 0.03;
+    double weight_decay = 0;         // of proxy_norm_gradient, in the scale of the gradient that it reads
+    std::vector<std::int64_t> rows;  // of proxy_norm_rows_grad, ascending
+    bool operator==(const ProxyNormAttrs&) const = default;
+};
+
 /// dense: x[N,I], w[I,O], bias[O] -> y[N,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw. A w[1,1,I,O]
 /// is taken as w[I,O]: a 1x1 convolution of a 1x1 picture (squeeze-excite).
 /// bias_grad: dy -> db f32[last axis], summed over all other axes.
@@ -268,8 +303,9 @@ struct FoldNormAttrs {
 };
 
 using Attrs = std::variant<NoAttrs, ConstantAttrs, CastAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs, ResultAttrs,
-                           ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs,
-                           MixedTargetsAttrs, UpdateAttrs, RmsPropAttrs, LarsAttrs, MovingAverageAttrs, FoldNormAttrs>;
+                           ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs, DenseAttrs,
+                           SoftmaxAttrs, MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs, RmsPropAttrs, LarsAttrs,
+                           MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

@@ -29,7 +29,9 @@ struct EfficientnetSettings {
     std::int64_t expand_ratio = 6;  // of the blocks of stages 2 to 7
     std::int64_t group_dim = 1;     // channels per group of the spatial convolutions
     bool squeeze_excite = true;
-    bool swish = true;                   // false: ReLU
+    bool swish = true;        // false: ReLU
+    bool proxy_norm = false;  // activations are standardised by their proxies
+    double proxy_epsilon = 0.03;
     std::optional<double> dropout_rate;  // empty: the size's
     double block_survival_prob = 0.8;    // of the deepest block
 };
@@ -51,7 +53,7 @@ struct ModelSettings {
 
 /// 16.16: {half, half}; 16.32: {half, f32}; 32.32: {f32, f32}. A weight whose stored type is not the compute type
 /// passes through a cast node at each use, except that norms read f32 gamma, beta and moving values, and the last layer
-/// its f32 bias, as they are: their arithmetic is f32 anyway.
+/// its f32 bias, as they are, and that the rows of proxies are read in f32 always: their arithmetic is f32 anyway.
 struct NumericsSettings {
     DType compute = DType::f32;                     // activations and their gradients
     DType parameters = DType::f32;                  // stored parameters and moving averages

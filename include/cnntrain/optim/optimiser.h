@@ -59,7 +59,8 @@ struct MovingAverage {
 std::vector<graph::ValueId> trainable_parameters(const graph::Graph& graph, const std::vector<std::string>& filter);
 
 /// Appends the update phase: one update op for each parameter that has a gradient, in the parameters' order and each in the
-/// stage that uses it, its slots, the learning-rate scalar, and the moving averages.
+/// stage that uses it, its slots, the learning-rate scalar, and the moving averages. A proxy (ProxyNormAttrs in graph/op.h)
+/// has proxy_norm_gradient before its update, which decays two of its rows, and proxy_norm_statistics after it.
 void append_update(graph::Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings,
                    std::span<const MovingAverage> moving_averages);
 

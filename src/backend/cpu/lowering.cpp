@@ -53,6 +53,12 @@ constexpr std::array kLowerings = {
     LoweringEntry{OpKind::batch_norm_grad, lower_norm_grad},
     LoweringEntry{OpKind::group_norm, lower_group_norm},
     LoweringEntry{OpKind::group_norm_grad, lower_norm_grad},
+    LoweringEntry{OpKind::standardise, lower_standardise},
+    LoweringEntry{OpKind::standardise_grad, lower_standardise_grad},
+    LoweringEntry{OpKind::proxy_norm_rows, lower_proxy_norm_rows},
+    LoweringEntry{OpKind::proxy_norm_rows_grad, lower_proxy_norm_rows_grad},
+    LoweringEntry{OpKind::proxy_norm_gradient, lower_proxy_norm_gradient},
+    LoweringEntry{OpKind::proxy_norm_statistics, lower_proxy_norm_statistics},
     LoweringEntry{OpKind::fold_norm_weight, lower_fold_norm_weight},
     LoweringEntry{OpKind::fold_norm_bias, lower_fold_norm_bias},
     LoweringEntry{OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
@@ -160,7 +166,8 @@ bool Lowering::is_weight_derived(ValueId value) const {
     if (v.role == Role::parameter || v.role == Role::state) return true;
     if (v.role != Role::intermediate) return false;
     const Node& producer = graph_.node(v.producer);
-    const bool derives = producer.kind == OpKind::cast || producer.kind == OpKind::fold_norm_weight ||
+    const bool derives = producer.kind == OpKind::constant || producer.kind == OpKind::cast ||
+                         producer.kind == OpKind::proxy_norm_rows || producer.kind == OpKind::fold_norm_weight ||
                          producer.kind == OpKind::fold_norm_bias;
     return derives && std::all_of(producer.inputs.begin(), producer.inputs.end(),
                                   [&](ValueId input) { return is_weight_derived(input); });
@@ -258,7 +265,7 @@ Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t merged
 Placed Lowering::float_vector(ValueId value) {
     if (graph_.value(value).role == Role::intermediate &&
         graph_.node(graph_.value(value).producer).kind != OpKind::cast) {
-        return operand(value);  // a folded bias
+        return operand(value);  // a folded bias, a row of a proxy
     }
     const ValueId root = strip_casts(value);
     const Placed kept = master(root);
@@ -286,7 +293,7 @@ Placed Lowering::define(ValueId result, const Desc& desc) {
     const Storage storage = section() == Section::prepare ? Storage::persistent : Storage::arena;
     const Placed placed = place(v.name, desc, v.desc.dtype, storage);
     // Gradients are read again after the update, by tests and by the search for non-finite values.
-    if (crosses_into_update(result)) program_.keep_to_end(placed.buffer);
+    if (crosses_into_update(result) || section() == Section::update) program_.keep_to_end(placed.buffer);
     return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
 

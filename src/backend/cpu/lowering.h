@@ -44,7 +44,7 @@ public:
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
     /// With `merged` > 1 the copy is that of the kernel whose groups are merged by so many (block-diagonal, zeros between).
     Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);
-    /// A parameter or state of rank 1 as floats.
+    /// A per-channel vector as floats: a parameter or state of rank 1, or what is derived of one.
     Placed float_vector(graph::ValueId value);
     /// Where a parameter or state itself is kept. The first caller decides the layout, if it has a wish.
     Placed master(graph::ValueId value, std::optional<Desc> wish = std::nullopt);
@@ -145,6 +145,12 @@ void lower_batch_norm(Lowering&);
 void lower_batch_norm_inference(Lowering&);
 void lower_norm_grad(Lowering&);
 void lower_group_norm(Lowering&);
+void lower_standardise(Lowering&);
+void lower_standardise_grad(Lowering&);
+void lower_proxy_norm_rows(Lowering&);
+void lower_proxy_norm_rows_grad(Lowering&);
+void lower_proxy_norm_gradient(Lowering&);
+void lower_proxy_norm_statistics(Lowering&);
 void lower_fold_norm_weight(Lowering&);
 void lower_fold_norm_bias(Lowering&);
 void lower_constant(Lowering&);

@@ -291,6 +291,7 @@ HostTensor RefExecutable::gradient(const std::string& parameter_name) const {
     for (std::size_t k = 0; k < crossing_.size(); ++k) {
         if (id == crossing_[k]) return to_host(sums_[k]);
     }
+    if (id && graph_.value(*id).role == Role::intermediate) return to_host(at(*id));  // made in the update phase
     throw Error(ErrorKind::internal, parameter_name + " is not updated from a gradient");
 }
 

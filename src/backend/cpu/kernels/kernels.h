@@ -128,6 +128,42 @@ template <typename T> void norm_gradient_apply(const Blocks& shape, const Masked
                                                const float* b, const float* c, T* dx);
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Proxy norm (proxy_norm.cpp): StandardiseAttrs and ProxyNormAttrs in cnntrain/graph/op.h.
+
+/// Room for any one of these two.
+std::int64_t standardise_scratch_floats(const Blocks& shape);
+/// y = (x - mean) * scale, where either vector may be null; y may be x.
+template <typename T> void standardise(const Blocks& shape, const T* x, const float* mean, const float* scale, T* y,
+                                       std::span<float> scratch);
+/// dx = dy * scale, dmean[C] = -sum of dx, dscale[C] = sum of dy * y / scale, over N and pixels; dx may be y or dy, and dmean
+/// may be null.
+template <typename T> struct StandardiseGradient {
+    const T* y = nullptr;
+    const T* dy = nullptr;
+    const float* scale = nullptr;
+    T* dx = nullptr;
+    float* dmean = nullptr;
+    float* dscale = nullptr;
+};
+template <typename T>
+void standardise_grad(const Blocks& shape, const StandardiseGradient<T>& args, std::span<float> scratch);
+
+/// A proxy [6][channels] and the sample that stands for a normal distribution.
+template <typename T> struct Proxy {
+    std::int64_t channels = 0;
+    T* rows = nullptr;
+    std::span<const float> quantiles;  // at most kMostQuantiles
+    Activation activation = Activation::swish;
+    float epsilon = 0;
+};
+inline constexpr std::size_t kMostQuantiles = 200;
+/// Overwrites the rows of mean and inverse deviation, rounded to nearest.
+template <typename T> void proxy_norm_statistics(const Proxy<T>& proxy);
+/// `gradient` and `result` are [6][channels] and may be one array.
+template <typename T>
+void proxy_norm_gradient(const Proxy<const T>& proxy, float weight_decay, const float* gradient, float* result);
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Elementwise (elementwise.cpp). Outputs may be any input of the same type.
 
 template <typename T> void add(std::int64_t count, const T* a, const T* b, T* y);

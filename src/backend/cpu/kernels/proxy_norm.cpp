@@ -1,0 +1,278 @@
+// Proxy norm: standardised activations, and the moments of the proxy samples with their gradient. The latter is vectors of
+// channels: with hundreds of quantiles per channel the activation function decides their time.
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels/proxy_norm.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backend/cpu/kernels/activation-inl.h"
+#include "backend/cpu/kernels/vector-inl.h"
+
+#ifndef CNNTRAIN_CPU_PROXY_NORM_ARGUMENTS_
+#define CNNTRAIN_CPU_PROXY_NORM_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// The channels first .. first + count - 1 of a proxy.
+template <typename T> struct ProxyChannels {
+    Proxy<T> proxy;
+    std::int64_t first = 0, count = 0;
+    float weight_decay = 0;
+    const float* gradient = nullptr;
+    float* result = nullptr;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+namespace {
+
+enum Row : std::int64_t { kBeta, kGamma, kMean, kInverseDeviation, kProxyBeta, kProxyGamma };
+
+HWY_INLINE Floats activated(Activation activation, Floats x) {
+    return activation == Activation::relu ? positive_part(x) : swish(x);
+}
+
+/// Slope of the activation at x.
+HWY_INLINE Floats slope(Activation activation, Floats x) {
+    const Floats one = hn::Set(FloatTag(), 1.0F);
+    return activation == Activation::relu ? where_positive(x, one) : swish_slope(x);
+}
+
+/// The proxy samples of one vector of channels, their mean and their inverse deviation.
+class ProxySamples {
+public:
+    template <typename T, typename Extent>
+    HWY_INLINE ProxySamples(const ProxyChannels<T>& args, const Extent& extent, std::int64_t channel) {
+        const Proxy<T>& proxy = args.proxy;
+        const auto row = [&](Row index)
+                             HWY_ATTR { return extent.load_from(proxy.rows + index * proxy.channels + channel); };
+        const FloatTag d;
+        gamma = row(kGamma);
+        stretch = hn::Add(hn::Set(d, 1.0F), row(kProxyGamma));
+        shift = row(kProxyBeta);
+        slope_of_input = hn::Mul(gamma, stretch);
+        input_at_zero = hn::MulAdd(gamma, shift, row(kBeta));
+
+        const auto count = static_cast<std::int64_t>(proxy.quantiles.size());
+        const Floats share = hn::Set(d, 1.0F / static_cast<float>(count));
+        Floats sum = hn::Zero(d);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const Floats value = activated(proxy.activation, input(proxy.quantiles[static_cast<std::size_t>(i)]));
+            hn::StoreU(value, d, values + i * kWidth);
+            sum = hn::Add(sum, value);
+        }
+        mean = hn::Mul(sum, share);
+        // A sample far from zero may spread little: what rounding has left in the mean must not count as spread.
+        Floats rest = hn::Zero(d);
+        for (std::int64_t i = 0; i < count; ++i)
+            rest = hn::Add(rest, hn::Sub(load(values + i * kWidth), mean));
+        rest_of_mean = hn::Mul(rest, share);
+        Floats squares = hn::Zero(d);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const Floats difference = difference_at(i);
+            squares = hn::MulAdd(difference, difference, squares);
+        }
+        const Floats variance = hn::MulAdd(squares, share, hn::Set(d, proxy.epsilon));
+        inverse_deviation = hn::Div(hn::Set(d, 1.0F), hn::Sqrt(variance));
+    }
+
+    /// Of the activation, for a quantile of the normal distribution.
+    HWY_INLINE Floats input(float quantile) const {
+        return hn::MulAdd(slope_of_input, hn::Set(FloatTag(), quantile), input_at_zero);
+    }
+    HWY_INLINE Floats difference_at(std::int64_t i) const {
+        return hn::Sub(hn::Sub(load(values + i * kWidth), mean), rest_of_mean);
+    }
+
+    Floats gamma, stretch, shift, slope_of_input, input_at_zero, mean, rest_of_mean, inverse_deviation;
+
+private:
+    float values[kMostQuantiles * kWidth];
+};
+
+template <typename T> void statistics_of_channels(const ProxyChannels<T>& args) {
+    for_vectors(args.count, [&](auto extent, std::int64_t i) {
+        const std::int64_t channel = args.first + i;
+        const ProxySamples samples(args, extent, channel);
+        T* rows = args.proxy.rows + channel;
+        extent.store_to(samples.mean, rows + kMean * args.proxy.channels);
+        extent.store_to(samples.inverse_deviation, rows + kInverseDeviation * args.proxy.channels);
+    });
+}
+
+template <typename T> void gradient_of_channels(const ProxyChannels<T>& args) {
+    for_vectors(args.count, [&](auto extent, std::int64_t i) {
+        const std::int64_t channel = args.first + i;
+        const ProxySamples samples(args, extent, channel);
+        const auto at = [&](Row row) { return row * args.proxy.channels + channel; };
+        const FloatTag d;
+        const Floats share = hn::Set(d, 1.0F / static_cast<float>(args.proxy.quantiles.size()));
+        const Floats cube =
+            hn::Mul(samples.inverse_deviation, hn::Mul(samples.inverse_deviation, samples.inverse_deviation));
+        const Floats dmean = hn::Mul(extent.load_from(args.gradient + at(kMean)), share);
+        const Floats dspread = hn::Mul(hn::Mul(extent.load_from(args.gradient + at(kInverseDeviation)), cube), share);
+        Floats sum = hn::Zero(d);     // of the gradients of the activations' inputs
+        Floats moment = hn::Zero(d);  // the same times their quantiles
+        for (std::size_t k = 0; k < args.proxy.quantiles.size(); ++k) {
+            const float quantile = args.proxy.quantiles[k];
+            const Floats dp = hn::NegMulAdd(dspread, samples.difference_at(static_cast<std::int64_t>(k)), dmean);
+            const Floats du = hn::Mul(dp, slope(args.proxy.activation, samples.input(quantile)));
+            sum = hn::Add(sum, du);
+            moment = hn::MulAdd(du, hn::Set(d, quantile), moment);
+        }
+        const auto put = [&](Row row, Floats through) HWY_ATTR {
+            extent.store_to(hn::Add(extent.load_from(args.gradient + at(row)), through), args.result + at(row));
+        };
+        const Floats decay = hn::Set(d, args.weight_decay);
+        const auto decayed = [&](Row row, Floats through) HWY_ATTR {
+            return hn::MulAdd(extent.load_from(args.proxy.rows + at(row)), decay, through);
+        };
+        put(kBeta, sum);
+        put(kGamma, hn::MulAdd(samples.stretch, moment, hn::Mul(samples.shift, sum)));
+        put(kProxyBeta, decayed(kProxyBeta, hn::Mul(samples.gamma, sum)));
+        put(kProxyGamma, decayed(kProxyGamma, hn::Mul(samples.gamma, moment)));
+        for (const Row row : {kMean, kInverseDeviation})
+            extent.store_to(hn::Zero(d), args.result + at(row));
+    });
+}
+
+void statistics_f32(const ProxyChannels<float>& args) {
+    statistics_of_channels(args);
+}
+void statistics_bf16(const ProxyChannels<BFloat16>& args) {
+    statistics_of_channels(args);
+}
+void gradient_f32(const ProxyChannels<const float>& args) {
+    gradient_of_channels(args);
+}
+void gradient_bf16(const ProxyChannels<const BFloat16>& args) {
+    gradient_of_channels(args);
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <algorithm>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+HWY_EXPORT(statistics_f32);
+HWY_EXPORT(statistics_bf16);
+HWY_EXPORT(gradient_f32);
+HWY_EXPORT(gradient_bf16);
+
+void call_statistics(const ProxyChannels<float>& args) {
+    HWY_DYNAMIC_DISPATCH(statistics_f32)(args);
+}
+void call_statistics(const ProxyChannels<BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(statistics_bf16)(args);
+}
+void call_gradient(const ProxyChannels<const float>& args) {
+    HWY_DYNAMIC_DISPATCH(gradient_f32)(args);
+}
+void call_gradient(const ProxyChannels<const BFloat16>& args) {
+    HWY_DYNAMIC_DISPATCH(gradient_bf16)(args);
+}
+
+constexpr std::int64_t kChannelGrain = 64;
+
+template <typename T> void check_proxy(const Proxy<T>& proxy) {
+    CNNTRAIN_CHECK(
+        !proxy.quantiles.empty() && proxy.quantiles.size() <= kMostQuantiles && proxy.activation != Activation::none,
+        "a proxy needs quantiles, not too many, and an activation");
+}
+
+void check_scratch(const Blocks& shape, std::span<float> scratch) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= standardise_scratch_floats(shape),
+                   "scratch is smaller than standardise_scratch_floats");
+}
+
+}  // namespace
+
+std::int64_t standardise_scratch_floats(const Blocks& shape) {
+    return 2 * shape.channels() + reduction_scratch_floats(shape, false);
+}
+
+template <typename T> void standardise(const Blocks& shape, const T* x, const float* mean, const float* scale, T* y,
+                                       std::span<float> scratch) {
+    check_scratch(shape, scratch);
+    const std::int64_t channels = shape.channels();
+    float* factors = scratch.data();
+    float* shifts = factors + channels;
+    for (std::int64_t c = 0; c < channels; ++c) {
+        factors[c] = scale == nullptr ? 1.0F : scale[c];
+        shifts[c] = mean == nullptr ? 0.0F : -mean[c] * factors[c];
+    }
+    norm_apply<T>(shape, {.x = x, .scale = factors, .shift = shifts, .y = y});
+}
+
+template <typename T>
+void standardise_grad(const Blocks& shape, const StandardiseGradient<T>& args, std::span<float> scratch) {
+    check_scratch(shape, scratch);
+    const std::int64_t channels = shape.channels();
+    float* zeros = scratch.data();
+    float* sums = zeros + channels;
+    std::fill_n(zeros, channels, 0.0F);
+    norm_gradient_sums<T>(shape, {.x = args.y, .dy = args.dy}, zeros, sums, args.dscale, nullptr,
+                          scratch.subspan(static_cast<std::size_t>(2 * channels)));
+    for (std::int64_t c = 0; c < channels; ++c) {
+        if (args.dmean != nullptr) args.dmean[c] = -sums[c] * args.scale[c];
+        args.dscale[c] /= args.scale[c];
+    }
+    norm_apply<T>(shape, {.x = args.dy, .scale = args.scale, .shift = zeros, .y = args.dx});
+}
+
+template <typename T> void proxy_norm_statistics(const Proxy<T>& proxy) {
+    check_proxy(proxy);
+    parallel_ranges(
+        proxy.channels,
+        [&](std::int64_t begin, std::int64_t end) {
+            call_statistics({.proxy = proxy, .first = begin, .count = end - begin});
+        },
+        kChannelGrain);
+}
+
+template <typename T>
+void proxy_norm_gradient(const Proxy<const T>& proxy, float weight_decay, const float* gradient, float* result) {
+    check_proxy(proxy);
+    parallel_ranges(
+        proxy.channels,
+        [&](std::int64_t begin, std::int64_t end) {
+            call_gradient({.proxy = proxy,
+                           .first = begin,
+                           .count = end - begin,
+                           .weight_decay = weight_decay,
+                           .gradient = gradient,
+                           .result = result});
+        },
+        kChannelGrain);
+}
+
+template void standardise(const Blocks&, const float*, const float*, const float*, float*, std::span<float>);
+template void standardise(const Blocks&, const BFloat16*, const float*, const float*, BFloat16*, std::span<float>);
+template void standardise_grad(const Blocks&, const StandardiseGradient<float>&, std::span<float>);
+template void standardise_grad(const Blocks&, const StandardiseGradient<BFloat16>&, std::span<float>);
+template void proxy_norm_statistics(const Proxy<float>&);
+template void proxy_norm_statistics(const Proxy<BFloat16>&);
+template void proxy_norm_gradient<float>(const Proxy<const float>&, float, const float*, float*);
+template void proxy_norm_gradient<BFloat16>(const Proxy<const BFloat16>&, float, const float*, float*);
+
+}  // namespace cnntrain::cpu
+
+#endif  // HWY_ONCE

@@ -1,0 +1,52 @@
+// EfficientNets with proxy norm against tools/golden/make_proxy_norm_golden.py: losses, gradients as the update reads them, and
+// the variables after three updates.
+#include <gtest/gtest.h>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ref.h"
+#include "golden/golden.h"
+
+namespace cnntrain::golden {
+namespace {
+
+/// Both sides in float64: what is left is the float32 in which gradients and variables are handed out.
+RunSettings exact() {
+    RunSettings settings;
+    settings.tolerances = {1e-9, 1e-6, 1e-6};
+    return settings;
+}
+
+/// In float32. The moving means behind the parts c, whose norms have no shift, are zero but for rounding.
+RunSettings rounded() {
+    RunSettings settings;
+    settings.tolerances.variable = 3e-5;
+    return settings;
+}
+
+RunSettings scaled(RunSettings settings) {
+    settings.loss_scaling = 128;
+    return settings;
+}
+
+TEST(GoldenProxyNorm, SwishBatchNormMomentumAndTwoMicroBatches) {
+    compare_with_golden("proxy_norm_swish_bn", *backend::make_ref_backend(), scaled(exact()));
+    compare_with_golden("proxy_norm_swish_bn", *backend::make_cpu_backend(), scaled(rounded()));
+}
+
+// Here proxies are not left out of the weight decay.
+TEST(GoldenProxyNorm, SwishGroupNormAndRmsProp) {
+    compare_with_golden("proxy_norm_swish_gn", *backend::make_ref_backend(), scaled(exact()));
+    compare_with_golden("proxy_norm_swish_gn", *backend::make_cpu_backend(), scaled(rounded()));
+}
+
+// In float32 some ReLU would decide differently, so these run on ref alone.
+TEST(GoldenProxyNorm, ReluBatchNormWithoutSqueezeExcite) {
+    compare_with_golden("proxy_norm_relu_bn", *backend::make_ref_backend(), exact());
+}
+
+TEST(GoldenProxyNorm, ReluGroupNorm) {
+    compare_with_golden("proxy_norm_relu_gn", *backend::make_ref_backend(), exact());
+}
+
+}  // namespace
+}  // namespace cnntrain::golden
