@@ -21,7 +21,7 @@ constexpr TableGroup kGroups[] = {
     {Group::dataset, "Dataset", dataset_options},
     {Group::training, "Training", training_options},
     {Group::schedule, "Learning-rate schedule", schedule_options},
-    {Group::ipu, "Device and IPU", ipu_options},
+    {Group::ipu, "IPU", ipu_options},
     {Group::logging, "Logging", logging_options},
 };
 

@@ -99,7 +99,7 @@ std::string help_entry(const std::string& head, const std::string& text) {
     return result + "\n";
 }
 
-/// Lines to begin with. DIR stands for a data folder, RUN for the folder of a run.
+/// Lines to begin with.
 std::string examples(Command command) {
     switch (command) {
         case Command::train:
@@ -148,7 +148,7 @@ std::string source_text(const ParseResult& result, Source source) {
 std::string help_text(Command command) {
     const CommandInfo& facts = info(command);
     std::string text = "usage: cnntrain " + std::string(facts.name) + " [options]\n";
-    text += std::string(facts.help) + "\n\n" + examples(command) +
+    text += std::string(facts.help) + "\n\n" + examples(command) + "DIR is a data folder, RUN the folder of a run.\n" +
             "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form. "
             "--dry-run tells what a line\nwould do, --print-config who set which value.\n";
     const Group* group = nullptr;
