@@ -19,7 +19,7 @@ RunSettings exact() {
 /// In float32. The moving means behind the parts c, whose norms have no shift, are zero but for rounding.
 RunSettings rounded() {
     RunSettings settings;
-    settings.tolerances.variable = 3e-5;
+    settings.tolerances.variable = 2e-4;
     return settings;
 }
 
