@@ -60,28 +60,39 @@ def inference_step(network, images):
     return step
 
 
-def peer_rate(way, model, mode, precision, batch, steps):
-    compiled, memory_format = way
-    torch.manual_seed(1)
-    torch._dynamo.reset()
-    images = torch.randn(batch, 3, 224, 224).to(memory_format=memory_format)
-    labels = torch.randint(0, 1000, (batch,))
-    network = MODELS[model][1]().to(memory_format=memory_format)
-    if mode == "inference":
-        network.eval()
-        if precision != "32.32":
-            network, images = network.to(torch.bfloat16), images.to(torch.bfloat16)
-    if compiled:
-        network = torch.compile(network, options={"freezing": mode == "inference"})
-    step = inference_step(network, images) if mode == "inference" else training_step(network, images, labels, precision)
-    for _ in range(2):
-        step()
-    seconds = []
-    for _ in range(steps):
-        start = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - start)
-    return batch / statistics.median(seconds)
+class Peer:
+    """One way of running the peer, compiled and warmed up."""
+
+    def __init__(self, way, model, mode, precision, batch):
+        self.compiled, self.memory_format = way
+        torch.manual_seed(1)
+        torch._dynamo.reset()
+        images = torch.randn(batch, 3, 224, 224).to(memory_format=self.memory_format)
+        labels = torch.randint(0, 1000, (batch,))
+        network = MODELS[model][1]().to(memory_format=self.memory_format)
+        if mode == "inference":
+            network.eval()
+            if precision != "32.32":
+                network, images = network.to(torch.bfloat16), images.to(torch.bfloat16)
+        if self.compiled:
+            network = torch.compile(network, options={"freezing": mode == "inference"})
+        inference = mode == "inference"
+        self.step = inference_step(network, images) if inference else training_step(network, images, labels, precision)
+        self.batch = batch
+        for _ in range(2):
+            self.step()
+
+    def rate(self, steps):
+        seconds = []
+        for _ in range(steps):
+            start = time.perf_counter()
+            self.step()
+            seconds.append(time.perf_counter() - start)
+        return self.batch / statistics.median(seconds)
+
+    def __str__(self):
+        memory = "channels last" if self.memory_format == torch.channels_last else "contiguous"
+        return ("compiled, " if self.compiled else "eager, ") + memory
 
 
 def peer_ways(mode, compile_training):
@@ -92,14 +103,10 @@ def peer_ways(mode, compile_training):
     return ways + [(True, torch.channels_last)] if compile_training else ways
 
 
-def describe(way):
-    return ("compiled" if way[0] else "eager") + (", channels last" if way[1] == torch.channels_last else ", contiguous")
-
-
 def our_rate(bench_step, model, mode, precision, batch, steps):
     line = [bench_step, "--step-only", "--warmup", "1", "--steps", str(steps)]
     line += ["--evaluate"] if mode == "inference" else []
-    line += MODELS[model][0] + ["--dataset", "imagenet", "--batch-norm", "--precision", precision]
+    line += MODELS[model][0] + ["--dataset", "imagenet", "--image-size", "224", "--batch-norm", "--precision", precision]
     line += ["--micro-batch-size", str(batch), "--optimiser", "momentum", "--momentum", "0.9", "--weight-decay", "1e-4"]
     result = subprocess.run(line, capture_output=True, text=True)
     if result.returncode != 0:
@@ -129,16 +136,15 @@ def main():
         for mode in args.modes:
             for precision in args.precisions:
                 setting = (model, mode, precision, args.micro_batch_size)
-                ways = peer_ways(mode, args.compile_training)
-                way = max(ways, key=lambda candidate: peer_rate(candidate, *setting, 1))
-                point = (*setting, args.steps)
+                peers = [Peer(way, *setting) for way in peer_ways(mode, args.compile_training)]
+                peer = max(peers, key=lambda candidate: candidate.rate(1))
                 mine, theirs = [], []
                 for _ in range(args.rounds):
-                    mine.append(our_rate(args.bench_step, *point))
-                    theirs.append(peer_rate(way, *point))
+                    mine.append(our_rate(args.bench_step, *setting, args.steps))
+                    theirs.append(peer.rate(args.steps))
                 ratios = [a / b for a, b in zip(mine, theirs)]
                 print(f"| {model} | {mode} | {precision} | {spread(mine, 1)} | {spread(theirs, 1)}, "
-                      f"{describe(way)} | {spread(ratios, 2)} |",
+                      f"{peer} | {spread(ratios, 2)} |",
                       flush=True)
 
 
