@@ -82,7 +82,7 @@ HWY_INLINE void store_past_cache(Floats value, BFloat16* to) {
     hn::Stream(half, HalfTag(), reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// A whole vector, or the first `count` elements of one: `load` fills with zeros, `store` leaves the rest alone.
+/// A whole vector, or the first `count` elements of one: `load_from` fills with zeros, `store_to` leaves the rest alone.
 struct Whole {
     static constexpr std::int64_t count = kWidth;  // NOLINT(readability-identifier-naming): as Part::count
     template <typename T> HWY_INLINE Floats load_from(const T* from) const { return load(from); }
@@ -91,6 +91,37 @@ struct Whole {
         store_past_cache(value, to);
     }
 };
+
+#if HWY_TARGET <= HWY_AVX3
+
+struct Part {
+    std::int64_t count = 0;
+
+    /// Loads and stores with this mask touch no other elements.
+    template <typename D> HWY_INLINE auto first(D d) const { return hn::FirstN(d, static_cast<std::size_t>(count)); }
+
+    HWY_INLINE Floats load_from(const float* from) const { return hn::MaskedLoad(first(FloatTag()), FloatTag(), from); }
+    HWY_INLINE Floats load_from(const BFloat16* from) const {
+        const HalfTag d;
+        const auto half = hn::MaskedLoad(first(d), d, reinterpret_cast<const std::uint16_t*>(from));
+        return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), half)));
+    }
+    HWY_INLINE Floats load_from(const std::uint8_t* from) const {
+        const ByteTag d;
+        return hn::ConvertTo(FloatTag(), hn::PromoteTo(SignedTag(), hn::MaskedLoad(first(d), d, from)));
+    }
+    HWY_INLINE void store_to(Floats value, float* to) const {
+        hn::BlendedStore(value, first(FloatTag()), FloatTag(), to);
+    }
+    HWY_INLINE void store_to(Floats value, BFloat16* to) const {
+        const HalfTag d;
+        const auto half = hn::DemoteTo(d, hn::BitCast(SignedTag(), hn::ShiftRight<16>(rounded_bits(value))));
+        hn::BlendedStore(half, first(d), d, reinterpret_cast<std::uint16_t*>(to));
+    }
+    template <typename T> HWY_INLINE void store_past_cache_to(Floats value, T* to) const { store_to(value, to); }
+};
+
+#else
 
 struct Part {
     std::int64_t count = 0;
@@ -109,6 +140,8 @@ struct Part {
     }
     template <typename T> HWY_INLINE void store_past_cache_to(Floats value, T* to) const { store_to(value, to); }
 };
+
+#endif
 
 /// body(extent, offset) over 0..count; extent is Whole or Part.
 template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const Body& body) {
