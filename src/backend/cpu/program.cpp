@@ -8,6 +8,7 @@
 
 #include "backend/cpu/memory_plan.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/size_text.h"
 
 namespace cnntrain::cpu {
 
@@ -37,8 +38,8 @@ PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         throw Error(ErrorKind::unsupported,
-                    "cpu backend: this run needs " + std::to_string(bytes >> 20) +
-                        " MB more memory than the machine gives; use a smaller --micro-batch-size");
+                    "cpu backend: this run needs " + size_text(bytes) +
+                        " more memory than the machine gives; use a smaller --micro-batch-size");
     }
     madvise(memory, mapped, MADV_HUGEPAGE);
     memory_ = {static_cast<std::byte*>(memory), Unmap{mapped}};
