@@ -1,17 +1,30 @@
 #include "cnntrain/data/image_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "data/damage_log.h"
 #include "data/imagenet.h"
 #include "data/raw_files.h"
 
 namespace cnntrain::data {
 
-ImageFolder::ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format)
-    : folder_(folder), names_(list_files(folder, {".jpg", ".jpeg"})), image_size_(image_size), format_(format) {
+ImageFolder::ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format, bool strict)
+    : folder_(folder),
+      names_(list_files(folder, {".jpg", ".jpeg"})),
+      image_size_(image_size),
+      format_(format),
+      strict_(strict),
+      damage_(std::make_unique<DamageLog>()) {
     if (names_.empty()) throw Error(ErrorKind::data, "no .jpg or .jpeg file in or below " + folder);
+}
+
+ImageFolder::~ImageFolder() = default;
+
+std::int64_t ImageFolder::damaged() const {
+    return damage_->count();
 }
 
 TensorDesc ImageFolder::image_desc() const {
@@ -26,10 +39,14 @@ std::int32_t ImageFolder::read(std::int64_t index, SamplePosition, std::span<std
     file->read_at(0, workspace.record);
     try {
         preprocess_for_evaluation(workspace.record, image_size_, format_, image, workspace);
-    } catch (const Error& error) {
-        throw error.within(path);
+        return kNoLabel;
+    } catch (const Error& bad) {
+        const Error error = bad.within(path);
+        if (bad.kind() != ErrorKind::data || strict_) throw error;
+        damage_->add(path, error.what(), "it is left out");
+        std::fill(image.begin(), image.end(), std::byte{0});
+        return kLeftOut;
     }
-    return -1;
 }
 
 }  // namespace cnntrain::data

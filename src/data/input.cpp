@@ -32,7 +32,7 @@ std::shared_ptr<const Dataset> open_imagenet(const DataSettings& settings, Split
     how.image_size = settings.image_size;
     how.format = format_of_samples(settings, split);
     how.augment = augment;
-    how.percentage_to_use = settings.percentage_to_use;
+    if (split == Split::train) how.percentage_to_use = settings.percentage_to_use;
     how.seed = settings.seed;
     how.on_bad_image = settings.strict         ? OnBadImage::stop
                        : split == Split::train ? OnBadImage::replace
@@ -41,9 +41,8 @@ std::shared_ptr<const Dataset> open_imagenet(const DataSettings& settings, Split
     how.records.index_name = split == Split::train ? "train.cnntrain-index" : "validation.cnntrain-index";
     how.records.cache_bytes = settings.cache_bytes;
     auto dataset = std::make_shared<Imagenet>(split_files(settings.dataset, settings.folder, split), how);
-    if (settings.percentage_to_use < 100) {
-        log::debug("using the first " + std::to_string(dataset->size()) +
-                   (split == Split::train ? " training" : " validation") + " images of " + settings.folder);
+    if (how.percentage_to_use < 100) {
+        log::debug("using the first " + std::to_string(dataset->size()) + " training images of " + settings.folder);
     }
     return dataset;
 }

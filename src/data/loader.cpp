@@ -336,7 +336,7 @@ Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, Workspace& workspac
         std::int32_t& label = claim.slot->labels[at];
         if (sample.record == kPaddingRecord) {
             std::memset(image.data(), 0, image.size());
-            label = -1;
+            label = kNoLabel;
             continue;
         }
         try {
@@ -346,10 +346,7 @@ Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, Workspace& workspac
             outcome.error_sample = i;
             return outcome;
         }
-        if (label == kLeftOut) {
-            label = -1;
-            ++outcome.left_out;
-        }
+        if (label == kLeftOut) ++outcome.left_out;
     }
     return outcome;
 }

@@ -41,17 +41,14 @@ public:
     data::Batch next() override {
         data::Batch batch = source_.next();
         labels_.assign(batch.labels.begin(), batch.labels.end());
-        valid_ = batch.valid_count;
         return batch;
     }
 
     const std::vector<std::int32_t>& labels() const { return labels_; }
-    std::int64_t valid() const { return valid_; }
 
 private:
     data::BatchSource& source_;
     std::vector<std::int32_t> labels_;
-    std::int64_t valid_ = 0;
 };
 
 struct Images {
@@ -90,7 +87,7 @@ Images open_images(const config::Settings& settings, DType half, std::uint64_t s
     format.hostside_norm = settings.data.hostside_norm;
     format.normalise_input = settings.data.normalise_input;
     auto folder = std::make_shared<data::ImageFolder>(settings.data.data_dir, settings.data.image_size,
-                                                      data::host_format(format));
+                                                      data::host_format(format), settings.data.strict);
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::passes;
     return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
@@ -130,7 +127,14 @@ public:
         if (shown) log_.line(line_of(image, classes));
     }
 
+    void leave_out() { ++left_out_; }
+
     void finish(const std::string& name, double seconds) {
+        if (left_out_ > 0) {
+            log_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) +
+                      " images could not be decoded and are left out");
+        }
+        if (images_ == 0) throw Error(ErrorKind::data, "no image could be decoded");
         if (!path_.empty()) files_.write_text(path_, csv_);
         const double count = static_cast<double>(images_);
         log_.line("Inference [" + name + "]: " + std::to_string(images_) +
@@ -163,14 +167,16 @@ private:
     FileSystem& files_;
     metrics::RunLog& log_;
     std::string csv_;
-    std::int64_t images_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
+    std::int64_t images_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
 };
 
 /// They say nothing about classifying images; whoever gives them has forgotten --iterations.
 void refuse_measuring_options(const config::ParseResult& arguments) {
-    for (const char* key : {"num_inference_thread", "force_recompile", "tmp_execs", "repeat"}) {
+    for (const std::string flag : {"--num-inference-thread", "--force-recompile", "--tmp-execs", "--repeat"}) {
+        std::string key = flag.substr(2);
+        std::ranges::replace(key, '-', '_');
         if (arguments.at(key).source == config::Source::default_value) continue;
-        throw Error(ErrorKind::usage, std::string("inference: ") + key +
+        throw Error(ErrorKind::usage, "inference: " + flag +
                                           " is for measuring, which needs --iterations; without it every image is "
                                           "classified once");
     }
@@ -201,16 +207,27 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     Report report(folder, *host.files, log);
     LabelTap tap(*images.stream);
     const Stopwatch watch;
-    std::size_t image = 0;
-    for (std::int64_t batch = 0; batch < images.stream->batches_per_pass(); ++batch) {
+    const std::int64_t batch = images.stream->image_desc().shape.front();
+    const std::int64_t count = images.stream->samples();
+    for (std::int64_t first = 0; first < count; first += batch) {
         executable->evaluate(tap, 1);
         const HostTensor logits = executable->output(kLogits);
-        for (std::int64_t row = 0; row < tap.valid(); ++row, ++image) {
+        for (std::int64_t row = 0; row < std::min(batch, count - first); ++row) {
+            const std::int32_t label = tap.labels().at(static_cast<std::size_t>(row));
+            if (label == data::kLeftOut) {
+                report.leave_out();
+                continue;
+            }
+            const std::int64_t image = first + row;
             const bool named = !images.names.empty();
-            report.add(named ? images.names.at(image) : std::to_string(image),
-                       tap.labels().at(static_cast<std::size_t>(row)), likeliest(logits, row, kClasses), named);
+            report.add(named ? images.names.at(static_cast<std::size_t>(image)) : std::to_string(image), label,
+                       likeliest(logits, row, kClasses), named);
         }
-        if (host.stop_requested && host.stop_requested()) return kInterruptedExitCode;
+        if (host.stop_requested && host.stop_requested()) {
+            log.line("Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) + " of " +
+                     std::to_string(count) + " images; predictions.csv is not written.");
+            return kInterruptedExitCode;
+        }
     }
     report.finish(name, watch.seconds());
     return 0;

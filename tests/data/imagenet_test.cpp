@@ -224,11 +224,15 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
     std::int32_t label = 0;
     const std::vector<float> got = read(images, 0, {}, &label);
-    EXPECT_EQ(label, -1);
+    EXPECT_EQ(label, kNoLabel);
     EXPECT_EQ(got, read(Imagenet({shard({make_example(jpeg, 1)})}, {.image_size = kSide}), 0));
 
     write_file(folder_ / "more/a.jpg", "oops");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(images, 1); }),
+    EXPECT_THAT(read(images, 1, {}, &label), testing::Each(0.0f));
+    EXPECT_EQ(label, kLeftOut);
+    EXPECT_EQ(images.damaged(), 1);
+    const ImageFolder strict(folder_.path(), kSide, {}, /*strict=*/true);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(strict, 1); }),
                 AllOf(HasSubstr("a.jpg"), HasSubstr("not a JPEG")));
     EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "nowhere", kSide, {}); }),
                 HasSubstr(folder_ / "nowhere"));

@@ -231,6 +231,10 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
         labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
     }
     EXPECT_EQ(labels, (std::vector<std::int32_t>{14, 15, 16, 17, 18, 19, 20, -1, -1, -1}));
+
+    settings.percentage_to_use = 50;  // of the training images only
+    EXPECT_EQ(InputData(settings, Split::train).samples(), 7);
+    EXPECT_EQ(InputData(settings, Split::validation).samples(), 7);
 }
 
 }  // namespace

@@ -200,10 +200,10 @@ TEST(Loader, SamplesLeftOutAreNotCounted) {
     Loader loader(data, {.feed = Feed::passes, .micro_batch = 4, .threads = 2});
     const std::vector<Copied> batches = take(loader, 3);
     EXPECT_EQ(batches[0].valid_count, 3);
-    EXPECT_EQ(batches[0].labels, (std::vector<std::int32_t>{0, 1, 2, -1}));
+    EXPECT_EQ(batches[0].labels, (std::vector<std::int32_t>{0, 1, 2, kLeftOut}));
     EXPECT_EQ(batches[1].valid_count, 4);
     EXPECT_EQ(batches[2].valid_count, 0);
-    EXPECT_EQ(batches[2].labels, (std::vector<std::int32_t>{-1, -1, -1, -1}));
+    EXPECT_EQ(batches[2].labels, (std::vector<std::int32_t>{kLeftOut, kLeftOut, kNoLabel, kNoLabel}));
     EXPECT_EQ(loader.stats().images, 7);
     EXPECT_EQ(loader.stats().left_out, 3);
 }

@@ -53,8 +53,11 @@ struct Mixing {
     std::span<const float> target_shares;      // [N,P], P = target_distances().size(): weight of each partner's label
 };
 
-/// One micro-batch: images NHWC in the source's image type, labels 0..classes-1, or -1 for padding and for
-/// samples that could not be decoded and are left out.
+/// Labels of images that count for nothing.
+inline constexpr std::int32_t kNoLabel = -1;  // padding, and images that come without one
+inline constexpr std::int32_t kLeftOut = -2;  // the image could not be decoded; it is zero
+
+/// One micro-batch: images NHWC in the source's image type, labels 0..classes-1 or one of the above.
 /// The memory stays valid until the lease is destroyed.
 struct Batch {
     std::span<const std::byte> images;

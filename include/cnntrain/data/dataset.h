@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/data/batch.h"
 
 namespace cnntrain::data {
 
@@ -54,15 +55,13 @@ struct Workspace {
     StageSeconds seconds;
 };
 
-/// Returned by read() for a sample that is damaged and left out; its image is then zero.
-inline constexpr std::int32_t kLeftOut = -2;
-
 class Dataset {
 public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
     virtual TensorDesc image_desc() const = 0;  // one sample: [H, W, C]
-    /// Writes the image of sample `index` (0..size-1) to `image` (image_desc().bytes() bytes) and returns its label.
+    /// Writes the image of sample `index` (0..size-1) to `image` (image_desc().bytes() bytes) and returns its label, or
+    /// kNoLabel or kLeftOut.
     /// Depends on its arguments only. Error(data) names file, record and what is wrong.
     virtual std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
                               Workspace& workspace) const = 0;

@@ -1,6 +1,7 @@
 // The JPEG files of a folder, for running a trained net on them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,16 @@
 
 namespace cnntrain::data {
 
+class DamageLog;
+
 /// Every .jpg and .jpeg file (any case) in and below a folder, following links and without hidden ones, sorted by path;
-/// evaluation preprocessing; label -1.
+/// evaluation preprocessing; no labels. Files that cannot be decoded are left out and told, or Error(data) if `strict`.
 /// Feed it to a Loader with Feed::passes: sample i of the pass is names()[i].
 class ImageFolder final : public Dataset {
 public:
     /// Error(data) when the folder cannot be read or has no JPEG file.
-    ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format);
+    ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format, bool strict = false);
+    ~ImageFolder() override;
 
     const std::vector<std::string>& names() const { return names_; }  // relative to the folder
 
@@ -23,12 +27,15 @@ public:
     TensorDesc image_desc() const override;
     std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
                       Workspace& workspace) const override;
+    std::int64_t damaged() const override;
 
 private:
     std::string folder_;
     std::vector<std::string> names_;
     std::int64_t image_size_;
     PixelFormat format_;
+    bool strict_;
+    std::unique_ptr<DamageLog> damage_;
 };
 
 }  // namespace cnntrain::data
