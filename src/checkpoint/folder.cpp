@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -54,15 +55,6 @@ void collect(const FileSystem& files, const std::string& folder, std::vector<Fou
     }
 }
 
-/// The run's own checkpoints: exactly ckpt-<n>, oldest first.
-std::vector<Found> numbered(const FileSystem& files, const std::string& folder) {
-    std::vector<Found> found;
-    collect(files, folder, found);
-    std::erase_if(found, [&](const Found& one) { return one.path != checkpoint_path(folder, one.iteration); });
-    std::ranges::sort(found, {}, &Found::iteration);
-    return found;
-}
-
 std::vector<Found> in_folder(const FileSystem& files, const std::string& folder) {
     std::vector<Found> found;
     collect(files, folder, found);
@@ -70,6 +62,22 @@ std::vector<Found> in_folder(const FileSystem& files, const std::string& folder)
     // Stable: those without a number stay in the order of their names.
     std::ranges::stable_sort(found, {}, [](const Found& one) { return std::pair(one.iteration < 0, one.iteration); });
     return found;
+}
+
+/// Of the run folders in a log folder, the one whose newest checkpoint was written last.
+std::optional<std::string> newest_run(const FileSystem& files, const std::string& folder) {
+    std::optional<std::string> newest;
+    std::int64_t newest_time = 0;
+    for (const std::string& name : files.list(folder)) {
+        const std::string run = join(folder, name);
+        for (const Found& one : numbered_checkpoints(files, run)) {
+            const std::int64_t time = files.open(one.path)->modified_ns();
+            if (newest && time <= newest_time) continue;
+            newest = run;
+            newest_time = time;
+        }
+    }
+    return newest;
 }
 
 [[noreturn]] void fail_not_found(const FileSystem& files, const std::string& path) {
@@ -96,6 +104,10 @@ std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& 
     if (files.is_directory(path)) {
         std::vector<Found> found = in_folder(files, path);
         if (found.empty()) {
+            if (const auto run = newest_run(files, path)) {
+                log::info("no checkpoint in '" + path + "' itself: its newest run is taken, " + *run);
+                return in_folder(files, *run);
+            }
             throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +
                                                   std::string(kSuffix));
         }
@@ -107,8 +119,21 @@ std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& 
     fail_not_found(files, path);
 }
 
+bool is_numbered(const std::string& file_name) {
+    const std::int64_t iteration = found_file(file_name).iteration;
+    return iteration >= 0 && file_name == std::string(kNumbered) + std::to_string(iteration) + std::string(kSuffix);
+}
+
+std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::string& folder) {
+    std::vector<Found> found;
+    collect(files, folder, found);
+    std::erase_if(found, [&](const Found& one) { return one.path != checkpoint_path(folder, one.iteration); });
+    std::ranges::sort(found, {}, &Found::iteration);
+    return found;
+}
+
 std::optional<Found> latest(const FileSystem& files, const std::string& folder) {
-    const std::vector<Found> found = numbered(files, folder);
+    const std::vector<Found> found = numbered_checkpoints(files, folder);
     if (found.empty()) return std::nullopt;
     return found.back();
 }
@@ -120,7 +145,7 @@ void retain(FileSystem& files, const std::string& folder, std::int64_t keep, con
         }
     }
     if (keep <= 0) return;
-    std::vector<Found> old = numbered(files, folder);
+    std::vector<Found> old = numbered_checkpoints(files, folder);
     old.resize(old.size() - std::min(old.size(), static_cast<std::size_t>(keep)));
     for (const Found& one : old) {
         if (std::ranges::count(protect, one.iteration) == 0) files.remove(one.path);

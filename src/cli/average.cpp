@@ -1,5 +1,6 @@
 // `cnntrain average`: the average of a run's checkpoints.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/commands.h"
@@ -14,19 +15,28 @@ namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
 
-/// The run's own checkpoints, oldest first.
-std::vector<std::string> numbered_checkpoints(const std::string& folder) {
+std::vector<std::string> checkpoints_of(const std::string& folder) {
     std::vector<std::string> paths;
-    for (const checkpoint::Found& found : checkpoint::find_checkpoints(posix_files(), folder)) {
-        if (found.iteration >= 0) paths.push_back(found.path);
+    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder)) {
+        paths.push_back(found.path);
     }
     if (paths.empty())
         throw Error(ErrorKind::not_found, "no ckpt-<iteration>" + std::string(kSuffix) + " in " + folder);
     return paths;
 }
 
-std::string target_path(std::string filename) {
+/// A run goes on from its newest ckpt-<iteration>, which an average, without the run's state, must not be.
+std::string target_path(std::string filename, const std::string& run) {
+    namespace fs = std::filesystem;
     if (!filename.ends_with(kSuffix)) filename += kSuffix;
+    const fs::path target = filename;
+    std::error_code not_there;
+    const bool in_run = fs::equivalent(target.has_parent_path() ? target.parent_path() : ".", run, not_there);
+    if (in_run && checkpoint::is_numbered(target.filename().string())) {
+        throw Error(ErrorKind::usage, "--filename " + filename +
+                                          ": so the run names its own checkpoints; choose another name, for example " +
+                                          run + "/ckpt/mean");
+    }
     return filename;
 }
 
@@ -49,12 +59,12 @@ int average_command(const Invocation& invocation) {
         return 0;
     }
     const std::string& folder = flags.text("--restore-path");
-    const std::string target = target_path(flags.text("--filename"));
+    const std::string target = target_path(flags.text("--filename"), folder);
     const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),
                                                flags.number("--decay", 0, 1)};
     const auto discarded = static_cast<std::size_t>(flags.integer("--discard-last", 0));
 
-    std::vector<std::string> paths = numbered_checkpoints(folder);
+    std::vector<std::string> paths = checkpoints_of(folder);
     std::cout << "Checkpoints found: " << paths.size() << '\n';
     if (discarded >= paths.size()) {
         throw Error(ErrorKind::usage, "--discard-last " + std::to_string(discarded) + " leaves none of the " +

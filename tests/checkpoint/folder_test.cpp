@@ -77,6 +77,25 @@ TEST(Folder, NothingFoundSaysWhatThereIs) {
     not_found(files, "relative");
 }
 
+TEST(Folder, AFolderOfRunsMeansTheOneThatSavedLast) {
+    MemoryFiles files = run_folder();
+    files.write_text("/logs/newer/ckpt-5.safetensors", "x");
+    files.write_text("/logs/newer/ckpt-7.safetensors", "x");
+    files.write_text("/logs/unfinished/log.txt", "x");
+    EXPECT_THAT(names(find_checkpoints(files, "/logs")), ElementsAre("ckpt-5", "ckpt-7"));
+    files.write_text("/logs/run/ckpt-12.safetensors", "x");
+    EXPECT_EQ(find_checkpoints(files, "/logs/"), find_checkpoints(files, "/logs/run"));
+}
+
+TEST(Folder, OnlyExactNamesAreTheRunsOwn) {
+    MemoryFiles files = run_folder();
+    files.write_text("/logs/run/mean-of-ckpt-4.safetensors", "x");
+    EXPECT_THAT(names(numbered_checkpoints(files, "/logs/run")), ElementsAre("ckpt-0", "ckpt-1", "ckpt-9", "ckpt-10"));
+    EXPECT_TRUE(is_numbered("ckpt-12.safetensors"));
+    for (const char* name : {"ckpt-12", "ckpt-012.safetensors", "a-ckpt-1.safetensors", "ckpt-x.safetensors"})
+        EXPECT_FALSE(is_numbered(name)) << name;
+}
+
 TEST(Folder, LatestIsTheHighestNumberedOne) {
     const MemoryFiles files = run_folder();
     EXPECT_EQ(latest(files, "/logs/run")->name, "ckpt-10");

@@ -115,6 +115,20 @@ TEST_F(Checkpoints, AnAverageIsValidatedAndTrainedFromLikeAnyOther) {
                 AllOf(HasSubstr("[ckpt-3]"), HasSubstr("[weight_avg_mine]")));
 }
 
+TEST_F(Checkpoints, AnAverageTakesNoCheckpointsPlaceAndNoPartInTheNext) {
+    for (const std::string name : {"/ckpt-3", "/ckpt-9.safetensors", "/../run/ckpt-0"}) {
+        expect_error("average --mode mean --restore-path " + run_folder() + "/ --filename " + run_folder() + name,
+                     ErrorKind::usage, "choose another name");
+    }
+    EXPECT_EQ(load("run/ckpt-3").iteration, 3);
+    ASSERT_EQ(shell("cp -r " + run_folder() + " " + *folder_ / "again").exit_code, 0);
+    const std::string again =
+        "average --mode mean --restore-path " + *folder_ / "again" + " --filename " + *folder_ / "again/";
+    for (const std::string name : {"ckpt/mean-of-ckpt-2", "mean-of-ckpt-2"}) {
+        EXPECT_THAT(run(again + name).text, HasSubstr("Checkpoints found: 4\n")) << name;
+    }
+}
+
 TEST_F(Checkpoints, AveragingMistakesHaveTheirExitCodes) {
     expect_error(average("--mode median"), ErrorKind::usage, "--mode must be mean or exponential, not 'median'");
     expect_error(average(""), ErrorKind::usage, "--mode is needed");

@@ -24,8 +24,14 @@ struct Found {
 };
 
 /// What a restore path means: a folder (its ckpt-<n> sorted by n, then the others there and in its ckpt/ sub-folder), a
-/// file, or a file without ".safetensors". Error(not_found) when that is nothing, saying what there is.
+/// file, or a file without ".safetensors". A folder of runs means the one that has saved last, which is said.
+/// Error(not_found) when that is nothing, saying what there is.
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path);
+
+/// The run's own checkpoints, ckpt-<n> and nothing else, oldest first. None when there is no such folder.
+std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::string& folder);
+/// Is `file_name` exactly "ckpt-<n>.safetensors"?
+bool is_numbered(const std::string& file_name);
 
 /// The numbered checkpoint of a folder with the highest iteration.
 std::optional<Found> latest(const FileSystem& files, const std::string& folder);
