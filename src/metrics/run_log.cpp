@@ -1,5 +1,7 @@
 #include "cnntrain/metrics/run_log.h"
 
+#include "cnntrain/base/error.h"
+
 namespace cnntrain::metrics {
 namespace {
 
@@ -48,6 +50,10 @@ void RunLog::inference(const InferenceRow& row) {
     pass_on(record(row));
 }
 
+void RunLog::expect_validations(const Record& row) const {
+    if (!settings_.folder.empty()) check_columns(kValidationCsv, row);
+}
+
 void RunLog::add_sink(std::unique_ptr<Sink> sink) {
     sinks_.push_back(std::move(sink));
 }
@@ -68,11 +74,24 @@ bool RunLog::has_validation(std::string_view name) const {
     return text.find("\n" + std::string(name) + ",") != std::string::npos;
 }
 
+bool RunLog::check_columns(const std::string& name, const Record& record) const {
+    const std::string path = settings_.folder + name;
+    if (!files_.exists(path)) return false;
+    const std::unique_ptr<InputFile> file = files_.open(path);
+    if (file->size_bytes() == 0) return false;
+    const std::string expected = csv_header(record).append(kCsvLineEnd);
+    std::string there(std::min<std::uint64_t>(file->size_bytes(), expected.size()), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(there)));
+    if (there == expected) return true;
+    throw Error(ErrorKind::usage,
+                path + ": is there with other columns than " + csv_header(record) + "; choose another --logs-path");
+}
+
 void RunLog::append_csv(const std::string& name, const Record& record) {
     if (settings_.folder.empty()) return;
     const std::string path = settings_.folder + name;
     std::string text;
-    if (!files_.exists(path)) text.append(csv_header(record)).append(kCsvLineEnd);
+    if (!check_columns(name, record)) text.append(csv_header(record)).append(kCsvLineEnd);
     files_.append(path, text.append(csv_row(record)).append(kCsvLineEnd));
 }
 

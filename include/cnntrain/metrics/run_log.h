@@ -36,6 +36,10 @@ public:
     /// Stands in validation.csv, with its own columns; the line of latencies is printed only.
     void inference(const InferenceRow& row);
 
+    /// Error(usage) when validation.csv is there with other columns than these, as inference() and validation() say
+    /// too, after the work.
+    void expect_validations(const Record& row) const;
+
     /// Every row that comes from now on goes there, too.
     void add_sink(std::unique_ptr<Sink> sink);
     bool has_sinks() const { return !sinks_.empty(); }
@@ -50,6 +54,7 @@ public:
     bool has_validation(std::string_view name) const;
 
 private:
+    bool check_columns(const std::string& name, const Record& record) const;  // false: there are none yet
     void append_csv(const std::string& name, const Record& record);
     void pass_on(const Record& record);
 
