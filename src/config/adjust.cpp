@@ -49,15 +49,34 @@ void settle(OptionValues& values, const Alternatives& pair) {
     }
 }
 
-/// --no-pipeline takes back what a configuration has said about the stages.
+/// Does a stronger source than that of `key`, say the command line over a configuration, give `by`?
+bool overruled(const OptionValues& values, std::string_view key, std::string_view by) {
+    return values.given(key) && values.given(by) && values.at(key).source < values.at(by).source;
+}
+
+void leave_out(Resolution& run, std::string_view key, const std::string& because) {
+    const ResolvedOption& entry = run.values.at(key);
+    run.notices.push_back(std::string(entry.option->flag) + " " + to_string(entry.value) + " is left out because of " +
+                          because);
+    run.values.reset(key);
+}
+
+/// --no-pipeline and --shards take back what a configuration has said about the stages.
 void settle_pipeline(Resolution& run) {
     OptionValues& values = run.values;
-    if (!values.has("pipeline") || !values.given("pipeline") || values.flag("pipeline")) return;
-    for (const char* key : {"pipeline_splits", "shards"}) {
-        if (!values.given(key) || values.at(key).source >= values.at("pipeline").source) continue;
-        run.notices.push_back(std::string(values.at(key).option->flag) + " " + to_string(values.at(key).value) +
-                              " is left out because of --no-pipeline");
-        values.reset(key);
+    if (!values.has("pipeline")) return;
+    if (!values.flag("pipeline")) {
+        for (const char* key : {"pipeline_splits", "shards"}) {
+            if (overruled(values, key, "pipeline")) leave_out(run, key, "--no-pipeline");
+        }
+    }
+    constexpr const char* kProportion = "available_memory_proportion";
+    const auto* proportions = std::get_if<std::vector<double>>(&values.at(kProportion).value);
+    if (proportions == nullptr || proportions->size() <= 1) return;
+    if (!values.flag("pipeline") && overruled(values, kProportion, "pipeline")) {
+        leave_out(run, kProportion, "--no-pipeline");
+    } else if (overruled(values, kProportion, "shards")) {
+        leave_out(run, kProportion, "--shards " + std::to_string(values.integer("shards")));
     }
 }
 
@@ -129,6 +148,13 @@ void adjust_data(Resolution& run) {
         if (values.flag(other) && values.flag("hostside_norm")) {
             turn_off(run, "hostside_norm",
                      "with " + std::string(values.at(other).option->flag) + " the device normalises");
+        }
+    }
+    if (dataset && *dataset != Dataset::imagenet) {
+        for (const char* key : {"normalise_input", "hostside_norm", "dataset_percentage_to_use"}) {
+            if (!given_other_than_default(values, key)) continue;
+            run.notices.push_back(std::string(values.at(key).option->flag) +
+                                  " changes nothing: it is for ImageNet only");
         }
     }
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
@@ -203,14 +229,24 @@ void infer_dataset(Resolution& run) {
                              "'; give --dataset imagenet, cifar-10 or cifar-100");
 }
 
+/// Evaluation is one replica on one device, whatever a run's configuration says.
+void adjust_devices(Resolution& run) {
+    for (const char* key : {"replicas", "shards"}) {
+        if (run.command == Command::train || !run.values.has(key) || run.values.integer(key) == 1) continue;
+        run.notices.push_back(std::string(run.values.at(key).option->flag) + " " +
+                              std::to_string(run.values.integer(key)) + " counts as 1: one device evaluates");
+        run.values.set(key, std::int64_t{1}, Source::adjusted);
+    }
+}
+
 void adjust(Resolution& run) {
     OptionValues& values = run.values;
     adjust_data(run);
+    adjust_devices(run);
     const bool validates_imagenet = run.command != Command::train && dataset_of(values) == Dataset::imagenet &&
                                     !values.flag("generated_data") && !values.flag("synthetic_data");
     if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
         values.set("standard_imagenet", true, Source::adjusted);
-        run.notices.emplace_back("validation reads ImageNet as with --standard-imagenet");
     }
     if (values.flag("enable_half_partials") && values.text("precision") == name(Precision::p32_32)) {
         run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
@@ -229,11 +265,15 @@ void adjust(Resolution& run) {
     }
 }
 
-void notice_ipu_options(Resolution& run) {
+void notice_idle_options(Resolution& run) {
     std::string named_options;
     for (const ResolvedOption& entry : run.values.all()) {
-        if (!entry.option->ipu_only || !given(entry.source) || entry.value == entry.option->fallback) continue;
-        named_options += (named_options.empty() ? "" : " ") + documented_flag(*entry.option);
+        const Option& option = *entry.option;
+        if (!given(entry.source) || entry.value == option.fallback) continue;
+        if (!option.idle.empty() && (option.idle_in & bit(run.command)) != 0) {
+            run.notices.push_back(documented_flag(option) + " changes nothing: " + std::string(option.idle));
+        }
+        if (option.ipu_only) named_options += (named_options.empty() ? "" : " ") + documented_flag(option);
     }
     if (named_options.empty()) return;
     run.notices.push_back("kept in arguments.json but without effect, because they only steer IPUs: " + named_options);

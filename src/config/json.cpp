@@ -76,6 +76,20 @@ Layer layer_from_json(std::string_view text) {
     return layer;
 }
 
+bool seed_was_drawn(std::string_view text) {
+    const json document = json::parse(text, nullptr, false);
+    return document.is_object() && document.value("seed_specified", json()) == false;
+}
+
+bool is_utf8(const std::string& text) {
+    try {
+        static_cast<void>(json(text).dump());
+        return true;
+    } catch (const json::type_error&) {
+        return false;
+    }
+}
+
 std::string numerics_fingerprint(const ParseResult& result) {
     std::uint64_t hash = kHashOfNothing;
     for (const ResolvedOption& entry : result.options) {

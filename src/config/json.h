@@ -1,6 +1,7 @@
 // Reading arguments.json.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "config/option_values.h"
@@ -9,5 +10,11 @@ namespace cnntrain::config {
 
 /// The options in an arguments.json; unset values and keys that are no option are left out. Error(data) when damaged.
 Layer layer_from_json(std::string_view text);
+
+/// Does an arguments.json say that its seed was drawn because none was given?
+bool seed_was_drawn(std::string_view text);
+
+/// Can the text stand in arguments.json?
+bool is_utf8(const std::string& text);
 
 }  // namespace cnntrain::config

@@ -79,6 +79,8 @@ struct Option {
     std::uint32_t schedules = kAll;
     bool numerics = false;          // changes the numbers that a run computes
     bool ipu_only = false;          // steers the IPU's compiler or memory; no effect elsewhere
+    std::string_view idle = {};     // why it changes nothing in this program,
+    std::uint32_t idle_in = kAll;   // or in these commands
     bool off_switch = false;        // a boolean whose documented flag is the --no- form
     bool action = false;            // asks for something to be printed; no part of a run's arguments
     std::string_view missing = {};  // the capability this version does not have, or

@@ -54,6 +54,8 @@ std::vector<Option> numerics_options() {
          .help = "Replicas that share batch-norm statistics.",
          .range = at_least(1),
          .numerics = true,
+         .idle = "it is for training",
+         .idle_in = kV | kE,
          .missing = "batch norm across replicas"},
         {.flag = "--dataset-benchmark",
          .fallback = false,
@@ -72,6 +74,8 @@ std::vector<Option> numerics_options() {
          .fallback = false,
          .help = "Measure the latency of validation: from the time when a batch is ready on the host to its result, "
                  "the wait in the queue included, whose length is 1 unless --prefetch-depth says otherwise.",
+         .idle = "it measures validation and inference",
+         .idle_in = kT,
          .bind = to<&Settings::device, &DeviceSettings::latency>()},
         {.flag = "--analyse-nans",
          .fallback = false,

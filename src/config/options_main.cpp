@@ -45,12 +45,12 @@ std::vector<Option> main_options() {
          .fallback = false,
          .help = "Do not average the accuracy across replicas.",
          .commands = kV,
-         .bind = to<&Settings::main, &MainSettings::inference>()},
+         .idle = "there is one"},
         {.flag = "--total-batch-size",
          .type = Type::integer,
          .help =
-             "Global batch of the training run, which turns iterations into epochs; without it, from arguments.json "
-             "beside the checkpoint.",
+             "Global batch of the training run, which turns a checkpoint's iterations into the epochs that are logged; "
+             "without it, the epoch stored in the checkpoint.",
          .unit = "samples",
          .aliases = {{"--global-batch-size"}},
          .range = at_least(1),

@@ -67,7 +67,7 @@ ParseResult resolve(Command command, const std::vector<const Option*>& options, 
     adjust(run);
     check(run);
     report_violations(run.violations);
-    notice_ipu_options(run);
+    notice_idle_options(run);
 
     ParseResult result;
     result.command = command;
@@ -158,6 +158,10 @@ ParseResult resume_from_arguments_json(std::string_view text, const ParseResult&
     }
     const auto options = active_options(Command::train, family, schedule);
     ParseResult result = resolve(Command::train, options, layers);
+    for (ResolvedOption& entry : result.options) {
+        const bool recorded = key(*entry.option) == "seed" && entry.source == Source::arguments;
+        if (recorded && seed_was_drawn(text)) entry.source = Source::adjusted;
+    }
     result.wants_print_config = restore_line.wants_print_config;
     result.wants_dry_run = restore_line.wants_dry_run;
     return result;

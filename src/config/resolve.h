@@ -26,8 +26,8 @@ void fill_model_defaults(Resolution& run);
 void adjust(Resolution& run);
 /// Rules between options.
 void check(Resolution& run);
-/// One notice that names the options that only steer IPUs.
-void notice_ipu_options(Resolution& run);
+/// Notices that name the options that were given and change nothing: one of all that only steer IPUs.
+void notice_idle_options(Resolution& run);
 /// Settings of resolved values.
 Settings to_settings(const Resolution& run);
 

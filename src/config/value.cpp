@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cnntrain/base/error.h"
+#include "config/json.h"
 
 namespace cnntrain::config {
 
@@ -95,7 +96,8 @@ std::vector<std::string> split_at_commas(const std::vector<std::string>& words) 
         std::size_t begin = 0;
         while (begin <= word.size()) {
             const std::size_t end = std::min(word.find(',', begin), word.size());
-            parts.push_back(word.substr(begin, end - begin));
+            const std::size_t text = std::min(word.find_first_not_of(' ', begin), end);
+            parts.push_back(word.substr(text, end - text));
             begin = end + 1;
         }
     }
@@ -135,6 +137,11 @@ template <typename T> std::string joined(const std::vector<T>& values) {
 }  // namespace
 
 Value convert(const Option& option, const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+        if (is_utf8(word)) continue;
+        throw Error(ErrorKind::usage, documented_flag(option) + ": '" + word +
+                                          "' is not UTF-8, as arguments.json is; give a name or a link that is");
+    }
     if (is_list(option)) return convert_list(option, words);
     if (words.size() != 1) {
         throw Error(ErrorKind::usage,

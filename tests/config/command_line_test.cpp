@@ -22,6 +22,11 @@ TEST(CommandLine, ListsReachUpToTheNextFlag) {
     const auto settings = parse(kCifar + "--variable-filter conv fc1 --epochs 3").settings;
     EXPECT_THAT(settings.training.variable_filter, ElementsAre("conv", "fc1"));
     EXPECT_EQ(settings.training.epochs, 3.0);
+    EXPECT_EQ(parse_command_line(Command::train,
+                                 {"--dataset", "cifar-10", "--generated-data", "--learning-rate-schedule", "0.5, 0.75"},
+                                 test_environment())
+                  .settings.learning_rate.stepped_fractions,
+              (std::vector<double>{0.5, 0.75}));
     EXPECT_THAT(parse(kCifar + "--learning-rate-schedule 0.5,0.75,0.875").settings.learning_rate.stepped_fractions,
                 ElementsAre(0.5, 0.75, 0.875));
 }

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 /// Entries as text, of an expected configuration: its base's under its own.
 std::map<std::string, std::string> expected_entries(std::string_view name) {
@@ -107,6 +108,17 @@ TEST(Configs, EveryNamedOneIsReadable) {
         EXPECT_NO_THROW(read_config(name, places)) << name;
 }
 
+/// As README says of those that are made for several devices.
+TEST(Configs, EveryOneFitsASingleDevice) {
+    for (const std::string& name : config_names(test_environment().config_folders)) {
+        if (name.ends_with("_base")) continue;  // what others build on
+        const std::string line = "--config " + name + " --data-dir imagenet --shards 1 --replicas 1 --BN-span 1";
+        EXPECT_EQ(usage_error(line), "") << name;
+        EXPECT_THAT(unavailable_options(parse(line)), IsEmpty()) << name;
+        EXPECT_EQ(usage_error("--config " + name + " --data-dir imagenet --no-pipeline"), "") << name;
+    }
+}
+
 TEST(Configs, OldNamesFindTheirSuccessors) {
     const auto places = test_environment().config_folders;
     EXPECT_EQ(read_config("mk2_resnet50_bn_64ipus", places), read_config("resnet50_bn_64ipus", places));
@@ -131,7 +143,7 @@ TEST(Configs, UnknownNameGetsTheNearestAndTheList) {
 TEST(Configs, KeysOfOtherCommandsAreSkipped) {
     const auto result = parse("--config resnet50_mlperf_pod16_bs20 --restore-path x", Command::validation);
     EXPECT_EQ(result.settings.training.micro_batch_size, 20);
-    EXPECT_FALSE(parse("--config resnet8_test --data-dir cifar", Command::validation).settings.main.inference);
+    EXPECT_EQ(parse("--config resnet8_test --data-dir cifar", Command::validation).at("inference").value, Value(false));
 }
 
 class OwnFile : public ::testing::Test {

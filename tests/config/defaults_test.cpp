@@ -165,7 +165,7 @@ TEST(Precedence, PrintConfigNamesWhoSetEachValue) {
 
 TEST(Adjustments, AreMadeWithANotice) {
     const auto fused = parse(kCifar + "--fused-preprocessing");
-    EXPECT_FALSE(fused.settings.data.fused_preprocessing);
+    EXPECT_EQ(fused.at("fused_preprocessing").value, Value(false));
     EXPECT_THAT(fused.notices, ElementsAre(HasSubstr("--fused-preprocessing is switched off")));
 
     const auto host = parse("--dataset imagenet --data-dir x --eight-bit-io --hostside-norm");
@@ -186,8 +186,28 @@ TEST(Adjustments, AreMadeWithANotice) {
     const auto partials = parse(kCifar + "--enable-half-partials --precision 32.32");
     EXPECT_THAT(partials.notices, ::testing::Contains(HasSubstr("no defined use with --precision 32.32")));
 
-    EXPECT_TRUE(parse("--dataset imagenet --data-dir x", Command::validation).settings.data.standard_imagenet);
+    const auto order = parse("--dataset imagenet --data-dir x", Command::validation);
+    EXPECT_EQ(order.at("standard_imagenet").value, Value(true));
+    EXPECT_THAT(order.notices, IsEmpty());
     EXPECT_THAT(parse(kCifar).notices, IsEmpty());
+}
+
+TEST(Adjustments, OneDeviceEvaluates) {
+    const auto result =
+        parse("--dataset cifar-10 --data-dir x --replicas 4 --shards 2 --BN-span 4 --distributed", Command::validation);
+    EXPECT_EQ(result.settings.training.replicas, 1);
+    EXPECT_EQ(result.settings.training.shards, 1);
+    EXPECT_THAT(result.notices,
+                ElementsAre(HasSubstr("--replicas 4 counts as 1"), HasSubstr("--shards 2 counts as 1"),
+                            HasSubstr("--distributed changes"), HasSubstr("--BN-span changes nothing")));
+    EXPECT_EQ(parse(kCifar + "--replicas 4").settings.training.replicas, 4);
+}
+
+TEST(Adjustments, WhatIsForImageNetOnlyIsNamedForCifar) {
+    EXPECT_THAT(parse(kCifar + "--normalise-input --dataset-percentage-to-use 50").notices,
+                ElementsAre(HasSubstr("--normalise-input changes nothing: it is for ImageNet"),
+                            HasSubstr("--dataset-percentage-to-use changes nothing")));
+    EXPECT_THAT(parse(kCifar + "--latency").notices, ElementsAre(HasSubstr("--latency changes nothing")));
 }
 
 TEST(Adjustments, ConfiguredEpochsPutTheLastCheckpointOnTheLastEpoch) {
@@ -202,6 +222,15 @@ TEST(Adjustments, ZeroThatMeansNotGivenIsSaid) {
     EXPECT_THAT(result.notices, ElementsAre(HasSubstr("--micro-batch-size 0 counts as not given: 32 is used"),
                                             HasSubstr("--epochs 0 counts as not given: 160 is used")));
     EXPECT_EQ(parse(kCifar + "--weight-decay 0").settings.training.weight_decay, 0.0);
+}
+
+TEST(Notices, OptionsThatChangeNothingSayWhy) {
+    const auto result = parse(kImageNet + "--standard-imagenet --ckpt-all-instances false --log-all-instances");
+    EXPECT_THAT(result.notices, ElementsAre(HasSubstr("--standard-imagenet changes nothing: "),
+                                            HasSubstr("--log-all-instances changes nothing: a run is one process")));
+    EXPECT_THAT(parse("--dataset cifar-10 --data-dir x --inference", Command::validation).notices,
+                ElementsAre(HasSubstr("--inference changes nothing")));
+    EXPECT_EQ(numerics_fingerprint(result), numerics_fingerprint(parse(kImageNet)));
 }
 
 TEST(Notices, IpuOptionsAreNamedOnce) {

@@ -72,6 +72,15 @@ TEST(ArgumentsJson, RestoreLineWins) {
     EXPECT_EQ(resumed.at("dataset").source, Source::arguments);
 }
 
+TEST(ArgumentsJson, ASeedThatWasDrawnStaysOne) {
+    const auto line = parse(kCifar + "--seed 5");
+    EXPECT_EQ(restore(arguments_json(line, {{"seed_specified", true}}), "--restore-path x").at("seed").source,
+              Source::arguments);
+    const auto drawn = restore(arguments_json(line, {{"seed_specified", false}}), "--restore-path x");
+    EXPECT_EQ(drawn.at("seed").source, Source::adjusted);
+    EXPECT_EQ(drawn.settings.device.seed, 5);
+}
+
 TEST(ArgumentsJson, OfTheOriginalProgramsIsUnderstood) {
     const auto resumed = restore(R"({"model": "resnet", "model_size": 8, "dataset": "cifar-10", "data_dir": "x",
         "batches_per_step": 50, "total_batch_size": 32, "learning_rate_schedule": "0.5,0.75", "epochs": 10.0,

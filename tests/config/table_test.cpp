@@ -220,17 +220,16 @@ TEST(Table, DefaultsFitTheirType) {
     }
 }
 
-/// Nothing is accepted and then forgotten: a row writes a setting, steers IPUs only, is refused, or is one of these.
+/// Nothing is accepted and then forgotten: a row writes a setting, steers IPUs only, says that it changes nothing, is refused, or is
+/// one of these.
 TEST(Table, EveryRowHasAnEffectOrIsRefused) {
     const std::set<std::string> derived = {"batch_norm",     "group_norm",       "groups",     "generated_data",
                                            "synthetic_data", "no_dataset_cache", "batch_size", "config_path"};
-    const std::set<std::string> every_process_is_one = {"ckpt_all_instances", "log_all_instances"};
     for (const Option& option : option_table()) {
         const bool other_model = (option.models & bit(ModelFamily::resnet)) == 0;
         const bool other_command = (option.commands & (kT | kV | kR)) == 0;
-        const bool handled = option.bind.write != nullptr || option.ipu_only || option.action ||
-                             !option.missing.empty() || other_model || other_command || derived.contains(key(option)) ||
-                             every_process_is_one.contains(key(option));
+        const bool handled = option.bind.write != nullptr || option.ipu_only || !option.idle.empty() || option.action ||
+                             !option.missing.empty() || other_model || other_command || derived.contains(key(option));
         EXPECT_TRUE(handled) << option.flag;
     }
 }

@@ -48,7 +48,6 @@ struct MainSettings {
     /// train, restore: folder of the run to resume; validation: checkpoint file or folder.
     std::optional<std::string> restore_path;
     std::int64_t repeat = 1;                       // validation: runs per checkpoint
-    bool inference = false;                        // validation: no averaging of accuracy across replicas
     std::int64_t inference_threads = 1;            // inference: requests in flight
     bool force_recompile = false;                  // inference: do not use a compiled model that is there
     bool temporary_executable = false;             // inference: the compiled model is removed at the end
@@ -92,13 +91,11 @@ struct DataSettings {
     bool normalise_input = false;  // ImageNet: mean and deviation; false: channel means only
     bool hostside_norm = false;    // normalise before the images reach the device
     bool train_with_valid_preprocessing = false;
-    bool standard_imagenet = false;
     double mixup_alpha = 0;           // of Beta(alpha, alpha); 0: no mixup
     double cutmix_lambda = 1;         // 1: no cutmix
     std::int64_t cutmix_version = 1;  // 1, 2
     bool hostside_image_mixing = false;
-    bool eight_bit_io = false;  // images travel as uint8
-    bool fused_preprocessing = false;
+    bool eight_bit_io = false;                   // images travel as uint8
     std::int64_t percentage_to_use = 100;        // of the ImageNet training files
     std::optional<std::int64_t> prefetch_depth;  // micro-batches prepared ahead
 };
