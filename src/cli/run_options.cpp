@@ -39,11 +39,9 @@ int parse_and_run(config::Command command, const Invocation& invocation,
         log::info(notice);
     }
     if (arguments.command == config::Command::train) train::check_network(arguments.settings);
+    if (arguments.wants_dry_run) std::cout << train::dry_run_text(arguments);
     config::refuse_unavailable(arguments);
-    if (arguments.wants_dry_run) {
-        std::cout << train::dry_run_text(arguments);
-        return 0;
-    }
+    if (arguments.wants_dry_run) return 0;
     catch_stop_signals();
     return run(arguments, process_host(invocation));
 }

@@ -1,7 +1,7 @@
 #include "cnntrain/train/assemble.h"
 
 #include <algorithm>
-#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +9,7 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/data/mixing.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/graph/autodiff.h"
@@ -98,6 +99,20 @@ std::string usual_splits(nn::Family family, const std::vector<std::string>& name
     return text;
 }
 
+/// --force-weight-to-fp16 and --force-weight-to-fp32 match parts of names; one that matches nothing is likely a slip.
+void warn_of_idle_filters(const graph::Graph& graph, const config::DeviceSettings& settings) {
+    const std::map<std::string, TensorDesc> all = variables(graph);
+    const auto check = [&](const std::string& flag, const std::vector<std::string>& filters) {
+        for (const std::string& filter : filters) {
+            const bool hit = std::ranges::any_of(
+                all, [&](const auto& variable) { return variable.first.find(filter) != std::string::npos; });
+            if (!hit) log::warning(flag + " " + filter + " changes nothing: no variable has that in its name");
+        }
+    };
+    check("--force-weight-to-fp16", settings.force_weight_to_fp16);
+    check("--force-weight-to-fp32", settings.force_weight_to_fp32);
+}
+
 }  // namespace
 
 std::unique_ptr<backend::Backend> make_backend(config::BackendKind kind) {
@@ -159,6 +174,20 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
     result.first_sample = first_sample;
     result.threads = core_budget(settings.run).input_threads;
     if (settings.data.prefetch_depth) result.batches_ahead = *settings.data.prefetch_depth;
+    return result;
+}
+
+data::LoaderSettings validation_loader_settings(const config::Settings& settings) {
+    data::LoaderSettings result = loader_settings(settings, 0);
+    if (settings.device.latency && !settings.data.prefetch_depth) result.batches_ahead = 1;
+    return result;
+}
+
+data::LoaderSettings request_loader_settings(const config::Settings& settings, const TensorDesc& images) {
+    data::LoaderSettings result = loader_settings(settings, 0);
+    const std::int64_t held = settings.main.inference_threads;
+    result.batches_ahead = std::max(result.batches_ahead, held + 1);
+    result.ring_bytes = std::max(result.ring_bytes, (held + 3) * static_cast<std::int64_t>(images.bytes()));
     return result;
 }
 
@@ -248,6 +277,7 @@ backend::RuntimeSettings runtime_settings(const config::Settings& settings, std:
 
 graph::Graph training_graph(const config::Settings& settings, DType half, const TensorDesc& images) {
     nn::Model model = nn::build_training(build_request(settings, half, images), ops::op_table());
+    warn_of_idle_filters(model.graph, settings.device);
     graph::Graph graph = graph::run_passes(std::move(model.graph), graph::training_passes());
 
     const nn::ModelValues values = nn::model_values(graph);

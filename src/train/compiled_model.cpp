@@ -16,7 +16,6 @@ namespace cnntrain::train {
 
 namespace {
 
-constexpr std::string_view kExtension = ".cnntrain_exec";
 constexpr std::string_view kKeyPrefix = "key.";  // in the file's metadata
 constexpr const char* kCheckpoint = "checkpoint";
 constexpr const char* kCheckpointPath = "checkpoint_path";
@@ -93,7 +92,7 @@ std::string compiled_model_name(const config::Settings& settings, const std::str
                        std::to_string(settings.device.device_iterations) + "_" + weights + "_" +
                        (with_labels ? "withlabels" : "nolabels");
     if (!tag.empty()) name += "_" + tag;
-    return name.append(kExtension);
+    return name.append(kCompiledModelSuffix);
 }
 
 std::map<std::string, std::string> compiled_model_key(const config::Settings& settings, const graph::Graph& graph,

@@ -29,6 +29,8 @@ struct WeightSource {
 /// The checkpoint that --restore-path names; random weights (with a warning) without one and with several.
 WeightSource weight_source(const config::Settings& settings, const FileSystem& files);
 
+inline constexpr std::string_view kCompiledModelSuffix = ".cnntrain_exec";
+
 /// `model_resnet50_bs_1_bps_1000_ckpt-100_nolabels.cnntrain_exec`; a `tag` keeps the file apart from all others.
 std::string compiled_model_name(const config::Settings& settings, const std::string& weights, bool with_labels,
                                 const std::string& tag = "");

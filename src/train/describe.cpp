@@ -196,6 +196,11 @@ config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed) 
     return arguments;
 }
 
+bool seed_was_given(const config::ParseResult& arguments) {
+    const config::Source source = arguments.at("seed").source;
+    return source != config::Source::default_value && source != config::Source::adjusted;
+}
+
 std::string summary_block(const config::ParseResult& arguments, const RunFacts& facts, const schedule::RunPlan* plan) {
     const Settings& settings = arguments.settings;
     std::ostringstream out;
@@ -216,8 +221,7 @@ std::string summary_block(const config::ParseResult& arguments, const RunFacts& 
     return out.str();
 }
 
-std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts,
-                                                       bool seed_was_given) {
+std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts) {
     const Settings& settings = arguments.settings;
     const std::int64_t batch = global_batch_size(settings.training);
     const auto optional_text = [](const std::string& value) -> config::Value {
@@ -245,7 +249,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"hostname", facts.hostname},
         {"datetime", facts.datetime},
         {"poplar_version", std::monostate{}},
-        {"seed_specified", seed_was_given},
+        {"seed_specified", seed_was_given(arguments)},
         {"logs_path", optional_text(facts.folder.logs)},
         {"checkpoint_path", facts.folder.checkpoints + "/ckpt"},
     };

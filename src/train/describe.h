@@ -25,12 +25,14 @@ RunFacts gather_facts(RunFolder folder, bool restoring);
 /// The arguments with the seed that was drawn because none was given.
 config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);
 
+/// Rather than drawn, by this run or by the one that it resumes.
+bool seed_was_given(const config::ParseResult& arguments);
+
 /// The block that a run prints about itself at its start. `plan` is absent where nothing is trained.
 std::string summary_block(const config::ParseResult& arguments, const RunFacts& facts, const schedule::RunPlan* plan);
 
 /// The keys that arguments.json has beyond the options.
-std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts,
-                                                       bool seed_was_given);
+std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts);
 
 /// An arguments.json on one line, without the summary block.
 std::string option_dictionary(const std::string& arguments_json);

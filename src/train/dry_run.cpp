@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
+#include "train/compiled_model.h"
 
 namespace cnntrain::train {
 
@@ -48,7 +50,13 @@ public:
         : arguments_(arguments),
           settings_(arguments.settings),
           info_(data::dataset_info(config::name(settings_.data.dataset))),
-          half_(make_backend(settings_.run.backend)->half_type()) {}
+          half_(make_backend(settings_.run.backend)->half_type()),
+          images_(shape_of_images()) {
+        if (arguments_.command != config::Command::train) return;
+        plan_ = schedule::make_run_plan(schedule::run_shape(settings_, training_images(), 1));
+        for (const schedule::HostStep& step : plan_->checkpoint_steps())
+            checkpoints_.push_back(step.end());
+    }
 
     std::string whole() {
         const config::Command command = arguments_.command;
@@ -56,9 +64,9 @@ public:
         if (settings_.main.config) line("Configuration", *settings_.main.config);
         model();
         data();
-        command == config::Command::train ? training() : evaluation(command);
+        plan_ ? training(*plan_) : evaluation(command);
         precision();
-        files(command == config::Command::train);
+        files();
         return out_.str();
     }
 
@@ -68,17 +76,24 @@ private:
         out_ << topic << ": " << std::string(kColumn - std::min(kColumn, topic.size()), ' ') << what << '\n';
     }
 
-    void model() {
-        // The files of real data are not looked for; images of generated data have the same shape.
+    /// Of a batch. The files of real data are not looked for; images of generated data have the same shape.
+    TensorDesc shape_of_images() const {
         Settings settings = settings_;
         settings.data.source = config::DataSource::generated;
         const data::InputData input(data_settings(settings, half_, 0), data::Split::train);
-        const std::int64_t batch = settings.training.micro_batch_size;
-        const graph::Graph graph = evaluation_graph(settings, half_, input.image_desc(batch));
-        const double flops = nn::forward_flops(graph) / static_cast<double>(batch);
-        const bool batch_norm = settings.model.norm == config::Norm::batch;
-        line("Model", std::string(config::name(settings.model.family)) + " " + settings.model.size + ", " +
-                          (batch_norm ? "batch norm" : "group norm of " + std::to_string(settings.model.groups)) +
+        return input.image_desc(settings.training.micro_batch_size);
+    }
+
+    bool measures_inference() const {
+        return arguments_.command == config::Command::inference && settings_.training.iterations;
+    }
+
+    void model() {
+        const graph::Graph graph = evaluation_graph(settings_, half_, images_);
+        const double flops = nn::forward_flops(graph) / static_cast<double>(images_.shape.front());
+        const bool batch_norm = settings_.model.norm == config::Norm::batch;
+        line("Model", std::string(config::name(settings_.model.family)) + " " + settings_.model.size + ", " +
+                          (batch_norm ? "batch norm" : "group norm of " + std::to_string(settings_.model.groups)) +
                           ", " + std::to_string(nn::parameter_count(graph)) + " parameters, " +
                           short_text(flops / 1e9) + " GFLOP forward per image");
     }
@@ -103,11 +118,16 @@ private:
         if (settings_.data.source == config::DataSource::real) input();
     }
 
+    data::LoaderSettings loader() const {
+        if (measures_inference()) return request_loader_settings(settings_, images_);
+        if (arguments_.command == config::Command::validation) return validation_loader_settings(settings_);
+        return loader_settings(settings_, 0);
+    }
+
     void input() {
-        const data::LoaderSettings loader = loader_settings(settings_, 0);
-        const bool trains = arguments_.command == config::Command::train;
+        const data::LoaderSettings loader = this->loader();
         const data::RingSize ring = data::ring_size(data_settings_without_folder(settings_, half_, 0),
-                                                    trains ? data::Split::train : data::Split::validation, loader);
+                                                    plan_ ? data::Split::train : data::Split::validation, loader);
         line("Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
                           std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
                           std::to_string(loader.threads) + (loader.threads == 1 ? " thread" : " threads"));
@@ -119,9 +139,8 @@ private:
         return part ? info_.train_images * settings_.data.percentage_to_use / kPercent : info_.train_images;
     }
 
-    void training() {
+    void training(const schedule::RunPlan& plan) {
         const config::TrainingSettings& training = settings_.training;
-        const schedule::RunPlan plan = schedule::make_run_plan(schedule::run_shape(settings_, training_images(), 1));
         line("Batch", std::to_string(training.micro_batch_size) + " (micro-batch) x " +
                           std::to_string(training.gradient_accumulation_count) + " (accumulated) x " +
                           std::to_string(training.replicas) + " (replicas) = " + std::to_string(plan.global_batch));
@@ -135,16 +154,20 @@ private:
         line("Optimiser", optimiser + ", weight decay " + text(training.weight_decay) + ", loss scaling " +
                               text(training.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
         learning_rate(plan);
-        points(plan);
+        const std::string none = "none";
+        line("Checkpoints", checkpoints_.empty() ? none : "after iterations " + some_of(checkpoints_));
+        line("Validation", validates() ? "of each of them, " + passes() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (training.init_path) line("Initial weights", *training.init_path);
     }
 
     static std::string stages(const config::TrainingSettings& training) {
-        std::string what = std::to_string(training.pipeline_splits.size() + 1) + " stages on one device, split before";
+        const bool one = training.shards == 1;
+        std::string what = std::to_string(training.pipeline_splits.size() + 1) + " stages on " +
+                           (one ? "one device" : std::to_string(training.shards) + " devices") + ", split before";
         for (const std::string& split : training.pipeline_splits)
             what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
-        return what + "; computed as without a pipeline";
+        return one ? what + "; computed as without a pipeline" : what;
     }
 
     void learning_rate(const schedule::RunPlan& plan) {
@@ -177,15 +200,7 @@ private:
              values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration));
     }
 
-    void points(const schedule::RunPlan& plan) {
-        std::vector<std::int64_t> checkpoints;
-        for (const schedule::HostStep& step : plan.checkpoint_steps())
-            checkpoints.push_back(step.end());
-        const std::string none = "none";
-        line("Checkpoints", checkpoints.empty() ? none : "after iterations " + some_of(checkpoints));
-        const bool validates = plan.validate && !checkpoints.empty();
-        line("Validation", validates ? "of each of them, " + passes() : none);
-    }
+    bool validates() const { return plan_->validate && !checkpoints_.empty(); }
 
     std::string passes() const {
         const schedule::ValidationPlan plan =
@@ -207,32 +222,52 @@ private:
 
     void precision() {
         std::string what(config::name(settings_.device.precision));
-        if (arguments_.command == config::Command::train)
-            what += ", stochastic rounding " + std::string(config::name(settings_.device.stochastic_rounding));
+        if (plan_) what += ", stochastic rounding " + std::string(config::name(settings_.device.stochastic_rounding));
         line("Precision", what + ", backend " + std::string(config::name(settings_.run.backend)));
         if (settings_.device.seed) line("Seed", std::to_string(*settings_.device.seed));
     }
 
-    void files(bool trains) {
+    void files() {
         const config::LoggingSettings& logging = settings_.logging;
-        const bool resumes = trains && settings_.main.restore_path;
+        const bool resumes = plan_ && settings_.main.restore_path;
         std::string folder = logging.no_logs ? "/tmp" : logging.log_dir;
         if (!folder.ends_with('/')) folder += '/';
         folder += config::run_name(settings_, "???");
         if (!logging.no_logs && logging.logs_path) folder = *logging.logs_path;
         if (resumes) folder = *settings_.main.restore_path;
         if (!folder.ends_with('/')) folder += '/';
-        std::string names = trains ? "ckpt-<iteration>.safetensors" : "";
-        if (!logging.no_logs)
-            names =
-                "arguments.json, log.txt" + std::string(trains ? ", training.csv, " + names : "") + ", validation.csv";
+        std::string names;
+        for (const std::string& name : written())
+            names += (names.empty() ? "" : ", ") + name;
         line("Files", names.empty() ? "none" : folder + ": " + names);
+        if (!measures_inference()) return;
+        line("Compiled model", "model_*" + std::string(kCompiledModelSuffix) + " in " +
+                                   (settings_.main.temporary_executable ? "the current folder, removed at the end"
+                                                                        : "the current folder"));
+    }
+
+    std::vector<std::string> written() const {
+        const config::LoggingSettings& logging = settings_.logging;
+        const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
+        std::vector<std::string> names;
+        if (!checkpoints_.empty()) names = {"ckpt-<iteration>.safetensors"};
+        if (logging.no_logs) return names;
+        names.insert(names.begin(), {"arguments.json", "log.txt"});
+        if (plan_) names.emplace_back("training.csv");
+        if (classifies) names.emplace_back("predictions.csv");
+        if (plan_ ? validates() : !classifies) names.emplace_back("validation.csv");
+        if (logging.tensorboard) names.emplace_back("events.out.tfevents.*");
+        if (plan_ && logging.mlperf) names.emplace_back("result_<seed>.txt");
+        return names;
     }
 
     const config::ParseResult& arguments_;
     const Settings& settings_;
     const data::DatasetInfo& info_;
     const DType half_;
+    const TensorDesc images_;
+    std::optional<schedule::RunPlan> plan_;  // of a training
+    std::vector<std::int64_t> checkpoints_;  // iterations after which it saves one
     std::ostringstream out_;
 };
 

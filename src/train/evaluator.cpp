@@ -20,20 +20,13 @@ backend::RuntimeSettings evaluation_runtime(const config::Settings& settings, st
     return runtime;
 }
 
-/// A queue of batches that wait would be all that a latency shows: it is as short as it can be unless its length is given.
-data::LoaderSettings stream_settings(const config::Settings& settings) {
-    data::LoaderSettings result = loader_settings(settings, 0);
-    if (settings.device.latency && !settings.data.prefetch_depth) result.batches_ahead = 1;
-    return result;
-}
-
 }  // namespace
 
 Evaluator::Evaluator(const config::Settings& settings, const backend::Backend& backend, const data::InputData& data,
                      std::uint64_t seed)
     : graph_(evaluation_graph(settings, backend.half_type(), data.image_desc(settings.training.micro_batch_size))),
       executable_(backend.compile({&graph_, 1, evaluation_runtime(settings, seed)})),
-      stream_(data.stream(stream_settings(settings))),
+      stream_(data.stream(validation_loader_settings(settings))),
       latency_(settings.device.latency) {}
 
 void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {

@@ -49,7 +49,7 @@ std::unique_ptr<metrics::RunLog> open_evaluation_log(const config::ParseResult& 
                                                      const Host& host) {
     FileSystem& files = *host.files;
     const RunFacts facts = gather_facts(folder, false);
-    auto derived = derived_arguments(arguments, facts, arguments.settings.device.seed.has_value());
+    auto derived = derived_arguments(arguments, facts);
     const std::string summary = summary_block(arguments, facts, nullptr);
     derived[kSummary] = summary;
     const std::string json = config::arguments_json(arguments, derived);

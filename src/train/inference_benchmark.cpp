@@ -5,7 +5,6 @@
 #include <chrono>
 #include <exception>
 #include <latch>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -250,14 +249,6 @@ checkpoint::Checkpoint compiled_weights(const config::Settings& settings, const 
     return model;
 }
 
-data::LoaderSettings stream_settings(const config::Settings& settings, const TensorDesc& images) {
-    data::LoaderSettings loader = loader_settings(settings, 0);
-    const std::int64_t held = settings.main.inference_threads;  // each thread keeps one batch
-    loader.batches_ahead = std::max(loader.batches_ahead, held + 1);
-    loader.ring_bytes = std::max(loader.ring_bytes, (held + 3) * static_cast<std::int64_t>(images.bytes()));
-    return loader;
-}
-
 }  // namespace
 
 int benchmark_inference(const config::ParseResult& arguments, const Host& host) {
@@ -268,7 +259,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     const auto backend = make_backend(settings.run.backend);
     const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
     const TensorDesc images = data.image_desc(settings.training.micro_batch_size);
-    const auto stream = data.stream(stream_settings(settings, images));
+    const auto stream = data.stream(request_loader_settings(settings, images));
 
     const RunFolder folder = new_run_folder(settings, files);
     const auto log = open_evaluation_log(arguments, folder, host);
@@ -276,6 +267,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
         benchmark_input(*stream, stream->batches_per_pass(), *log, host.stop_requested);
         return 0;
     }
+    log->expect_validations(record(metrics::InferenceRow{}));
 
     log->status("compilation_status", "in progress");
     const graph::Graph graph = evaluation_graph(settings, backend->half_type(), images);
@@ -307,7 +299,10 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     }
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
         const Measured measured = measure(executables, *stream, *settings.training.iterations, *log, host);
-        if (measured.stopped) return kInterruptedExitCode;
+        if (measured.stopped) {
+            log->line("Inference stopped by a signal.");
+            return kInterruptedExitCode;
+        }
         log->inference(row_of(measured, settings, row));
     }
     return 0;

@@ -1,5 +1,6 @@
 #include "train/input_benchmark.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
@@ -25,16 +26,22 @@ std::string stage_line(std::string_view name, double seconds, std::int64_t image
 
 void benchmark_input(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
                      const std::function<bool()>& stop_requested) {
-    const Stopwatch watch;
-    for (std::int64_t i = 0; i < batches && !(stop_requested && stop_requested()); ++i) {
+    const auto stopped = [&] { return stop_requested && stop_requested(); };
+    // A full ring is handed over at once, and says nothing about the rate at which it is filled.
+    const auto ring = static_cast<std::int64_t>(stream.stats().ring_bytes / stream.image_desc().bytes());
+    for (std::int64_t i = 0; i < ring && !stopped(); ++i) {
         stream.next();
-        const data::StreamStats now = stream.stats();
-        log.progress(
-            {i + 1, 0, batches, static_cast<double>(now.images) / watch.seconds(), watch.seconds(), "batches"});
     }
-    const double seconds = watch.seconds();
+    batches = std::max(batches, 2 * ring);
+    const std::int64_t images_before = stream.stats().images;
+    const Stopwatch watch;
+    double rate = 0;
+    for (std::int64_t i = 0; i < batches && !stopped(); ++i) {
+        stream.next();
+        rate = static_cast<double>(stream.stats().images - images_before) / watch.seconds();
+        log.progress({i + 1, 0, batches, rate, watch.seconds(), "batches"});
+    }
     const data::StreamStats stats = stream.stats();
-    const double rate = static_cast<double>(stats.images) / seconds;
     log.line("mean throughput: " + config::to_string(config::Value{rate}) + " imgs/sec");
     struct Stage {
         std::string_view name;

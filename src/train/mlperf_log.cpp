@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cnntrain/train/assemble.h"
+#include "train/describe.h"
 
 namespace cnntrain::train {
 
@@ -48,8 +49,7 @@ std::string tensor_name(const std::string& variable) {
 
 std::string result_path(const config::ParseResult& arguments, const std::string& folder) {
     if (!arguments.settings.logging.mlperf || folder.empty()) return {};
-    const bool seed_given = arguments.at("seed").source != config::Source::adjusted;
-    const std::string seed = seed_given ? std::to_string(*arguments.settings.device.seed) : "None";
+    const std::string seed = seed_was_given(arguments) ? std::to_string(*arguments.settings.device.seed) : "None";
     return folder + "/result_" + seed + ".txt";
 }
 

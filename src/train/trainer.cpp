@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -106,13 +105,13 @@ void Trainer::open_data() {
     learning_rate_.emplace(settings_.learning_rate, base, plan_.iterations, plan_.epochs);
     // Opened now, so that missing files are reported before the training and not after it.
     if (plan_.validate && !settings_.device.dataset_benchmark) validation_data_.emplace(data, data::Split::validation);
-    mlperf_.prepared(plan_, train_data_->samples(), validation_data_ ? validation_data_->samples() : 0);
+    const std::int64_t published = data::dataset_info(config::name(settings_.data.dataset)).validation_images;
+    mlperf_.prepared(plan_, train_data_->samples(), validation_data_ ? validation_data_->samples() : published);
 }
 
 void Trainer::introduce() {
     const RunFacts facts = gather_facts(folder_, resume_.has_value());
-    const bool seed_given = arguments_.at("seed").source != config::Source::adjusted;
-    auto derived = derived_arguments(arguments_, facts, seed_given);
+    auto derived = derived_arguments(arguments_, facts);
     if (validation_data_) {
         derived["validation_iterations"] = std::int64_t{1};
         derived["validation_device_iterations"] =
@@ -121,7 +120,7 @@ void Trainer::introduce() {
     const std::string summary = summary_block(arguments_, facts, &plan_);
     derived["summary_str"] = summary;
     const std::string json = config::arguments_json(arguments_, derived);
-    files_.make_directories(folder_.checkpoints);
+    if (!folder_.logs.empty()) files_.make_directories(folder_.logs);
     log_.line("Command line: " + host_.command_line);
     open_external_logs(log_, arguments_, facts, json, files_,
                        resume_ ? std::optional(resume_->checkpoint.iteration) : std::nullopt);
@@ -202,7 +201,8 @@ Trainer::LoopEnd Trainer::loop() {
         }
         if (stop_requested()) {
             if (last_saved_ != iteration_) save();
-            announce_stop();
+            log_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
+                      std::to_string(plan_.iterations) + "; " + how_to_continue());
             return LoopEnd::stopped;
         }
     }
@@ -259,6 +259,7 @@ void Trainer::save() {
     checkpoint.metadata[kMeters] = meters_->state();
     checkpoint.tensors = stored_variables(*executable_);
     if (settings_.device.analyse_nans) log_.nans(count_nans(iteration_, checkpoint.tensors));
+    files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, iteration_), checkpoint);
     last_saved_ = iteration_;
     checkpoint::retain(files_, folder_.checkpoints, settings_.checkpoint.keep);
@@ -271,11 +272,10 @@ void Trainer::save() {
     }
 }
 
-void Trainer::announce_stop() {
-    std::string how = "--restore-path " + folder_.checkpoints;
-    if (!folder_.logs.empty()) how = "cnntrain restore " + how;
-    log_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
-              std::to_string(plan_.iterations) + "; continue with " + how);
+std::string Trainer::how_to_continue() const {
+    const std::string how = "continue with ";
+    if (!folder_.logs.empty()) return how + "cnntrain restore --restore-path " + folder_.checkpoints;
+    return how + "--restore-path " + folder_.checkpoints;  // no arguments.json: the line's own options are needed
 }
 
 void Trainer::average() {
@@ -328,8 +328,7 @@ int Trainer::validate() {
         }
         const auto result = evaluate(point.row, point.path, evaluator);
         if (!result) {
-            log_.line("Validation stopped by a signal; continue with cnntrain restore --restore-path " +
-                      folder_.checkpoints);
+            log_.line("Validation stopped by a signal; " + how_to_continue());
             return kInterruptedExitCode;
         }
         log_.validation(*result);

@@ -62,7 +62,7 @@ private:
     void run_host_step(const schedule::HostStep& step, double learning_rate);
     void check_loss(const backend::StepResult& result, const schedule::HostStep& step, double learning_rate);
     void save();
-    void announce_stop();
+    std::string how_to_continue() const;
     void average();
     int validate();
     std::optional<metrics::ValidationRow> evaluate(const metrics::ValidationRow& point, const std::string& path,

@@ -35,7 +35,10 @@ bool run_repeatedly(Evaluator& evaluator, const metrics::ValidationRow& point, c
                     const Host& host, metrics::RunLog& log) {
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
         const auto row = evaluator.run(point, log, host.stop_requested);
-        if (!row) return false;
+        if (!row) {
+            log.line("Validation of " + point.name + " stopped by a signal.");
+            return false;
+        }
         log.validation(*row);
     }
     return true;
@@ -61,6 +64,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
         benchmark_input(*stream, stream->batches_per_pass(), log, host.stop_requested);
         return 0;
     }
+    log.expect_validations(record(metrics::ValidationRow{}));
 
     log.status("compilation_status", "in progress");
     Evaluator evaluator(settings, *backend, data, seed);

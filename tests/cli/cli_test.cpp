@@ -138,10 +138,48 @@ TEST_F(Program, ClassifiesADataSetAndAFolderOfImages) {
     EXPECT_THAT(folder.text, ContainsRegex("\na\\.jpg:( [0-9]+ \\([0-9.e-]+\\)){5}\n"));
 }
 
+TEST_F(Program, ImagesThatCannotBeDecodedAreLeftOutOfClassification) {
+    const std::string photos = *folder_ / "some-damaged";
+    ASSERT_EQ(std::system(("mkdir " + photos).c_str()), 0);
+    for (const char* name : {"/a.jpg", "/c.jpg", "/d.jpg"})
+        data::write_file(photos + name, data::encode_jpeg(data::make_photo(70, 60)));
+    data::write_file(photos + "/b.jpg", "no photograph");
+    const std::string line =
+        "inference --threads 1 --dataset imagenet --image-size 64 --model-size 18 --micro-batch-size 2 --data-dir " +
+        photos + " --logs-path " + photos + "/out ";
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("some-damaged/b.jpg"), HasSubstr("not a JPEG"),
+                                    HasSubstr("1 of 4 images could not be decoded and are left out"),
+                                    HasSubstr(": 3 images, throughput: ")));
+    EXPECT_THAT(data::read_file(photos + "/out/predictions.csv"),
+                ContainsRegex("^image,[^\n]*\na\\.jpg,-1,[^\n]*\nc\\.jpg,-1,[^\n]*\nd\\.jpg,-1,[^\n]*\n$"));
+    expect_error(line + "--strict-data", ErrorKind::data, {"some-damaged/b.jpg"});
+}
+
+TEST_F(Program, NamesThatAreNotUtf8AreRefused) {
+    expect_error("train --dataset cifar-10 --data-dir /data/$(printf 'caf\\351')", ErrorKind::usage,
+                 {"--data-dir", "not UTF-8"});
+}
+
+TEST_F(Program, ARunThatSavesNothingLeavesNoFolder) {
+    const std::string folders = "ls -d /tmp/RN8_bs7_BN_16.16_* 2>/dev/null | wc -l";
+    const std::string before = shell(folders).text;
+    const Outcome outcome = run("train --no-logs --ckpts-per-epoch 0 --no-validation --iterations 1 --data-dir " +
+                                data_folder() + model() + "--micro-batch-size 7");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_EQ(shell(folders).text, before);
+}
+
 TEST_F(Program, PrintsTheConfiguration) {
     const Outcome outcome = run(train_line("unused") + " --print-config");
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.text, ContainsRegex("  model_size +8 +command line"));
+}
+
+TEST_F(Program, ADryRunTellsAlsoWhatCannotBeDoneYet) {
+    expect_error("train --config resnet50_gn_16ipus --data-dir /no/imagenet --dry-run", ErrorKind::unsupported,
+                 {"16 (replicas) = 1024\n", "not available yet", "--replicas"});
 }
 
 TEST_F(Program, RefusesWhatItCannotDoByName) {

@@ -9,6 +9,7 @@
 namespace cnntrain::train::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -39,6 +40,29 @@ TEST(DryRun, TellsTheRingOfTheLoader) {
     EXPECT_THAT(text("--prefetch-depth 1"), HasSubstr(" 1 batch ahead, ring of 3 (589.8 kB), "));
     EXPECT_THAT(text("--mixup-alpha 0.2 --hostside-image-mixing"), HasSubstr(" ring of 18 (10.6 MB), "));
     EXPECT_THAT(text("--generated-data"), Not(HasSubstr("ring")));
+    const auto evaluation = [](config::Command command, const std::string& line) {
+        return dry_run_text(parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 " + line, command));
+    };
+    EXPECT_THAT(evaluation(config::Command::validation, "--latency"), HasSubstr(" 1 batch ahead, ring of 3 "));
+    EXPECT_THAT(evaluation(config::Command::inference, "--iterations 5 --num-inference-thread 30"),
+                HasSubstr(" 31 batches ahead, ring of 33 "));
+}
+
+TEST(DryRun, NamesTheFilesThatARunWrites) {
+    const auto files = [](config::Command command, const std::string& line) {
+        const std::string text = dry_run_text(
+            parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 --logs-path run " + line, command));
+        return text.substr(text.find("\nFiles:"));
+    };
+    const std::string train = files(config::Command::train, "--mlperf-logging");
+    EXPECT_THAT(train, HasSubstr("run/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, "
+                                 "validation.csv, events.out.tfevents.*, result_<seed>.txt\n"));
+    EXPECT_THAT(files(config::Command::train, "--no-validation --ckpts-per-epoch 0 --no-tensorboard"),
+                HasSubstr("run/: arguments.json, log.txt, training.csv\n"));
+    EXPECT_THAT(files(config::Command::validation, ""), HasSubstr("log.txt, validation.csv, events"));
+    EXPECT_THAT(files(config::Command::inference, ""), HasSubstr("log.txt, predictions.csv, events"));
+    EXPECT_THAT(files(config::Command::inference, "--iterations 3"),
+                AllOf(HasSubstr("log.txt, validation.csv, events"), HasSubstr("model_*.cnntrain_exec in the current")));
 }
 
 }  // namespace

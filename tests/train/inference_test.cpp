@@ -78,6 +78,20 @@ TEST_F(InferenceTest, PrintsThroughputAndLatencies) {
                 AllOf(HasSubstr("Validation top-1 accuracy [ckpt-2]"), Not(HasSubstr("latency 99p"))));
 }
 
+TEST_F(InferenceTest, ATableOfOtherColumnsIsNotContinued) {
+    const std::string validations =
+        csv_header(record(metrics::ValidationRow{})) + "\r\nckpt-2,2,0.1,9,9,1,20,20,-1\r\n";
+    files_.write_text("out/validation.csv", validations);
+    try {
+        measure("--restore-path run/ckpt-2");
+        FAIL() << "mixed two tables";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("out/validation.csv"), HasSubstr("inference_time")));
+    }
+    EXPECT_EQ(files_.read_text("out/validation.csv"), validations);
+}
+
 TEST_F(InferenceTest, GeneratedImagesHaveNoAccuracy) {
     const Outcome outcome = measure("--generated-data --dataset cifar-10");
     EXPECT_THAT(outcome.console, ContainsRegex("top-1 accuracy \\[random\\] .* ms: -1.000%"));
@@ -161,7 +175,8 @@ TEST_F(InferenceTest, StopsAndOtherEnds) {
             FAIL() << "expected an error for " << option;
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::usage);
-            EXPECT_THAT(error.what(), HasSubstr("--iterations"));
+            const std::string flag = std::string(option).substr(0, std::string(option).find(' '));
+            EXPECT_THAT(error.what(), AllOf(HasSubstr(flag), HasSubstr("needs --iterations")));
         }
     }
 }

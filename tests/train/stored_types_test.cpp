@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kLars = "--optimiser LARS --lars-weight-decay 1e-4 --abs-learning-rate 0.5 --no-validation ";
 
@@ -64,6 +65,14 @@ TEST(StoredTypesResume, IsExact) {
     EXPECT_EQ(restore(stopped).exit_code, 0);
     EXPECT_EQ(loss_rows(stopped), loss_rows(whole));
     EXPECT_EQ(weights(stopped, 40), weights(whole, 40));
+}
+
+TEST(StoredTypesFilters, ThatMatchNothingAreNamed) {
+    MemoryFiles files;
+    ::testing::internal::CaptureStderr();
+    train(files, "--iterations 1 --epochs 0 --no-validation --force-weight-to-fp32 fc7 fc1");
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                AllOf(HasSubstr("--force-weight-to-fp32 fc7 changes nothing"), Not(HasSubstr("fc1 changes"))));
 }
 
 TEST(StoredTypesFilters, ThatMeetInOneVariableAreRefused) {
