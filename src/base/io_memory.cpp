@@ -33,15 +33,9 @@ private:
     std::int64_t modified_ns_;
 };
 
-std::string without_trailing_slash(std::string path) {
-    while (path.size() > 1 && path.ends_with('/'))
-        path.pop_back();
-    return path;
-}
-
 /// A folder is an empty entry whose name ends in a slash, or the beginning of another entry's name.
 std::string folder_key(const std::string& path) {
-    const std::string folder = without_trailing_slash(path);
+    const std::string folder = without_trailing_slashes(path);
     return folder == "/" ? folder : folder + "/";
 }
 
@@ -92,6 +86,12 @@ std::string cannot_write(const std::string& path, int error) {
 std::string ends_early(const std::string& path, std::uint64_t size_bytes, std::uint64_t offset, std::uint64_t count) {
     return "'" + path + "' ends after " + std::to_string(size_bytes) + " bytes, but bytes " + std::to_string(offset) +
            " to " + std::to_string(offset + count) + " are needed; the file is cut short or still being written";
+}
+
+std::string without_trailing_slashes(std::string path) {
+    while (path.size() > 1 && path.ends_with('/'))
+        path.pop_back();
+    return path;
 }
 
 std::string FileSystem::read_text(const std::string& path) const {

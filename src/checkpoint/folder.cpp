@@ -10,15 +10,8 @@
 namespace cnntrain::checkpoint {
 namespace {
 
-constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kNumbered = "ckpt-";
 constexpr std::string_view kAverages = "ckpt";  // sub-folder of weight averages
-
-std::string without_trailing_slashes(std::string path) {
-    while (path.size() > 1 && path.ends_with('/'))
-        path.pop_back();
-    return path;
-}
 
 std::string join(const std::string& folder, std::string_view name) {
     return (folder.ends_with('/') ? folder : folder + "/") + std::string(name);
@@ -42,7 +35,7 @@ std::int64_t iteration_of(std::string_view name) {
 
 Found found_file(const std::string& path) {
     std::string name = path.substr(path.rfind('/') + 1);
-    if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+    if (name.ends_with(kCheckpointSuffix)) name.resize(name.size() - kCheckpointSuffix.size());
     const std::int64_t iteration = iteration_of(name);
     return {path, name, iteration};
 }
@@ -51,7 +44,7 @@ void collect(const FileSystem& files, const std::string& folder, std::vector<Fou
     if (!files.is_directory(folder)) return;
     for (const std::string& name : files.list(folder)) {
         const std::string path = join(folder, name);
-        if (name.ends_with(kSuffix) && !files.is_directory(path)) found.push_back(found_file(path));
+        if (name.ends_with(kCheckpointSuffix) && !files.is_directory(path)) found.push_back(found_file(path));
     }
 }
 
@@ -96,7 +89,11 @@ std::string checkpoint_prefix(const std::string& folder, std::int64_t iteration)
 }
 
 std::string checkpoint_path(const std::string& folder, std::int64_t iteration) {
-    return checkpoint_prefix(folder, iteration) + std::string(kSuffix);
+    return checkpoint_prefix(folder, iteration) + std::string(kCheckpointSuffix);
+}
+
+std::string average_path(const std::string& folder, const std::string& name) {
+    return join(join(folder, kAverages), name + std::string(kCheckpointSuffix));
 }
 
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path) {
@@ -109,19 +106,20 @@ std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& 
                 return in_folder(files, *run);
             }
             throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +
-                                                  std::string(kSuffix));
+                                                  std::string(kCheckpointSuffix));
         }
         return found;
     }
     if (files.exists(path)) return {found_file(path)};
-    const std::string with_suffix = path + std::string(kSuffix);
+    const std::string with_suffix = path + std::string(kCheckpointSuffix);
     if (files.exists(with_suffix)) return {found_file(with_suffix)};
     fail_not_found(files, path);
 }
 
 bool is_numbered(const std::string& file_name) {
     const std::int64_t iteration = found_file(file_name).iteration;
-    return iteration >= 0 && file_name == std::string(kNumbered) + std::to_string(iteration) + std::string(kSuffix);
+    return iteration >= 0 &&
+           file_name == std::string(kNumbered) + std::to_string(iteration) + std::string(kCheckpointSuffix);
 }
 
 std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::string& folder) {
@@ -132,6 +130,13 @@ std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::stri
     return found;
 }
 
+Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path) {
+    std::vector<Found> found = find_checkpoints(files, restore_path);
+    if (found.size() == 1) return found.front();
+    throw Error(ErrorKind::usage, flag + " " + restore_path + ": " + std::to_string(found.size()) +
+                                      " checkpoints are there; name one of them, for example " + found.back().path);
+}
+
 std::optional<Found> latest(const FileSystem& files, const std::string& folder) {
     const std::vector<Found> found = numbered_checkpoints(files, folder);
     if (found.empty()) return std::nullopt;
@@ -140,7 +145,8 @@ std::optional<Found> latest(const FileSystem& files, const std::string& folder) 
 
 void retain(FileSystem& files, const std::string& folder, std::int64_t keep, const std::vector<std::int64_t>& protect) {
     for (const std::string& name : files.list(folder)) {
-        if (name.starts_with(kNumbered) && name.ends_with(std::string(kSuffix) + std::string(kPartialSuffix))) {
+        if (name.starts_with(kNumbered) &&
+            name.ends_with(std::string(kCheckpointSuffix) + std::string(kPartialSuffix))) {
             files.remove(join(folder, name));
         }
     }

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "checkpoint/format.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 
 namespace cnntrain::checkpoint {
@@ -38,17 +37,11 @@ std::vector<const Entry*> file_order(const std::map<std::string, HostTensor>& te
     return order;
 }
 
-std::string hexadecimal(std::uint32_t value) {
-    std::array<char, 9> text{};
-    std::snprintf(text.data(), text.size(), "%08x", value);
-    return text.data();
-}
-
 nlohmann::ordered_json metadata_of(const Checkpoint& checkpoint, std::uint32_t crc) {
     nlohmann::ordered_json metadata;
     metadata[kIteration] = std::to_string(checkpoint.iteration);
     metadata[kEpoch] = nlohmann::json(checkpoint.epoch).dump();
-    metadata[kDataCrc] = hexadecimal(crc);
+    metadata[kDataCrc] = hex_text(crc);
     for (const auto& [key, value] : checkpoint.metadata) {
         CNNTRAIN_CHECK(!metadata.contains(key), "checkpoint metadata key '" + key + "' is reserved");
         metadata[key] = value;

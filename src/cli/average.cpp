@@ -13,22 +13,21 @@ namespace cnntrain::cli {
 
 namespace {
 
-constexpr std::string_view kSuffix = ".safetensors";
-
 std::vector<std::string> checkpoints_of(const std::string& folder) {
     std::vector<std::string> paths;
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder)) {
         paths.push_back(found.path);
     }
     if (paths.empty())
-        throw Error(ErrorKind::not_found, "no ckpt-<iteration>" + std::string(kSuffix) + " in " + folder);
+        throw Error(ErrorKind::not_found,
+                    "no ckpt-<iteration>" + std::string(checkpoint::kCheckpointSuffix) + " in " + folder);
     return paths;
 }
 
 /// A run goes on from its newest ckpt-<iteration>, which an average, without the run's state, must not be.
 std::string target_path(std::string filename, const std::string& run) {
     namespace fs = std::filesystem;
-    if (!filename.ends_with(kSuffix)) filename += kSuffix;
+    if (!filename.ends_with(checkpoint::kCheckpointSuffix)) filename += checkpoint::kCheckpointSuffix;
     const fs::path target = filename;
     std::error_code not_there;
     const bool in_run = fs::equivalent(target.has_parent_path() ? target.parent_path() : ".", run, not_there);

@@ -4,10 +4,11 @@
 #include <charconv>
 #include <cstdio>
 
+#include "cnntrain/base/csv.h"
+
 namespace cnntrain::metrics {
 namespace {
 
-/// Fields separated by commas; a text with a comma, quote or line end is quoted (RFC 4180).
 class CsvRow {
 public:
     CsvRow& add(std::int64_t value) { return add_raw(std::to_string(value)); }
@@ -18,13 +19,7 @@ public:
         return add_raw(std::string(text.data(), end));
     }
 
-    CsvRow& add(const std::string& value) {
-        if (value.find_first_of(",\"\r\n") == std::string::npos) return add_raw(value);
-        std::string quoted = "\"";
-        for (const char c : value)
-            quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-        return add_raw(quoted + "\"");
-    }
+    CsvRow& add(const std::string& value) { return add_raw(csv_field(value)); }
 
     const std::string& text() const { return text_; }
 

@@ -41,7 +41,7 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
     files.make_directories(folder + "/ckpt");
     const auto write = [&](const std::string& name, const std::vector<std::string>& paths,
                            const checkpoint::AverageSettings& how) {
-        averages.push_back({name, folder + "/ckpt/" + name + ".safetensors"});
+        averages.push_back({name, checkpoint::average_path(folder, name)});
         checkpoint::average(files, paths, how, averages.back().path);
     };
     for (const std::int64_t epochs : settings.mean_epochs) {

@@ -1,14 +1,13 @@
 #include "train/compiled_model.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
 
@@ -20,14 +19,8 @@ constexpr std::string_view kKeyPrefix = "key.";  // in the file's metadata
 constexpr const char* kCheckpoint = "checkpoint";
 constexpr const char* kCheckpointPath = "checkpoint_path";
 
-std::string hexadecimal(std::uint32_t value) {
-    std::array<char, 9> text{};
-    std::snprintf(text.data(), text.size(), "%08x", value);
-    return text.data();
-}
-
 std::string digest(std::string_view text) {
-    return hexadecimal(crc32c(std::as_bytes(std::span(text))));
+    return hex_text(crc32c(std::as_bytes(std::span(text))));
 }
 
 std::string file_digest(const FileSystem& files, const std::string& path) {
@@ -40,12 +33,12 @@ std::string file_digest(const FileSystem& files, const std::string& path) {
         file->read_at(offset, piece);
         crc = crc32c(piece, crc);
     }
-    return std::to_string(file->size_bytes()) + " bytes, crc32c " + hexadecimal(crc);
+    return std::to_string(file->size_bytes()) + " bytes, crc32c " + hex_text(crc);
 }
 
 std::string without_suffix(std::string path) {
-    constexpr std::string_view kSuffix = ".safetensors";
-    if (path.ends_with(kSuffix)) path.resize(path.size() - kSuffix.size());
+    using checkpoint::kCheckpointSuffix;
+    if (path.ends_with(kCheckpointSuffix)) path.resize(path.size() - kCheckpointSuffix.size());
     return path;
 }
 

@@ -101,14 +101,9 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
         initialise(executable, graph, seed);
         return "random";
     }
-    const auto found = checkpoint::find_checkpoints(files, *settings.main.restore_path);
-    if (found.size() != 1) {
-        throw Error(ErrorKind::usage, "--restore-path " + *settings.main.restore_path + ": " +
-                                          std::to_string(found.size()) +
-                                          " checkpoints are there; name one of them, for example " + found.back().path);
-    }
-    load_model(executable, graph, checkpoint::load(files, found.front().path), found.front().path);
-    return found.front().name;
+    const auto found = checkpoint::find_checkpoint(files, "--restore-path", *settings.main.restore_path);
+    load_model(executable, graph, checkpoint::load(files, found.path), found.path);
+    return found.name;
 }
 
 class Report {

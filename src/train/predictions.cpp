@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cnntrain/base/csv.h"
+
 namespace cnntrain::train {
 
 namespace {
@@ -13,17 +15,6 @@ std::string four_digits(double probability) {
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), "%.4f", probability);
     return text.data();
-}
-
-/// RFC 4180: quoted when it has a comma or a quote.
-std::string csv_field(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '"') quoted += '"';
-        quoted += c;
-    }
-    return quoted + '"';
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "train/run_folder.h"
 
-#include <array>
 #include <charconv>
 #include <random>
 #include <string_view>
@@ -59,10 +58,7 @@ RunFolder new_run_folder(const config::Settings& settings, const FileSystem& fil
 }
 
 RunFolder resumed_run_folder(const config::Settings& settings, const std::string& folder) {
-    std::string path = folder;
-    while (path.size() > 1 && path.ends_with('/')) {
-        path.pop_back();
-    }
+    const std::string path = without_trailing_slashes(folder);
     return {path.substr(path.rfind('/') + 1), settings.logging.no_logs ? "" : path, path};
 }
 

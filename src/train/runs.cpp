@@ -19,13 +19,6 @@ std::int64_t drawn_seed() {
     return static_cast<std::int64_t>(std::random_device{}() & 0x7fffffffU);
 }
 
-std::string without_last_slash(std::string path) {
-    while (path.size() > 1 && path.ends_with('/')) {
-        path.pop_back();
-    }
-    return path;
-}
-
 /// The seed of the options, or of the run that is resumed, or a new one.
 config::ParseResult seeded(const config::ParseResult& arguments, const std::optional<ResumePoint>& resume) {
     if (arguments.settings.device.seed) return arguments;
@@ -54,7 +47,7 @@ config::ParseResult restored_arguments(const config::ParseResult& restore_line, 
     if (!restore_line.settings.main.restore_path) {
         throw Error(ErrorKind::usage, "restore: --restore-path is needed: the folder of the run to resume");
     }
-    const std::string folder = without_last_slash(*restore_line.settings.main.restore_path);
+    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
     const std::string path = folder + "/arguments.json";
     if (!files.exists(path)) {
         throw Error(ErrorKind::not_found, "--restore-path " + folder +

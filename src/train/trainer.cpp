@@ -155,13 +155,9 @@ void Trainer::load_weights() {
 }
 
 void Trainer::load_initial_weights(const std::string& init_path) {
-    const auto found = checkpoint::find_checkpoints(files_, init_path);
-    if (found.size() != 1) {
-        throw Error(ErrorKind::usage, "--init-path " + init_path + ": " + std::to_string(found.size()) +
-                                          " checkpoints are there; name one of them, for example " + found.back().path);
-    }
-    const checkpoint::Checkpoint checkpoint = checkpoint::load(files_, found.front().path);
-    load_model(*executable_, *graph_, checkpoint, found.front().path);
+    const checkpoint::Found found = checkpoint::find_checkpoint(files_, "--init-path", init_path);
+    const checkpoint::Checkpoint checkpoint = checkpoint::load(files_, found.path);
+    load_model(*executable_, *graph_, checkpoint, found.path);
     load_masters(*executable_, *graph_, checkpoint);
 }
 

@@ -1,6 +1,4 @@
 // `cnntrain validation`: the accuracy of checkpoints that are already there.
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -51,5 +51,11 @@ TEST(Mlperf, EveryLineIsAnEventInTheDocumentedOrder) {
               "block_start eval_start eval_stop eval_accuracy eval_start eval_stop eval_accuracy block_stop run_stop ");
 }
 
+TEST(Mlperf, ValidationImagesAreCountedAlsoWithoutValidation) {
+    MemoryFiles files;
+    train(files, "--mlperf-logging --no-validation --iterations 1 --epochs 0");
+    EXPECT_THAT(files.read_text("run/result_7.txt"), HasSubstr("\"key\":\"eval_samples\",\"value\":10000"));
+}
+
 }  // namespace
 }  // namespace cnntrain::train::testing

@@ -27,6 +27,13 @@ inline std::string hex_text(std::uint64_t hash) {
     return hex.data();
 }
 
+/// 8 hexadecimal digits.
+inline std::string hex_text(std::uint32_t checksum) {
+    std::array<char, 9> hex{};
+    std::snprintf(hex.data(), hex.size(), "%08x", checksum);
+    return hex.data();
+}
+
 /// The fingerprint of a list of texts and numbers.
 class Digest {
 public:

@@ -56,6 +56,9 @@ public:
     void write_text(const std::string& path, std::string_view text);  // create + commit
 };
 
+/// "/a/b//" -> "/a/b"; "/" stays.
+std::string without_trailing_slashes(std::string path);
+
 /// The process's real file system.
 FileSystem& posix_files();
 

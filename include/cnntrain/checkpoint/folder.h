@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
@@ -12,8 +13,12 @@ namespace cnntrain::checkpoint {
 
 /// "<folder>/ckpt-<iteration>": the name that is printed.
 std::string checkpoint_prefix(const std::string& folder, std::int64_t iteration);
-/// The file of it: prefix + ".safetensors".
+inline constexpr std::string_view kCheckpointSuffix = ".safetensors";
+/// The file of it: prefix + suffix.
 std::string checkpoint_path(const std::string& folder, std::int64_t iteration);
+
+/// The file of a weight average: "<folder>/ckpt/<name>.safetensors".
+std::string average_path(const std::string& folder, const std::string& name);
 
 struct Found {
     std::string path;             // of the file
@@ -27,6 +32,9 @@ struct Found {
 /// file, or a file without ".safetensors". A folder of runs means the one that has saved last, which is said.
 /// Error(not_found) when that is nothing, saying what there is.
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path);
+
+/// The only checkpoint there; Error(usage) about `flag` when there are several.
+Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path);
 
 /// The run's own checkpoints, ckpt-<n> and nothing else, oldest first. None when there is no such folder.
 std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::string& folder);
