@@ -94,10 +94,22 @@ std::string metric_text(const VariantResult& result, const std::string& metric) 
     return found == result.metrics.end() || !found->second.value ? "" : shortest(*found->second.value);
 }
 
+std::string_view status_word(Status status) {
+    switch (status) {
+        case Status::passed:
+            return "PASSED";
+        case Status::failed:
+            return "FAILED";
+        case Status::skipped:
+            return "SKIPPED";
+    }
+    return {};
+}
+
 /// Columns of the CSV file between the fixed ones and the user's metrics.
 std::string additional_field(const VariantResult& result, std::string_view column) {
     if (column == "test_duration") return duration_text(result.seconds);
-    if (column == "result") return result.status == Status::passed ? "PASSED" : "FAILED";
+    if (column == "result") return std::string(status_word(result.status));
     if (column == "cmd") return result.command;
     if (column == "env") return record(result)["env"].dump();
     return metric_text(result, std::string(column));  // loss; git_commit_hash has no source here and stays empty
@@ -133,18 +145,6 @@ std::string rounded(double value) {
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), std::fabs(value) >= 1000 ? "%.0f" : "%.4g", value);
     return text.data();
-}
-
-std::string_view status_word(Status status) {
-    switch (status) {
-        case Status::passed:
-            return "PASSED";
-        case Status::failed:
-            return "FAILED";
-        case Status::skipped:
-            return "SKIPPED";
-    }
-    return {};
 }
 
 /// What the entry wants to see, after the parameters that it does not list itself; without a list, all metrics.

@@ -129,7 +129,9 @@ TEST_F(Run, AStopLeavesTheFinishedRows) {
 }
 
 TEST_F(Run, SkippedOnesDoNotFail) {
+    request_.additional_metrics = true;
     EXPECT_EQ(run({"squad_gen"}), 0);
+    EXPECT_THAT(folder_.read("log/benchmark_results.csv"), HasSubstr("\"SKIPPED\",\"python3 run_squad.py\""));
     EXPECT_THAT(output_.str(), AllOf(HasSubstr("SKIPPED squad_gen"), HasSubstr("0 failed, 0 passed, 1 skipped")));
 }
 
