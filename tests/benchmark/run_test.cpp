@@ -87,6 +87,24 @@ TEST_F(Run, FilesHoldTheResults) {
     EXPECT_THAT(folder_.read("log/benchmark_results.xml"), HasSubstr("<testcase name=\"rates_gen\"></testcase>"));
 }
 
+TEST_F(Run, EveryVariantHasAFolderOfItsOwn) {
+    const std::string longer(250, 'l');
+    std::string spec = "names_gen:\n  cmd: echo {x}\n  parameters:\n    x: [a/b, a_b, a_b";
+    for (const char* end : {"1", "2"})
+        spec += ", " + longer + end;
+    request_.spec_files = {folder_.write("names.yml", spec + "]\n")};
+    EXPECT_EQ(run({}), 0);
+    const nlohmann::json records = results().at("names_gen");
+    ASSERT_EQ(records.size(), 5U);
+    for (const nlohmann::json& record : records) {
+        const std::filesystem::path out = record.at("log_paths").at("out").get<std::string>();
+        const std::string folder = out.parent_path().filename();
+        EXPECT_EQ(folder_.read("log/" + folder + "/stdout"), record.at("params").at("x").get<std::string>() + "\n");
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "log/names_gen_x_a_b"));
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "log/names_gen_x_a_b_again"));
+}
+
 TEST_F(Run, AFailedProcessShowsItsLastLines) {
     EXPECT_EQ(run({"wrong_gen", "rates_gen"}), 1);
     EXPECT_THAT(notes_.str(), AllOf(HasSubstr("exit code 9"), HasSubstr("    it went wrong")));
