@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string shortest(double value) {
-    if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    return Json(value).dump();
-}
-
 Json optional_number(const std::optional<double>& value) {
     return value ? Json(*value) : Json();
 }
@@ -91,7 +86,7 @@ std::string csv_line(const std::vector<std::string>& fields) {
 
 std::string metric_text(const VariantResult& result, const std::string& metric) {
     const auto found = result.metrics.find(metric);
-    return found == result.metrics.end() || !found->second.value ? "" : shortest(*found->second.value);
+    return found == result.metrics.end() || !found->second.value ? "" : number_text(*found->second.value);
 }
 
 std::string_view status_word(Status status) {
@@ -193,6 +188,11 @@ std::string aligned(const Rows& rows) {
 
 }  // namespace
 
+std::string number_text(double value) {
+    if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    return Json(value).dump();
+}
+
 std::string duration_text(double seconds) {
     constexpr long kMicroseconds = 1'000'000;
     constexpr long kMinute = 60;
@@ -225,7 +225,7 @@ std::string results_csv(const std::vector<VariantResult>& results, bool addition
     for (const VariantResult& result : results) {
         std::vector<std::string> row = {result.entry->name, result.name, metric_text(result, "throughput"),
                                         metric_text(result, "latency"),
-                                        result.compile_seconds ? shortest(*result.compile_seconds) : ""};
+                                        result.compile_seconds ? number_text(*result.compile_seconds) : ""};
         for (std::size_t i = 0; additional && i < kAdditional.size(); ++i)
             row.push_back(additional_field(result, kAdditional.at(i)));
         for (const std::string& metric : metrics)

@@ -346,7 +346,7 @@ private:
         std::map<std::string, std::string> values(job.variant.begin(), job.variant.end());
         const auto note = [&](const std::string& name, Measured measured) {
             if (measured.value) {
-                values[name] = std::to_string(*measured.value);
+                values[name] = number_text(*measured.value);
                 notes_.info("   " + name + " = '" + values[name] + "'");
             } else {
                 notes_.error("   " + name + " = VALUE_NOT_FOUND: " + measured.failure);
@@ -361,7 +361,7 @@ private:
         for (const DerivedMetric& metric : job.entry->derived)
             note(metric.name, derive(metric, values));
         if (result.compile_seconds)
-            notes_.info("   total_compiling_time = '" + std::to_string(*result.compile_seconds) + "'");
+            notes_.info("   total_compiling_time = '" + number_text(*result.compile_seconds) + "'");
     }
 
     void write_results() {

@@ -112,6 +112,18 @@ TEST_F(Run, AFailedProcessShowsItsLastLines) {
     EXPECT_EQ(results().at("wrong_gen").at(0).at("exitcode"), 9);
 }
 
+TEST_F(Run, SmallNumbersReachExpressionsWhole) {
+    const std::string metrics =
+        "  data:\n    t: {regexp: 't=(.*)'}\n  derived:\n    rate: {expr: '1 / {t}', reduction_type: value}\n";
+    request_.spec_files = {folder_.write(
+        "small.yml", "small_gen:\n  cmd: echo t=1.25e-7\n" + metrics + "zero_gen:\n  cmd: echo t=0\n" + metrics)};
+    EXPECT_EQ(run({}), 1);
+    EXPECT_THAT(notes_.str(), AllOf(HasSubstr("   t = '1.25e-07'\n"), HasSubstr("   rate = '8000000.0'\n"),
+                                    HasSubstr("rate = VALUE_NOT_FOUND: rate: 1 / {t}, here 1 / (0.0), is not")));
+    EXPECT_EQ(results().at("small_gen").at(0).at("results").at("rate").at("value"), 8e6);
+    EXPECT_EQ(results().at("zero_gen").at(0).at("status"), "failed");
+}
+
 TEST_F(Run, StopsAtTheFirstFailureOnRequest) {
     request_.stop_on_error = true;
     EXPECT_EQ(run({"wrong_gen", "rates_gen"}), 1);
