@@ -49,9 +49,10 @@ std::string text_of(const YAML::Node& node, const std::string& what) {
 Fields fields_of(const YAML::Node& mapping, const std::string& what, int depth = 0) {
     constexpr int kDeepest = 100;
     if (!mapping.IsMap()) refuse(at_line(mapping) + "expected " + what + ": a mapping of keys and values");
-    if (depth > kDeepest)
+    if (depth > kDeepest) {
         refuse(at_line(mapping) + "merge keys (<<) lead more than " + std::to_string(kDeepest) +
                " mappings deep; does this mapping merge itself?");
+    }
     Fields merged;
     Fields own;
     for (const auto& item : mapping) {
@@ -302,6 +303,7 @@ YAML::Node load(const std::string& file) {
     namespace fs = std::filesystem;
     std::error_code ignored;
     if (!fs::exists(file, ignored)) refuse(file + ": no such file; give a benchmarks.yml with --spec");
+    if (fs::is_directory(file, ignored)) refuse(file + ": a folder; give a benchmarks.yml with --spec");
     try {
         YAML::Node root = YAML::LoadFile(file);
         if (!root.IsMap()) refuse(file + ": expected a mapping of benchmark names and entries");

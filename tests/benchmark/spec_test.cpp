@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "benchmark/fixtures.h"
 
 namespace cnntrain::benchmark::testing {
@@ -109,6 +111,7 @@ TEST_F(SpecFile, MistakesAreNamedWithTheirPlace) {
     EXPECT_THAT(mistake("a:\n  cmd: x\n  timeout: soon\n"), HasSubstr("line 3: timeout: expected a number of seconds"));
     EXPECT_THAT(error_of([] { read_spec({"/no/such/benchmarks.yml"}); }),
                 HasSubstr("/no/such/benchmarks.yml: no such file"));
+    EXPECT_THAT(error_of([] { read_spec({"/tmp"}); }), HasSubstr("/tmp: a folder; give a benchmarks.yml"));
 }
 
 /// A spec with a gap, "@", and the kinds of node that may stand there: text, list, mapping, nothing.
