@@ -168,7 +168,8 @@ public:
 
 private:
     [[noreturn]] void fail() const {
-        throw Error(ErrorKind::data, "'" + std::string(text_) + "' is no expression of numbers, + - * / ** and ( )");
+        throw Error(ErrorKind::data,
+                    "'" + std::string(text_) + "' is no expression of finite numbers, + - * / ** and ( )");
     }
     char peek() {
         while (at_ < text_.size() && text_[at_] == ' ')
@@ -223,7 +224,7 @@ private:
         peek();
         double value = 0;
         const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-        if (error != std::errc{}) fail();
+        if (error != std::errc{} || !std::isfinite(value)) fail();
         at_ = static_cast<std::size_t>(end - text_.data());
         return value;
     }
@@ -270,13 +271,17 @@ Measured derive(const DerivedMetric& metric, const std::map<std::string, std::st
     std::string text = metric.expression;
     for (const auto& [name, value] : values) {
         const std::string place = "{" + name + "}";
-        for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + value.size()))
-            text.replace(at, place.size(), value);
+        const std::string operand = "(" + value + ")";  // whole: the square of -2 is 4
+        for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + operand.size()))
+            text.replace(at, place.size(), operand);
     }
     Measured result;
     try {
-        result.value = arithmetic(text);
-        result.values = {*result.value};
+        const double value = arithmetic(text);
+        if (!std::isfinite(value))
+            throw Error(ErrorKind::data, metric.expression + ", here " + text + ", is not a finite number");
+        result.value = value;
+        result.values = {value};
     } catch (const Error& error) {
         result.failure = metric.name + ": " + error.what();
     }

@@ -29,7 +29,7 @@ Measured measure(const Metric& metric, const Output& output, double scale);
 /// The value of an expression of numbers, + - * / ** and parentheses. Error(data) when it is none.
 double arithmetic(std::string_view expression);
 
-/// `values`: metrics and parameters by name.
+/// `values`: metrics and parameters by name. A result that is not finite is a failure.
 Measured derive(const DerivedMetric& metric, const std::map<std::string, std::string>& values);
 
 /// Largest of the programs' own compile times in seconds.

@@ -97,14 +97,19 @@ std::vector<std::string> assignments(const std::map<std::string, std::string>& e
     _exit(127);
 }
 
-/// Every process of the session that `leader` began with setsid().
-std::vector<pid_t> processes_of_session(pid_t leader) {
-    std::vector<pid_t> found;
+struct Relation {
+    pid_t process = 0;
+    pid_t parent = 0;
+};
+
+/// Every process that has not ended, from /proc.
+std::vector<Relation> running_processes() {
+    std::vector<Relation> found;
     std::error_code ignored;
     for (const auto& folder : fs::directory_iterator("/proc", ignored)) {
         const std::string name = folder.path().filename();
-        pid_t pid = 0;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+        Relation relation;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), relation.process);
         if (error != std::errc{} || end != name.data() + name.size()) continue;
         std::ifstream file(folder.path() / "stat");
         std::string text;
@@ -112,87 +117,80 @@ std::vector<pid_t> processes_of_session(pid_t leader) {
         const std::size_t close = text.rfind(')');  // of the program's name, which may hold anything
         if (close == std::string::npos) continue;
         char state = ' ';
-        long parent = 0;
-        long group = 0;
-        long session = 0;
-        if (std::sscanf(text.c_str() + close + 1, " %c %ld %ld %ld", &state, &parent, &group, &session) != 4) continue;
-        if (session == leader && state != 'Z') found.push_back(pid);
+        if (std::sscanf(text.c_str() + close + 1, " %c %d", &state, &relation.parent) != 2) continue;
+        if (state != 'Z') found.push_back(relation);
     }
     return found;
 }
 
-void signal_session(pid_t leader, int number) {
-    for (const pid_t pid : processes_of_session(leader))
-        kill(pid, number);
-}
-
-/// SIGTERM, and SIGKILL for what is still there `patience` later.
-void end_session(pid_t leader, std::chrono::milliseconds patience) {
-    signal_session(leader, SIGTERM);
-    const auto limit = Clock::now() + patience;
-    while (!processes_of_session(leader).empty() && Clock::now() < limit)
-        usleep(20'000);
-    signal_session(leader, SIGKILL);
-}
-
-/// A process that outlives this one for a moment, to end a session when this one is killed without being asked.
-class Guard {
-public:
-    Guard(pid_t leader, std::chrono::milliseconds patience) {
-        pid_ = fork();
-        if (pid_ == 0) watch(leader, patience);
-        alive_.close_read();
-    }
-    ~Guard() {
-        if (pid_ < 0) return;
-        kill(pid_, SIGKILL);
-        waitpid(pid_, nullptr, 0);
-    }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-
-private:
-    /// Nothing is ever written to the pipe: it ends when the process that holds its other end does.
-    [[noreturn]] void watch(pid_t leader, std::chrono::milliseconds patience) {
-        setsid();  // Ctrl-C on the terminal is not meant for it
-        alive_.close_write();
-        const int nothing = open("/dev/null", O_RDWR);
-        for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-            dup2(nothing, stream);
-        char byte = 0;
-        while (read(alive_.read_end(), &byte, 1) < 0 && errno == EINTR) {
+void signal_descendants(pid_t ancestor, int number) {
+    const std::vector<Relation> all = running_processes();
+    std::vector<pid_t> tree = {ancestor};
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+        for (const Relation& relation : all) {
+            if (relation.parent != tree[i]) continue;
+            kill(relation.process, number);
+            tree.push_back(relation.process);
         }
-        end_session(leader, patience);
-        _exit(0);
     }
+}
 
-    Pipe alive_;
-    pid_t pid_ = -1;
-};
+/// The guard's work: it waits for `leader`, tells how that ended, and ends what is left behind. Everything that the
+/// leader has started stays below the guard, whatever became of its parent or session. When `alive` ends, because this
+/// program was killed or wants a stop, all are asked to end, and killed `patience` later.
+[[noreturn]] void guard(pid_t leader, int alive, int status_out, std::chrono::milliseconds patience) {
+    bool asked = false;
+    bool leader_ended = false;
+    Clock::time_point limit;
+    for (;;) {
+        int status = 0;
+        pid_t ended = 0;
+        while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+            if (ended != leader) continue;
+            leader_ended = true;
+            const ssize_t ignored = write(status_out, &status, sizeof status);
+            static_cast<void>(ignored);
+        }
+        if (ended < 0) _exit(0);  // nobody is left
+        if (asked ? Clock::now() > limit : leader_ended) signal_descendants(getpid(), SIGKILL);
+        constexpr int kMilliseconds = 20;
+        pollfd lifeline{asked ? -1 : alive, POLLIN, 0};
+        if (poll(&lifeline, 1, kMilliseconds) <= 0) continue;
+        asked = true;
+        limit = Clock::now() + patience;
+        signal_descendants(getpid(), SIGTERM);
+    }
+}
 
+/// The process that is asked for, below a guard of its own.
 class Child {
 public:
-    explicit Child(const ProcessRequest& request) : request_(request) {
-        start();
-        guard_.emplace(pid_, request.patience);
-    }
+    explicit Child(const ProcessRequest& request) : request_(request) { start(); }
     ~Child() {
-        if (reaped_) return;
-        signal_session(pid_, SIGKILL);
-        waitpid(pid_, nullptr, 0);
+        for (Pipe* pipe : {&out_, &err_, &status_})
+            pipe->close_read();
+        alive_.close_write();
+        const auto limit = Clock::now() + 2 * request_.patience;
+        while (waitpid(guard_, nullptr, WNOHANG) == 0) {
+            if (Clock::now() > limit) kill(guard_, SIGKILL);
+            usleep(5'000);
+        }
     }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
     ProcessResult run() {
         const auto begin = Clock::now();
-        while (!ended()) {
+        while (!ended_ && result_.end == ProcessEnd::exited) {
             read_some(std::chrono::milliseconds(100));
             if (request_.on_tick) request_.on_tick();
+            if (ended_) break;
             const std::chrono::duration<double> age = Clock::now() - begin;
-            if (request_.stop_requested && request_.stop_requested()) stop(ProcessEnd::stopped);
-            if (request_.timeout_seconds && age.count() >= *request_.timeout_seconds) stop(ProcessEnd::timed_out);
+            if (request_.timeout_seconds && age.count() >= *request_.timeout_seconds)
+                result_.end = ProcessEnd::timed_out;
+            if (request_.stop_requested && request_.stop_requested()) result_.end = ProcessEnd::stopped;
         }
+        if (result_.end != ProcessEnd::exited) alive_.close_write();
         finish();
         result_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         return std::move(result_);
@@ -205,29 +203,43 @@ private:
         Pointers words(request_.words);
         Pointers environment(assignments(request_.environment));
         Pipe report;
-        const pid_t parent = getpid();
-        pid_ = fork();
-        if (pid_ < 0) refuse(std::string("no process can be started: ") + std::strerror(errno));
-        if (pid_ == 0) {
-            become(file.c_str(), words.get(), environment.get(), request_.folder.c_str(), out_.write_end(),
-                   err_.write_end(), report.write_end(), parent);
-        }
-        out_.close_write();
-        err_.close_write();
-        report.close_write();
+        guard_ = fork();
+        if (guard_ < 0) refuse(std::string("no process can be started: ") + std::strerror(errno));
+        if (guard_ == 0) start_below_guard(file, words, environment, report);
+        for (Pipe* pipe : {&out_, &err_, &report, &status_})
+            pipe->close_write();
+        alive_.close_read();
         int failure = 0;
         if (read(report.read_end(), &failure, sizeof failure) != sizeof failure) return;
-        waitpid(pid_, nullptr, 0);
-        reaped_ = true;
+        waitpid(guard_, nullptr, 0);
         refuse(file + ": cannot be started in " + request_.folder + ": " + std::strerror(failure));
     }
 
-    bool ended() {
-        int status = 0;
-        if (reaped_ || waitpid(pid_, &status, WNOHANG) != pid_) return reaped_;
-        reaped_ = true;
-        result_.exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-        return true;
+    [[noreturn]] void start_below_guard(const std::string& file, Pointers& words, Pointers& environment, Pipe& report) {
+        setsid();  // Ctrl-C on the terminal is not meant for it
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGCHLD, SIG_DFL);  // where it is ignored, no exit code is kept
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        const pid_t self = getpid();
+        const pid_t leader = fork();
+        if (leader == 0) {
+            become(file.c_str(), words.get(), environment.get(), request_.folder.c_str(), out_.write_end(),
+                   err_.write_end(), report.write_end(), self);
+        }
+        if (leader < 0) {
+            const int failure = errno;
+            const ssize_t ignored = write(report.write_end(), &failure, sizeof failure);
+            static_cast<void>(ignored);
+            _exit(127);
+        }
+        for (Pipe* pipe : {&out_, &err_, &report, &alive_})  // each ends when those that use it have gone
+            pipe->close_write();
+        for (Pipe* pipe : {&out_, &err_, &report, &status_})
+            pipe->close_read();
+        const int nothing = open("/dev/null", O_RDWR);
+        for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+            dup2(nothing, stream);
+        guard(leader, alive_.read_end(), status_.write_end(), request_.patience);
     }
 
     void take(Pipe& pipe, std::string& text) {
@@ -243,42 +255,45 @@ private:
         if (request_.on_output) request_.on_output(chunk);
     }
 
-    /// Waits for output, at most so long; false when there was none.
+    /// How the process ended; then, at the end of the pipe, that the guard has gone and with it all that it guarded.
+    void take_status() {
+        int status = SIGKILL;  // of a guard that somebody else has killed
+        const bool told = read(status_.read_end(), &status, sizeof status) == sizeof status;
+        if (!told) status_.close_read();
+        if (ended_) return;
+        ended_ = true;
+        result_.exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    }
+
+    /// Waits for output or an end, at most so long; false when nothing came.
     bool read_some(std::chrono::milliseconds most) {
-        std::array<pollfd, 2> both = {{{out_.read_end(), POLLIN, 0}, {err_.read_end(), POLLIN, 0}}};
-        if (poll(both.data(), both.size(), static_cast<int>(most.count())) <= 0) return false;
-        if (both[0].revents != 0) take(out_, result_.out);
-        if (both[1].revents != 0) take(err_, result_.err);
+        std::array<pollfd, 3> all = {
+            {{out_.read_end(), POLLIN, 0}, {err_.read_end(), POLLIN, 0}, {status_.read_end(), POLLIN, 0}}};
+        const int ready = poll(all.data(), all.size(), static_cast<int>(most.count()));
+        if (ready <= 0) return ready < 0 && errno == EINTR;  // a signal says nothing about the pipes
+        if (all[0].revents != 0) take(out_, result_.out);
+        if (all[1].revents != 0) take(err_, result_.err);
+        if (all[2].revents != 0) take_status();
         return true;
     }
 
-    bool open() const { return out_.read_end() >= 0 || err_.read_end() >= 0; }
-
-    void stop(ProcessEnd why) {
-        result_.end = why;
-        signal_session(pid_, SIGTERM);
-        const auto limit = Clock::now() + request_.patience;
-        while (!ended() && Clock::now() < limit)
-            read_some(std::chrono::milliseconds(20));
-        if (reaped_) return;
-        signal_session(pid_, SIGKILL);
-        while (!ended())
-            read_some(std::chrono::milliseconds(20));
-    }
-
-    /// What is left behind goes, and its output is read to the end.
+    /// Reads to the end. A process that no signal ends, or a stranger that writes into the pipes, is not waited for.
     void finish() {
-        signal_session(pid_, SIGKILL);
-        while (open() && read_some(std::chrono::milliseconds(1000))) {
+        const auto limit = Clock::now() + 2 * request_.patience;  // the guard kills after the first half
+        const auto in_time = [&] { return Clock::now() < limit; };
+        while (status_.read_end() >= 0 && in_time())
+            read_some(std::chrono::milliseconds(20));
+        while (in_time() && read_some(std::chrono::milliseconds(0))) {
         }
     }
 
     const ProcessRequest& request_;
     Pipe out_;
     Pipe err_;
-    pid_t pid_ = -1;
-    std::optional<Guard> guard_;
-    bool reaped_ = false;
+    Pipe status_;  // from the guard
+    Pipe alive_;   // nothing is ever written: it ends when this process does, or closes it
+    pid_t guard_ = -1;
+    bool ended_ = false;
     ProcessResult result_;
 };
 

@@ -32,8 +32,9 @@ struct ProcessResult {
     double seconds = 0;
 };
 
-/// Runs it to its end, or stops it and everything that it has started: SIGTERM, then SIGKILL. The same happens when the
-/// calling process is killed meanwhile. Error(data) when it cannot be started.
+/// Runs it to its end, or stops it and everything that it has started, in whatever session: SIGTERM, then SIGKILL. The
+/// same happens when the calling process is killed meanwhile. What is left behind at its end is killed. Returns at most
+/// twice `patience` after the end, the time limit or the stop. Error(data) when it cannot be started.
 ProcessResult run_process(const ProcessRequest& request);
 
 /// The file that a shell would start for `program`; "" if there is none.

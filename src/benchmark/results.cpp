@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string shortest(double value) {
-    if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    return Json(value).dump();
-}
-
 Json optional_number(const std::optional<double>& value) {
     return value ? Json(*value) : Json();
 }
@@ -91,13 +86,25 @@ std::string csv_line(const std::vector<std::string>& fields) {
 
 std::string metric_text(const VariantResult& result, const std::string& metric) {
     const auto found = result.metrics.find(metric);
-    return found == result.metrics.end() || !found->second.value ? "" : shortest(*found->second.value);
+    return found == result.metrics.end() || !found->second.value ? "" : number_text(*found->second.value);
+}
+
+std::string_view status_word(Status status) {
+    switch (status) {
+        case Status::passed:
+            return "PASSED";
+        case Status::failed:
+            return "FAILED";
+        case Status::skipped:
+            return "SKIPPED";
+    }
+    return {};
 }
 
 /// Columns of the CSV file between the fixed ones and the user's metrics.
 std::string additional_field(const VariantResult& result, std::string_view column) {
     if (column == "test_duration") return duration_text(result.seconds);
-    if (column == "result") return result.status == Status::passed ? "PASSED" : "FAILED";
+    if (column == "result") return std::string(status_word(result.status));
     if (column == "cmd") return result.command;
     if (column == "env") return record(result)["env"].dump();
     return metric_text(result, std::string(column));  // loss; git_commit_hash has no source here and stays empty
@@ -133,18 +140,6 @@ std::string rounded(double value) {
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), std::fabs(value) >= 1000 ? "%.0f" : "%.4g", value);
     return text.data();
-}
-
-std::string_view status_word(Status status) {
-    switch (status) {
-        case Status::passed:
-            return "PASSED";
-        case Status::failed:
-            return "FAILED";
-        case Status::skipped:
-            return "SKIPPED";
-    }
-    return {};
 }
 
 /// What the entry wants to see, after the parameters that it does not list itself; without a list, all metrics.
@@ -193,6 +188,11 @@ std::string aligned(const Rows& rows) {
 
 }  // namespace
 
+std::string number_text(double value) {
+    if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    return Json(value).dump();
+}
+
 std::string duration_text(double seconds) {
     constexpr long kMicroseconds = 1'000'000;
     constexpr long kMinute = 60;
@@ -225,7 +225,7 @@ std::string results_csv(const std::vector<VariantResult>& results, bool addition
     for (const VariantResult& result : results) {
         std::vector<std::string> row = {result.entry->name, result.name, metric_text(result, "throughput"),
                                         metric_text(result, "latency"),
-                                        result.compile_seconds ? shortest(*result.compile_seconds) : ""};
+                                        result.compile_seconds ? number_text(*result.compile_seconds) : ""};
         for (std::size_t i = 0; additional && i < kAdditional.size(); ++i)
             row.push_back(additional_field(result, kAdditional.at(i)));
         for (const std::string& metric : metrics)

@@ -44,6 +44,9 @@ std::string tables(const std::vector<VariantResult>& results);
 /// Lines PASSED, FAILED and SKIPPED between rules.
 std::string summary(const std::vector<VariantResult>& results);
 
+/// "12.0", "1.2e-07", "inf": the fewest digits that are read back as the same number.
+std::string number_text(double value);
+
 /// "0:01:02.345678"
 std::string duration_text(double seconds);
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <set>
 
 #include "benchmark/command.h"
 #include "benchmark/measure.h"
@@ -12,6 +13,7 @@
 #include "benchmark/results.h"
 #include "benchmark/spec.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/benchmark/benchmark.h"
 
 namespace cnntrain::benchmark {
@@ -262,12 +264,15 @@ private:
         return result;
     }
 
-    /// The variant's own folder; a name may hold slashes.
-    fs::path variant_folder(const Job& job) const {
-        std::string name = job.name;
-        std::ranges::replace(name, '/', '_');
+    /// The variant's own folder. Its name may hold slashes, be longer than a file's may be, or be there twice.
+    fs::path variant_folder(const Job& job) {
         constexpr std::size_t kLongest = 200;
-        return folder_ / name.substr(0, kLongest);
+        std::string name = job.name.substr(0, kLongest);
+        std::ranges::replace(name, '/', '_');
+        if (name != job.name) name += "_" + hex_text(hash_text(job.name));
+        while (!taken_folders_.insert(name).second)
+            name += "_again";
+        return folder_ / name;
     }
 
     void run_variant(const Job& job) {
@@ -341,7 +346,7 @@ private:
         std::map<std::string, std::string> values(job.variant.begin(), job.variant.end());
         const auto note = [&](const std::string& name, Measured measured) {
             if (measured.value) {
-                values[name] = std::to_string(*measured.value);
+                values[name] = number_text(*measured.value);
                 notes_.info("   " + name + " = '" + values[name] + "'");
             } else {
                 notes_.error("   " + name + " = VALUE_NOT_FOUND: " + measured.failure);
@@ -356,7 +361,7 @@ private:
         for (const DerivedMetric& metric : job.entry->derived)
             note(metric.name, derive(metric, values));
         if (result.compile_seconds)
-            notes_.info("   total_compiling_time = '" + std::to_string(*result.compile_seconds) + "'");
+            notes_.info("   total_compiling_time = '" + number_text(*result.compile_seconds) + "'");
     }
 
     void write_results() {
@@ -390,6 +395,7 @@ private:
     fs::path folder_;
     Notes notes_;
     std::vector<VariantResult> results_;
+    std::set<std::string> taken_folders_;
 };
 
 }  // namespace

@@ -39,29 +39,39 @@ void put(Fields& fields, const std::string& key, const YAML::Node& value) {
     }
 }
 
-/// A mapping with its merge keys carried out: an own key replaces a merged one whole; of two merges the later one
-/// counts, of a list of merged mappings the earlier one.
-Fields fields_of(const YAML::Node& mapping, const std::string& what) {
-    if (!mapping.IsMap()) refuse(at_line(mapping) + "expected " + what + ": a mapping of keys and values");
-    Fields merged;
-    for (const auto& item : mapping) {
-        if (item.first.Scalar() != "<<") continue;
-        const YAML::Node& value = item.second;
-        const std::size_t count = value.IsSequence() ? value.size() : 1;
-        for (std::size_t i = count; i > 0; --i) {
-            for (const auto& [key, node] : fields_of(value.IsSequence() ? value[i - 1] : value, "what is merged"))
-                put(merged, key, node);
-        }
-    }
-    for (const auto& item : mapping) {
-        if (item.first.Scalar() != "<<") put(merged, item.first.Scalar(), item.second);
-    }
-    return merged;
-}
-
 std::string text_of(const YAML::Node& node, const std::string& what) {
     if (!node.IsScalar()) refuse(at_line(node) + what + ": expected a text or a number");
     return node.Scalar();
+}
+
+/// A mapping with its merge keys carried out: an own key replaces a merged one whole; of two merges the later one
+/// counts, of a list of merged mappings the earlier one.
+Fields fields_of(const YAML::Node& mapping, const std::string& what, int depth = 0) {
+    constexpr int kDeepest = 100;
+    if (!mapping.IsMap()) refuse(at_line(mapping) + "expected " + what + ": a mapping of keys and values");
+    if (depth > kDeepest) {
+        refuse(at_line(mapping) + "merge keys (<<) lead more than " + std::to_string(kDeepest) +
+               " mappings deep; does this mapping merge itself?");
+    }
+    Fields merged;
+    Fields own;
+    for (const auto& item : mapping) {
+        const std::string key = text_of(item.first, "a key of " + what);
+        const YAML::Node& value = item.second;
+        if (key != "<<") {
+            put(own, key, value);
+            continue;
+        }
+        const std::size_t count = value.IsSequence() ? value.size() : 1;
+        for (std::size_t i = count; i > 0; --i) {
+            const YAML::Node& source = value.IsSequence() ? value[i - 1] : value;
+            for (const auto& [merged_key, node] : fields_of(source, "what is merged", depth + 1))
+                put(merged, merged_key, node);
+        }
+    }
+    for (const auto& [key, value] : own)
+        put(merged, key, value);
+    return merged;
 }
 
 bool flag_of(const YAML::Node& node, const std::string& what) {
@@ -216,6 +226,7 @@ void read_derived(Entry& entry, const YAML::Node& node) {
 
 void read_columns(Entry& entry, const YAML::Node& node) {
     if (node.IsNull()) return;
+    if (!node.IsSequence()) refuse(at_line(node) + "output: expected a list, of which each item is [label, name]");
     for (const YAML::Node& item : node) {
         if (!item.IsSequence() || item.size() != 2) refuse(at_line(item) + "output: expected a list of [label, name]");
         entry.columns.push_back({text_of(item[0], "output"), text_of(item[1], "output")});
@@ -292,6 +303,7 @@ YAML::Node load(const std::string& file) {
     namespace fs = std::filesystem;
     std::error_code ignored;
     if (!fs::exists(file, ignored)) refuse(file + ": no such file; give a benchmarks.yml with --spec");
+    if (fs::is_directory(file, ignored)) refuse(file + ": a folder; give a benchmarks.yml with --spec");
     try {
         YAML::Node root = YAML::LoadFile(file);
         if (!root.IsMap()) refuse(file + ": expected a mapping of benchmark names and entries");
@@ -366,7 +378,8 @@ Spec read_spec(const std::vector<std::string>& files) {
     spec.files = files;
     for (const std::string& file : files) {
         for (const auto& item : load(file)) {
-            const std::string name = text_of(item.first, "a benchmark's name");
+            if (!item.first.IsScalar()) refuse(file + ": " + at_line(item.first) + "expected the name of a benchmark");
+            const std::string name = item.first.Scalar();
             try {
                 add(spec, read_entry(name, item.second, file, spec.warnings));
             } catch (const Error& error) {

@@ -102,7 +102,7 @@ TEST(Derived, IsArithmetic) {
     EXPECT_EQ(arithmetic("-(2 + 3) * 2"), -10.0);
     EXPECT_EQ(arithmetic("2 ** 3 ** 2"), 512.0);
     EXPECT_EQ(arithmetic("1.5e2"), 150.0);
-    for (const char* wrong : {"", "1 +", "(1", "1 2", "two", "__import__('os')"})
+    for (const char* wrong : {"", "1 +", "(1", "1 2", "two", "__import__('os')", "inf", "1 / nan"})
         EXPECT_THAT(error_of([&] { arithmetic(wrong); }), HasSubstr("is no expression")) << wrong;
 }
 
@@ -110,6 +110,16 @@ TEST(Derived, TakesMetricsAndParameters) {
     const DerivedMetric metric{"per_device", "{throughput} / {replicas}", Reduction::mean};
     EXPECT_EQ(derive(metric, {{"throughput", "100"}, {"replicas", "4"}}).value, 25.0);
     EXPECT_THAT(derive(metric, {{"throughput", "100"}}).failure, HasSubstr("per_device"));
+    EXPECT_EQ(derive({"square", "{a} ** 2 / {a}"}, {{"a", "-2"}}).value, -2.0);
+}
+
+TEST(Derived, MustBeFinite) {
+    const DerivedMetric metric{"rate", "1 / {seconds}", Reduction::mean};
+    const Measured measured = derive(metric, {{"seconds", "0.0"}});
+    EXPECT_FALSE(measured.value);
+    EXPECT_EQ(measured.failure, "rate: 1 / {seconds}, here 1 / (0.0), is not a finite number");
+    EXPECT_THAT(derive(metric, {{"seconds", "inf"}}).failure,
+                HasSubstr("rate: '1 / (inf)' is no expression of finite"));
 }
 
 TEST(CompileTime, IsThePrograms) {

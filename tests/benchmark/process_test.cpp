@@ -1,8 +1,10 @@
 // Child processes: output, exit codes, limits, and that nothing stays behind.
 #include "benchmark/process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -76,6 +78,51 @@ TEST(Process, WhatIsLeftBehindIsEnded) {
     const ProcessResult result = run_process(shell("sleep 1000 & echo $!"));
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_TRUE(is_gone(std::stoi(result.out)));
+}
+
+/// A shell line that starts a process in a session of its own, prints its number and leaves it without a parent.
+std::string escaped(const std::string& what_it_does) {
+    return "(setsid sh -c 'echo $$; " + what_it_does + "' &); sleep 0.3; ";
+}
+
+TEST(Process, AnEscapedProcessThatWritesOnHoldsNobodyUp) {
+    ProcessRequest request = shell(escaped("while true; do echo noise; sleep 0.05; done"));
+    request.timeout_seconds = 20;
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::exited);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_LT(result.seconds, 10);
+    EXPECT_TRUE(is_gone(std::stoi(result.out)));
+}
+
+TEST(Process, TheTimeLimitEndsEscapedProcessesToo) {
+    ProcessRequest request =
+        shell(escaped("trap \"\" TERM; while true; do echo noise; sleep 0.05; done") + "sleep 1000");
+    request.timeout_seconds = 0.5;
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::timed_out);
+    EXPECT_LT(result.seconds, 10);
+    EXPECT_TRUE(is_gone(std::stoi(result.out)));
+}
+
+TEST(Process, AStrangerThatWritesIntoThePipeIsNotWaitedFor) {
+    signal(SIGPIPE, SIG_IGN);
+    ProcessRequest request = shell("echo $$; sleep 0.5");
+    std::thread stranger;
+    request.on_output = [&](std::string_view chunk) {
+        if (stranger.joinable()) return;
+        const int pipe = open(("/proc/" + std::to_string(std::stoi(std::string(chunk))) + "/fd/1").c_str(), O_WRONLY);
+        stranger = std::thread([pipe] {
+            while (write(pipe, "noise\n", 6) > 0) {
+            }
+            close(pipe);
+        });
+    };
+    const ProcessResult result = run_process(request);
+    stranger.join();
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, HasSubstr("noise"));
+    EXPECT_LT(result.seconds, 10);
 }
 
 TEST(Process, WhatCannotBeStartedIsNamed) {

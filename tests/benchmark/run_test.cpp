@@ -87,11 +87,41 @@ TEST_F(Run, FilesHoldTheResults) {
     EXPECT_THAT(folder_.read("log/benchmark_results.xml"), HasSubstr("<testcase name=\"rates_gen\"></testcase>"));
 }
 
+TEST_F(Run, EveryVariantHasAFolderOfItsOwn) {
+    const std::string longer(250, 'l');
+    std::string spec = "names_gen:\n  cmd: echo {x}\n  parameters:\n    x: [a/b, a_b, a_b";
+    for (const char* end : {"1", "2"})
+        spec += ", " + longer + end;
+    request_.spec_files = {folder_.write("names.yml", spec + "]\n")};
+    EXPECT_EQ(run({}), 0);
+    const nlohmann::json records = results().at("names_gen");
+    ASSERT_EQ(records.size(), 5U);
+    for (const nlohmann::json& record : records) {
+        const std::filesystem::path out = record.at("log_paths").at("out").get<std::string>();
+        const std::string folder = out.parent_path().filename();
+        EXPECT_EQ(folder_.read("log/" + folder + "/stdout"), record.at("params").at("x").get<std::string>() + "\n");
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "log/names_gen_x_a_b"));
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "log/names_gen_x_a_b_again"));
+}
+
 TEST_F(Run, AFailedProcessShowsItsLastLines) {
     EXPECT_EQ(run({"wrong_gen", "rates_gen"}), 1);
     EXPECT_THAT(notes_.str(), AllOf(HasSubstr("exit code 9"), HasSubstr("    it went wrong")));
     EXPECT_THAT(output_.str(), AllOf(HasSubstr("FAILED wrong_gen::wrong_gen"), HasSubstr("1 failed, 2 passed")));
     EXPECT_EQ(results().at("wrong_gen").at(0).at("exitcode"), 9);
+}
+
+TEST_F(Run, SmallNumbersReachExpressionsWhole) {
+    const std::string metrics =
+        "  data:\n    t: {regexp: 't=(.*)'}\n  derived:\n    rate: {expr: '1 / {t}', reduction_type: value}\n";
+    request_.spec_files = {folder_.write(
+        "small.yml", "small_gen:\n  cmd: echo t=1.25e-7\n" + metrics + "zero_gen:\n  cmd: echo t=0\n" + metrics)};
+    EXPECT_EQ(run({}), 1);
+    EXPECT_THAT(notes_.str(), AllOf(HasSubstr("   t = '1.25e-07'\n"), HasSubstr("   rate = '8000000.0'\n"),
+                                    HasSubstr("rate = VALUE_NOT_FOUND: rate: 1 / {t}, here 1 / (0.0), is not")));
+    EXPECT_EQ(results().at("small_gen").at(0).at("results").at("rate").at("value"), 8e6);
+    EXPECT_EQ(results().at("zero_gen").at(0).at("status"), "failed");
 }
 
 TEST_F(Run, StopsAtTheFirstFailureOnRequest) {
@@ -129,7 +159,9 @@ TEST_F(Run, AStopLeavesTheFinishedRows) {
 }
 
 TEST_F(Run, SkippedOnesDoNotFail) {
+    request_.additional_metrics = true;
     EXPECT_EQ(run({"squad_gen"}), 0);
+    EXPECT_THAT(folder_.read("log/benchmark_results.csv"), HasSubstr("\"SKIPPED\",\"python3 run_squad.py\""));
     EXPECT_THAT(output_.str(), AllOf(HasSubstr("SKIPPED squad_gen"), HasSubstr("0 failed, 0 passed, 1 skipped")));
 }
 

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "benchmark/fixtures.h"
 
 namespace cnntrain::benchmark::testing {
@@ -109,6 +111,85 @@ TEST_F(SpecFile, MistakesAreNamedWithTheirPlace) {
     EXPECT_THAT(mistake("a:\n  cmd: x\n  timeout: soon\n"), HasSubstr("line 3: timeout: expected a number of seconds"));
     EXPECT_THAT(error_of([] { read_spec({"/no/such/benchmarks.yml"}); }),
                 HasSubstr("/no/such/benchmarks.yml: no such file"));
+    EXPECT_THAT(error_of([] { read_spec({"/tmp"}); }), HasSubstr("/tmp: a folder; give a benchmarks.yml"));
+}
+
+/// A spec with a gap, "@", and the kinds of node that may stand there: text, list, mapping, nothing.
+struct Place {
+    std::string spec;
+    std::string kinds;
+};
+
+TEST_F(SpecFile, ANodeOfTheWrongKindIsAMistakeOfTheFile) {
+    const std::vector<Place> places = {
+        {"? @\n: {cmd: a}\n", "t"},
+        {"x: @\n", "m"},
+        {"x: {? @ : a}\n", "t"},
+        {"x:\n  <<: @\n", "lm"},
+        {"x:\n  cmd: @\n", "t"},
+        {"x:\n  location: @\n", "t"},
+        {"x:\n  reference_directory: @\n", "t"},
+        {"x:\n  timeout: @\n", "t"},
+        {"x:\n  allow_wandb: @\n", "t"},
+        {"x:\n  generated: @\n", "t"},
+        {"x:\n  synthetic: @\n", "t"},
+        {"x:\n  notebook: @\n", "tlmn"},
+        {"x:\n  description: @\n", "tlmn"},
+        {"x:\n  readme: @\n", "tlmn"},
+        {"x:\n  requirements_file: @\n", "tlmn"},
+        {"x:\n  no_such_key: @\n", "tlmn"},
+        {"x:\n  parameters: @\n", "lmn"},
+        {"x:\n  parameters: {? @ : a}\n", "t"},
+        {"x:\n  parameters: {a: @}\n", "tl"},
+        {"x:\n  parameters: {a: [@]}\n", "t"},
+        {"x:\n  parameters: [@, [a]]\n", "l"},
+        {"x:\n  parameters: [[a], @]\n", "l"},
+        {"x:\n  parameters: [[@], [a]]\n", "t"},
+        {"x:\n  parameters: [[a], [@]]\n", "t"},
+        {"x:\n  env: @\n", "mn"},
+        {"x:\n  env: {? @ : a}\n", "t"},
+        {"x:\n  env: {a: @}\n", "t"},
+        {"x:\n  data: @\n", "mn"},
+        {"x:\n  data: {a: @}\n", "m"},
+        {"x:\n  data: {a: {regexp: @}}\n", "t"},
+        {"x:\n  data: {a: {regexp: (a), skip: @}}\n", "t"},
+        {"x:\n  data: {a: {regexp: (a), reduction_type: @}}\n", "t"},
+        {"x:\n  derived: @\n", "mn"},
+        {"x:\n  derived: {a: @}\n", "m"},
+        {"x:\n  derived: {a: {expr: @}}\n", "t"},
+        {"x:\n  derived: {a: {expr: 1, reduction_type: @}}\n", "t"},
+        {"x:\n  output: @\n", "ln"},
+        {"x:\n  output: [@]\n", "l"},
+        {"x:\n  output: [[@, a]]\n", "t"},
+        {"x:\n  output: [[a, @]]\n", "t"},
+    };
+    const std::map<char, std::vector<std::string>> fillings = {
+        {'t', {"5", "word", "''"}},
+        {'l', {"[]", "[a, b]", "[[a], [b]]", "[{a: b}]", "[~]", "&self [*self, *self]"}},
+        {'m',
+         {"{}", "{a: b}", "{a: {b: c}}", "{a: [b]}", "{<<: word}", "{<<: [{a: b}, [c]]}", "{? [a] : b}",
+          "{cmd: a, ~: b}", "&self {a: *self, cmd: *self, regexp: *self}", "&self {<<: *self}"}},
+        {'n', {"~"}},
+    };
+    for (const Place& place : places) {
+        for (const auto& [kind, texts] : fillings) {
+            const bool may_stand_there = place.kinds.find(kind) != std::string::npos;
+            for (const std::string& filling : texts) {
+                std::string text = place.spec;
+                text.replace(text.find('@'), 1, filling);
+                SCOPED_TRACE(text);
+                const std::string message = mistake(text);  // an Error(data): anything else fails the test
+                if (may_stand_there && message.empty()) continue;
+                EXPECT_THAT(message, HasSubstr("spec.yml: "));
+            }
+        }
+    }
+}
+
+TEST_F(SpecFile, AMergeOfItselfIsRefused) {
+    EXPECT_THAT(mistake("x: &a {<<: *a}\n"), HasSubstr("x: line 1: merge keys (<<) lead more than 100 mappings deep"));
+    EXPECT_THAT(mistake("x: &a\n  <<: &b\n    <<: [*a, *b]\n"), HasSubstr("does this mapping merge itself?"));
+    EXPECT_THAT(mistake("x: {cmd: a, output: {a: b}}\n"), HasSubstr("x: line 1: output: expected a list, of which"));
 }
 
 TEST_F(SpecFile, AnEntryWithoutCommandCannotBeRun) {

@@ -90,17 +90,21 @@ TEST_F(Benchmark, AStopEndsTheProgramAndKeepsWhatIsDone) {
     EXPECT_THAT(data::read_file(folder_ / "log/benchmark_results.json"), HasSubstr("\"resnet8_train_gen_size_4\""));
 }
 
-/// Starts a benchmark whose program has started another one, sends the runner that signal, and tells what remains.
+/// Starts a benchmark whose program has started two others, one in a session of its own, sends the runner that signal,
+/// and tells what remains.
 std::string after_signal(const TemporaryFolder& folder, const std::string& signal) {
-    data::write_file(folder / "tree.yml",
-                     "tree_gen:\n  cmd: sh -c 'sleep 1000 & echo child $! of $$; trap \"\" INT; wait'\n");
+    data::write_file(
+        folder / "tree.yml",
+        "tree_gen:\n  cmd: sh -c '(setsid sleep 1000 & echo escaped $!); sleep 1000 & echo child $! of $$; "
+        "trap \"\" INT; wait'\n");
     return shell("cd " + folder.path() + " && { " + CNNTRAIN_PROGRAM +
                  " benchmark --spec tree.yml --log-dir log & pid=$!; "
                  "while ! grep -q child log/output.log 2>/dev/null; do sleep 0.05; done; "
-                 "set -- $(grep child log/output.log); kill -" +
+                 "set -- $(grep child log/output.log) $(grep escaped log/output.log); kill -" +
                  signal +
                  " $pid; wait $pid; echo ended with $?; "
-                 "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $2 || kill -0 $4 || { echo all gone; break; }; sleep 1; "
+                 "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $2 || kill -0 $4 || kill -0 $6 || { echo all gone; break; "
+                 "}; sleep 1; "
                  "done; }")
         .text;
 }
@@ -119,6 +123,8 @@ TEST_F(Benchmark, MistakesInASpecAreNamedWithTheirPlace) {
         {"x_gen:\n  cmd: echo 1\n  data:\n    a: {regexp: 'x'}\n", "expected exactly one group in parentheses, has 0"},
         {"x_gen:\n  cmd: echo {size}\n", "cmd: the parameter {size} is not defined"},
         {"x_gen: 3\n", "line 1: expected an entry"},
+        {"x_gen: &a {<<: *a}\n", "does this mapping merge itself?"},
+        {"x_gen:\n  cmd: echo 1\n  output: {a: b}\n", "line 3: output: expected a list"},
         {"x_gen: [1\n", "wrong.yml: line 2"},
         {"", "expected a mapping of benchmark names and entries"},
     };
