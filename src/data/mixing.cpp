@@ -4,15 +4,12 @@
 #include <cmath>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/mixing_partner.h"
 #include "data/image_ops.h"
 
 namespace cnntrain::data {
 
 namespace {
-
-std::size_t partner(std::size_t sample, std::int64_t distance, std::size_t samples) {
-    return (sample + samples - static_cast<std::size_t>(distance) % samples) % samples;
-}
 
 /// Logarithm of a Gamma(alpha, 1) number, which itself may be too small for a double. Marsaglia and Tsang, "A simple method
 /// for generating gamma variables" (2000), for alpha + 1; their section 6 leads from there to alpha.
@@ -97,7 +94,7 @@ void fill_target_shares(std::span<const float> mixup, std::optional<double> outs
         put(n * partners, outside.value_or(1), n);
         if (!outside) continue;
         const std::int64_t distance = cutmix_distance(static_cast<std::int64_t>(samples));
-        put(n * partners + of_image, 1 - *outside, partner(n, distance, samples));
+        put(n * partners + of_image, 1 - *outside, mixing_partner(n, distance, samples));
     }
 }
 
@@ -157,7 +154,7 @@ public:
             std::copy(a + first * channels_, a + end * channels_, row_.data() + first * channels_);
             return;
         }
-        const float* b = source(partner(n, 1, samples_), h);
+        const float* b = source(mixing_partner(n, 1, samples_), h);
         const float own = coefficients_.mixup()[n];
         const float other = 1 - own;
         for (std::size_t i = first * channels_; i < end * channels_; ++i)
@@ -190,7 +187,7 @@ void mix_on_host(const MixingSettings& settings, const MixingCoefficients& coeff
             const auto row = static_cast<std::int32_t>(h);
             mixer.mix(n, h, 0, width);
             if (settings.cutmix() && row >= box[0] && row < box[1]) {
-                mixer.mix(partner(n, distance, samples), h, static_cast<std::size_t>(box[2]),
+                mixer.mix(mixing_partner(n, distance, samples), h, static_cast<std::size_t>(box[2]),
                           static_cast<std::size_t>(box[3]));
             }
             store_pixels(mixer.row(), {type, std::nullopt}, mixed.subspan((n * height + h) * row_bytes, row_bytes));

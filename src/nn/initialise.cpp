@@ -1,6 +1,7 @@
 #include "cnntrain/nn/initialise.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <string_view>
@@ -41,7 +42,7 @@ template <typename Draw> HostTensor filled(const TensorDesc& desc, Draw draw) {
     return tensor;
 }
 
-/// The rows of a proxy (ProxyNormAttrs in graph/op.h) whose sample is the activation of the normal quantiles themselves.
+/// A proxy (ProxyNormAttrs in graph/op.h) whose sample is the activation of the normal quantiles themselves.
 HostTensor initial_proxy(const graph::Value& variable) {
     const Initialiser& initialiser = variable.initialiser;
     CNNTRAIN_CHECK(variable.desc.shape.size() == 4 && variable.desc.shape[0] == graph::kProxyRows,
@@ -56,11 +57,14 @@ HostTensor initial_proxy(const graph::Value& variable) {
     double variance = 0;
     for (const double value : sample)
         variance += (value - mean) * (value - mean) / kCount;
-    const double rows[graph::kProxyRows] = {0, 1, mean, 1 / std::sqrt(variance + initialiser.value), 0, 0};
+    std::array<double, graph::kProxyRows> rows{};
+    rows[graph::proxy_row::gamma] = 1;
+    rows[graph::proxy_row::mean] = mean;
+    rows[graph::proxy_row::inverse_deviation] = 1 / std::sqrt(variance + initialiser.value);
     HostTensor tensor(variable.desc);
     const std::int64_t channels = variable.desc.shape[3];
     for (std::int64_t i = 0; i < tensor.elements(); ++i)
-        tensor.set(i, rows[i / channels]);
+        tensor.set(i, rows[static_cast<std::size_t>(i / channels)]);
     return tensor;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cnntrain/base/mixing_partner.h"
 #include "ops/families.h"
 #include "ops/op_support.h"
 
@@ -15,11 +16,6 @@ using graph::OpDef;
 using graph::OpKind;
 
 namespace {
-
-std::size_t partner(std::size_t sample, std::int64_t distance, std::size_t samples) {
-    const std::size_t back = static_cast<std::size_t>(distance) % samples;
-    return (sample + samples - back) % samples;
-}
 
 void expect_distance(std::int64_t distance) {
     if (distance < 0) reject("partners are looked for backwards: a distance is never negative");
@@ -52,14 +48,14 @@ void evaluate_mix_images(const Attrs& attrs, RefInputs inputs, RefOutputs output
     const auto mixed = [&](std::size_t n, std::size_t i) {
         if (!a.mixup) return x[n * image + i];
         const double own = inputs[1]->values[n];
-        return own * x[n * image + i] + (1 - own) * x[partner(n, 1, samples) * image + i];
+        return own * x[n * image + i] + (1 - own) * x[mixing_partner(n, 1, samples) * image + i];
     };
     for (std::size_t n = 0; n < samples; ++n) {
         for (std::size_t i = 0; i < image; ++i) {
             const auto pixel = static_cast<std::int64_t>(i) / shape.c;
             const bool cut = a.cutmix_distance != 0 && in_box(*inputs.back(), static_cast<double>(pixel / shape.w),
                                                               static_cast<double>(pixel % shape.w));
-            outputs[0].values[n * image + i] = mixed(cut ? partner(n, a.cutmix_distance, samples) : n, i);
+            outputs[0].values[n * image + i] = mixed(cut ? mixing_partner(n, a.cutmix_distance, samples) : n, i);
         }
     }
 }
@@ -120,7 +116,7 @@ void add_targets(const MixedTargetsAttrs& a, RefInputs inputs, std::size_t n, Sa
     const std::size_t partners = a.distances.size();
     sample.targets.assign(classes, 0.0);
     for (std::size_t p = 0; p < partners; ++p) {
-        const double label = inputs[1]->values[partner(n, a.distances[p], inputs[1]->values.size())];
+        const double label = inputs[1]->values[mixing_partner(n, a.distances[p], inputs[1]->values.size())];
         if (label < 0 || label >= static_cast<double>(classes)) continue;
         const double share = inputs[2]->values[n * partners + p];
         for (std::size_t c = 0; c < classes; ++c) {

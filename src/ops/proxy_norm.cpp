@@ -18,6 +18,7 @@ using graph::OpDef;
 using graph::OpKind;
 using graph::ProxyNormAttrs;
 using graph::StandardiseAttrs;
+namespace proxy_row = graph::proxy_row;
 
 namespace {
 
@@ -100,8 +101,7 @@ void evaluate_standardise_grad(const Attrs& attrs, RefInputs inputs, RefOutputs 
 
 // ---- rows ----
 
-enum Row : std::size_t { kBeta, kGamma, kMean, kInverseDeviation, kProxyBeta, kProxyGamma };
-constexpr std::size_t kRowsRead = 4;  // by the network
+constexpr std::size_t kRowsRead = proxy_row::inverse_deviation + 1;  // by the network
 
 void expect_proxy(const TensorDesc& desc, std::string_view what) {
     expect_floating(desc, what);
@@ -198,18 +198,18 @@ public:
             const double u = input(z);
             const double dp = (dmean + 2 * dvariance * (activated(activation_, u) - mean_)) / kProxySamples;
             const double du = dp * slope(activation_, u);
-            result[kBeta] += du;
-            result[kGamma] += du * normal(z);
-            result[kProxyBeta] += du * rows_[kGamma];
-            result[kProxyGamma] += du * rows_[kGamma] * z;
+            result[proxy_row::beta] += du;
+            result[proxy_row::gamma] += du * normal(z);
+            result[proxy_row::proxy_beta] += du * rows_[proxy_row::gamma];
+            result[proxy_row::proxy_gamma] += du * rows_[proxy_row::gamma] * z;
         }
         return result;
     }
 
 private:
     /// What stands for the normalised activation.
-    double normal(double z) const { return (1 + rows_[kProxyGamma]) * z + rows_[kProxyBeta]; }
-    double input(double z) const { return rows_[kGamma] * normal(z) + rows_[kBeta]; }
+    double normal(double z) const { return (1 + rows_[proxy_row::proxy_gamma]) * z + rows_[proxy_row::proxy_beta]; }
+    double input(double z) const { return rows_[proxy_row::gamma] * normal(z) + rows_[proxy_row::beta]; }
 
     Activation activation_;
     double epsilon_;
@@ -234,10 +234,12 @@ void evaluate_gradient(const Attrs& attrs, RefInputs inputs, RefOutputs outputs)
     const std::vector<double>& arriving = inputs[1]->values;
     for (std::size_t c = 0; c < channels; ++c) {
         const auto through = ProxySample(a, *inputs[0], c)
-                                 .gradient(arriving[kMean * channels + c], arriving[kInverseDeviation * channels + c]);
-        for (const Row row : {kBeta, kGamma, kProxyBeta, kProxyGamma}) {
+                                 .gradient(arriving[proxy_row::mean * channels + c],
+                                           arriving[proxy_row::inverse_deviation * channels + c]);
+        for (const auto row : {proxy_row::beta, proxy_row::gamma, proxy_row::proxy_beta, proxy_row::proxy_gamma}) {
             const std::size_t i = row * channels + c;
-            const double weight_decay = row == kProxyBeta || row == kProxyGamma ? a.weight_decay : 0;
+            const double weight_decay =
+                row == proxy_row::proxy_beta || row == proxy_row::proxy_gamma ? a.weight_decay : 0;
             outputs[0].values[i] = arriving[i] + through[row] + weight_decay * proxy[i];
         }
     }
@@ -256,8 +258,8 @@ void evaluate_statistics(const Attrs& attrs, RefInputs inputs, RefOutputs output
     outputs[0].values = inputs[0]->values;
     for (std::size_t c = 0; c < channels; ++c) {
         const ProxySample sample(a, *inputs[0], c);
-        outputs[0].values[kMean * channels + c] = sample.mean();
-        outputs[0].values[kInverseDeviation * channels + c] = sample.inverse_deviation();
+        outputs[0].values[proxy_row::mean * channels + c] = sample.mean();
+        outputs[0].values[proxy_row::inverse_deviation * channels + c] = sample.inverse_deviation();
     }
 }
 

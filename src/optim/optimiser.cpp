@@ -76,7 +76,7 @@ void add_lars(Graph& graph, const ParameterUpdate& update, const OptimiserSettin
 
 struct OptimiserEntry {
     config::Optimiser kind;
-    bool scales_gradient;  // the loss scaling is taken out of the gradient, not out of the step
+    bool scales_gradient;
     void (*add_update)(Graph&, const ParameterUpdate&, const OptimiserSettings&);
 };
 constexpr OptimiserEntry kOptimisers[] = {
@@ -94,8 +94,7 @@ const OptimiserEntry& entry_of(config::Optimiser kind) {
 
 graph::UpdateAttrs update_attrs(const OptimiserSettings& settings, const std::string& name) {
     graph::UpdateAttrs attrs;
-    const bool scales_gradient = entry_of(settings.kind).scales_gradient;
-    const double left_in_gradient = scales_gradient ? 1 : settings.loss_scaling;
+    const double left_in_gradient = scales_gradient(settings.kind) ? 1 : settings.loss_scaling;
     attrs.gradient_scale =
         left_in_gradient / (static_cast<double>(settings.micro_batches * settings.replicas) * settings.loss_scaling);
     if (!contains_any(name, settings.weight_decay_exclude)) {
@@ -161,6 +160,10 @@ void add_moving_average(Graph& graph, const OptimiserSettings& settings, const M
 }
 
 }  // namespace
+
+bool scales_gradient(config::Optimiser kind) {
+    return entry_of(kind).scales_gradient;
+}
 
 std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<std::string>& filter) {
     std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);

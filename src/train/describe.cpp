@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cnntrain/nn/model.h"
+#include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/assemble.h"
 
 namespace cnntrain::train {
@@ -161,11 +162,6 @@ void write_training(std::ostream& out, const Settings& settings) {
     write_learning_rate(out, settings.learning_rate);
 }
 
-/// Where the loss scaling is taken out again: of the gradient, or of the learning rate.
-bool scales_gradient(config::Optimiser optimiser) {
-    return optimiser == config::Optimiser::rmsprop || optimiser == config::Optimiser::lars;
-}
-
 void write_device(std::ostream& out, const Settings& settings, const RunFacts& facts) {
     const bool rounding_off = settings.device.stochastic_rounding == config::StochasticRounding::off;
     out << "Device\n Precision: " << config::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
@@ -224,6 +220,7 @@ std::string summary_block(const config::ParseResult& arguments, const RunFacts& 
 std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts) {
     const Settings& settings = arguments.settings;
     const std::int64_t batch = global_batch_size(settings.training);
+    const bool scales_gradient = optim::scales_gradient(settings.training.optimiser);
     const auto optional_text = [](const std::string& value) -> config::Value {
         if (value.empty()) return std::monostate{};
         return value;
@@ -242,8 +239,8 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"norm_type", std::string(settings.model.norm == config::Norm::group ? "GROUP" : "BATCH")},
         {"warmup", settings.learning_rate.warmup_epochs > 0},
         {"global_batch_size", batch},
-        {"lr_scale", scales_gradient(settings.training.optimiser) ? 1.0 : 1.0 / settings.training.loss_scaling},
-        {"grad_scale", scales_gradient(settings.training.optimiser) ? 1.0 / settings.training.loss_scaling : 1.0},
+        {"lr_scale", scales_gradient ? 1.0 : 1.0 / settings.training.loss_scaling},
+        {"grad_scale", scales_gradient ? 1.0 / settings.training.loss_scaling : 1.0},
         {"name", facts.folder.name},
         {"validation_global_batch_size", settings.training.micro_batch_size},
         {"hostname", facts.hostname},

@@ -38,9 +38,17 @@ TEST(Averaging, AStoppedRunAveragesTheSameCheckpoints) {
 }
 
 TEST(Averaging, NeedsItsCheckpoints) {
-    EXPECT_THROW(parse("--data-dir " + small_cifar() + " --dataset cifar-10 --weight-avg-N 2 --keep-ckpts 1"), Error);
-    EXPECT_THROW(parse("--data-dir " + small_cifar() + " --dataset cifar-10 --weight-avg-N 2 --ckpts-per-epoch 0"),
-                 Error);
+    const auto expect_refused = [](const std::string& options, const std::string& reason) {
+        try {
+            parse("--data-dir " + small_cifar() + " --dataset cifar-10 --weight-avg-N 2 " + options);
+            FAIL() << "expected an error for " << options;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::usage);
+            EXPECT_THAT(error.what(), HasSubstr(reason));
+        }
+    };
+    expect_refused("--keep-ckpts 1", "need the checkpoints that --keep-ckpts removes");
+    expect_refused("--ckpts-per-epoch 0", "--ckpts-per-epoch 0 writes none");
 }
 
 }  // namespace

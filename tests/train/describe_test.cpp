@@ -31,6 +31,20 @@ TEST(Summary, NamesTheModelAndItsNorm) {
                 HasSubstr("\nImage Size: 380x380\n"));
 }
 
+TEST(DerivedArguments, SayWhereTheLossScalingIsTakenOut) {
+    const auto scales = [](const std::string& optimiser) {
+        const auto arguments = parse("--dataset cifar-10 --generated-data --loss-scaling 128 --optimiser " + optimiser);
+        const auto derived = derived_arguments(arguments, RunFacts{}, false);
+        return std::pair(std::get<double>(derived.at("lr_scale")), std::get<double>(derived.at("grad_scale")));
+    };
+    const std::pair of_step(1.0 / 128, 1.0);
+    const std::pair of_gradient(1.0, 1.0 / 128);
+    EXPECT_EQ(scales("SGD"), of_step);
+    EXPECT_EQ(scales("momentum"), of_step);
+    EXPECT_EQ(scales("RMSprop --rmsprop-decay 0.9"), of_gradient);
+    EXPECT_EQ(scales("LARS"), of_gradient);
+}
+
 TEST(DryRun, TellsTheRingOfTheLoader) {
     const auto text = [](const std::string& line) {
         return dry_run_text(parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 --precision 16.32 " + line));

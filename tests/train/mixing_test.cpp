@@ -37,7 +37,13 @@ TEST(Mixing, ChangesTheTrainingAndNothingElseDecidesHow) {
 
 TEST(Mixing, OfOneSampleIsRefused) {
     MemoryFiles files;
-    EXPECT_THROW(train(files, "--mixup-alpha 0.4 --micro-batch-size 1"), Error);
+    try {
+        train(files, "--mixup-alpha 0.4 --micro-batch-size 1");
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("mixup and cutmix need --micro-batch-size above 1"));
+    }
 }
 
 TEST(Mixing, TheGraphFollowsTheOptions) {

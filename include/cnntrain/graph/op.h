@@ -192,9 +192,9 @@ struct StandardiseAttrs {
     bool operator==(const StandardiseAttrs&) const = default;
 };
 
-/// Proxy norm (Labatie et al. 2021). A proxy [6,1,1,C] holds for each channel, in this order: beta, gamma, the mean and the
-/// inverse deviation of its proxy sample, beta', gamma'. The proxy sample is what the activation would be if its input had
-/// been normal: p_i = activation(gamma * ((1 + gamma') * z_i + beta') + beta), z_i = normal_quantiles(kProxySamples)[i]
+/// Proxy norm (Labatie et al. 2021). A proxy [6,1,1,C] holds for each channel, in the rows of proxy_row: beta, gamma, the
+/// mean and the inverse deviation of its proxy sample, beta', gamma'. The proxy sample is what the activation would be if its
+/// input had been normal: p_i = activation(gamma * ((1 + gamma') * z_i + beta') + beta), z_i = normal_quantiles(kProxySamples)[i]
 /// (base/normal.h); inverse deviation = 1 / sqrt(variance + epsilon), the variance biased.
 /// proxy_norm_rows: proxy -> beta, gamma, mean, inverse deviation, each f32[C].
 /// proxy_norm_rows_grad: the gradients f32[C] of the rows that `rows` lists -> f32[6,1,1,C]; the other rows are 0.
@@ -202,7 +202,10 @@ struct StandardiseAttrs {
 /// through the proxy sample to the other four rows, and 0 in their own; weight_decay * value is added to the rows beta' and
 /// gamma'. An update node, but it overwrites nothing.
 /// proxy_norm_statistics: proxy, whose rows mean and inverse deviation it overwrites with those of the other four.
-inline constexpr std::int64_t kProxyRows = 6;
+namespace proxy_row {
+enum Row : std::uint8_t { beta, gamma, mean, inverse_deviation, proxy_beta, proxy_gamma };
+}
+inline constexpr std::int64_t kProxyRows = proxy_row::proxy_gamma + 1;
 inline constexpr std::int64_t kProxySamples = 200;
 struct ProxyNormAttrs {
     Activation activation = Activation::swish;

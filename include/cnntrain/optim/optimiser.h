@@ -24,6 +24,9 @@ inline constexpr std::string_view kMeanSquareSlot = "/RMSProp";         // start
 inline constexpr std::string_view kRmsPropMomentumSlot = "/RMSProp_1";  // RMSprop
 inline constexpr std::string_view kMasterSlot = "/fp32";                // 32-bit master of a 16-bit variable
 
+/// Whether the loss scaling is taken out of the gradient; otherwise it is taken out of the step.
+bool scales_gradient(config::Optimiser kind);
+
 struct LarsSettings {
     double trust_scale = 1e-3;  // --lars-eeta
     double weight_decay = 0;    // --lars-weight-decay; --weight-decay comes on top

@@ -41,6 +41,7 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 
 #include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/mixing_partner.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -55,10 +56,6 @@ void call_blend(std::int64_t count, float own, const BFloat16* a, const BFloat16
     HWY_DYNAMIC_DISPATCH(blend_bf16)(count, own, a, b, y);
 }
 
-std::int64_t partner(std::int64_t sample, std::int64_t distance, std::int64_t samples) {
-    return (sample + samples - distance % samples) % samples;
-}
-
 /// `count` elements at `offset` of mixed image n.
 template <typename T>
 void mixed_elements(const MixImages& how, std::int64_t n, std::int64_t offset, std::int64_t count, const T* x, T* y) {
@@ -68,7 +65,7 @@ void mixed_elements(const MixImages& how, std::int64_t n, std::int64_t offset, s
     if (how.own == nullptr) {
         std::copy_n(a, count, y);
     } else {
-        call_blend(count, how.own[n], a, x + partner(n, 1, how.samples) * image + offset, y);
+        call_blend(count, how.own[n], a, x + mixing_partner(n, 1, how.samples) * image + offset, y);
     }
 }
 
@@ -96,7 +93,8 @@ template <typename T> void mix_images(const MixImages& how, const T* x, T* y) {
         const std::int64_t first = columns.first * how.channels;
         const std::int64_t end = columns.end * how.channels;
         mixed_elements(how, n, offset, first, x, to);
-        mixed_elements(how, partner(n, how.cutmix_distance, how.samples), offset + first, end - first, x, to + first);
+        mixed_elements(how, mixing_partner(n, how.cutmix_distance, how.samples), offset + first, end - first, x,
+                       to + first);
         mixed_elements(how, n, offset + end, row - end, x, to + end);
     });
 }

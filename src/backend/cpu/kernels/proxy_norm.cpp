@@ -4,6 +4,7 @@
 
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
+#include "cnntrain/graph/op.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/kernels/proxy_norm.cpp"
@@ -17,6 +18,8 @@
 #define CNNTRAIN_CPU_PROXY_NORM_ARGUMENTS_
 namespace cnntrain::cpu {
 namespace {
+
+namespace proxy_row = graph::proxy_row;
 
 /// The channels first .. first + count - 1 of a proxy.
 template <typename T> struct ProxyChannels {
@@ -35,8 +38,6 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-enum Row : std::int64_t { kBeta, kGamma, kMean, kInverseDeviation, kProxyBeta, kProxyGamma };
-
 HWY_INLINE Floats activated(Activation activation, Floats x) {
     return activation == Activation::relu ? positive_part(x) : swish(x);
 }
@@ -53,14 +54,14 @@ public:
     template <typename T, typename Extent>
     HWY_INLINE ProxySamples(const ProxyChannels<T>& args, const Extent& extent, std::int64_t channel) {
         const Proxy<T>& proxy = args.proxy;
-        const auto row = [&](Row index)
+        const auto row = [&](proxy_row::Row index)
                              HWY_ATTR { return extent.load_from(proxy.rows + index * proxy.channels + channel); };
         const FloatTag d;
-        gamma = row(kGamma);
-        stretch = hn::Add(hn::Set(d, 1.0F), row(kProxyGamma));
-        shift = row(kProxyBeta);
+        gamma = row(proxy_row::gamma);
+        stretch = hn::Add(hn::Set(d, 1.0F), row(proxy_row::proxy_gamma));
+        shift = row(proxy_row::proxy_beta);
         slope_of_input = hn::Mul(gamma, stretch);
-        input_at_zero = hn::MulAdd(gamma, shift, row(kBeta));
+        input_at_zero = hn::MulAdd(gamma, shift, row(proxy_row::beta));
 
         const auto count = static_cast<std::int64_t>(proxy.quantiles.size());
         const Floats share = hn::Set(d, 1.0F / static_cast<float>(count));
@@ -104,8 +105,8 @@ template <typename T> void statistics_of_channels(const ProxyChannels<T>& args) 
         const std::int64_t channel = args.first + i;
         const ProxySamples samples(args, extent, channel);
         T* rows = args.proxy.rows + channel;
-        extent.store_to(samples.mean, rows + kMean * args.proxy.channels);
-        extent.store_to(samples.inverse_deviation, rows + kInverseDeviation * args.proxy.channels);
+        extent.store_to(samples.mean, rows + proxy_row::mean * args.proxy.channels);
+        extent.store_to(samples.inverse_deviation, rows + proxy_row::inverse_deviation * args.proxy.channels);
     });
 }
 
@@ -113,13 +114,14 @@ template <typename T> void gradient_of_channels(const ProxyChannels<T>& args) {
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
         const std::int64_t channel = args.first + i;
         const ProxySamples samples(args, extent, channel);
-        const auto at = [&](Row row) { return row * args.proxy.channels + channel; };
+        const auto at = [&](proxy_row::Row row) { return row * args.proxy.channels + channel; };
         const FloatTag d;
         const Floats share = hn::Set(d, 1.0F / static_cast<float>(args.proxy.quantiles.size()));
         const Floats cube =
             hn::Mul(samples.inverse_deviation, hn::Mul(samples.inverse_deviation, samples.inverse_deviation));
-        const Floats dmean = hn::Mul(extent.load_from(args.gradient + at(kMean)), share);
-        const Floats dspread = hn::Mul(hn::Mul(extent.load_from(args.gradient + at(kInverseDeviation)), cube), share);
+        const Floats dmean = hn::Mul(extent.load_from(args.gradient + at(proxy_row::mean)), share);
+        const Floats dspread =
+            hn::Mul(hn::Mul(extent.load_from(args.gradient + at(proxy_row::inverse_deviation)), cube), share);
         Floats sum = hn::Zero(d);     // of the gradients of the activations' inputs
         Floats moment = hn::Zero(d);  // the same times their quantiles
         for (std::size_t k = 0; k < args.proxy.quantiles.size(); ++k) {
@@ -129,18 +131,18 @@ template <typename T> void gradient_of_channels(const ProxyChannels<T>& args) {
             sum = hn::Add(sum, du);
             moment = hn::MulAdd(du, hn::Set(d, quantile), moment);
         }
-        const auto put = [&](Row row, Floats through) HWY_ATTR {
+        const auto put = [&](proxy_row::Row row, Floats through) HWY_ATTR {
             extent.store_to(hn::Add(extent.load_from(args.gradient + at(row)), through), args.result + at(row));
         };
         const Floats decay = hn::Set(d, args.weight_decay);
-        const auto decayed = [&](Row row, Floats through) HWY_ATTR {
+        const auto decayed = [&](proxy_row::Row row, Floats through) HWY_ATTR {
             return hn::MulAdd(extent.load_from(args.proxy.rows + at(row)), decay, through);
         };
-        put(kBeta, sum);
-        put(kGamma, hn::MulAdd(samples.stretch, moment, hn::Mul(samples.shift, sum)));
-        put(kProxyBeta, decayed(kProxyBeta, hn::Mul(samples.gamma, sum)));
-        put(kProxyGamma, decayed(kProxyGamma, hn::Mul(samples.gamma, moment)));
-        for (const Row row : {kMean, kInverseDeviation})
+        put(proxy_row::beta, sum);
+        put(proxy_row::gamma, hn::MulAdd(samples.stretch, moment, hn::Mul(samples.shift, sum)));
+        put(proxy_row::proxy_beta, decayed(proxy_row::proxy_beta, hn::Mul(samples.gamma, sum)));
+        put(proxy_row::proxy_gamma, decayed(proxy_row::proxy_gamma, hn::Mul(samples.gamma, moment)));
+        for (const auto row : {proxy_row::mean, proxy_row::inverse_deviation})
             extent.store_to(hn::Zero(d), args.result + at(row));
     });
 }

@@ -94,6 +94,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/mixing_partner.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -218,17 +219,13 @@ template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std:
 
 namespace {
 
-std::int64_t partner(std::int64_t sample, std::int64_t distance, std::int64_t samples) {
-    return (sample + samples - distance % samples) % samples;
-}
-
 /// The partners of one sample that have a label.
 struct Partners {
     /// The use of each: (label, share).
     template <typename Use> void for_each(const Use& use) const {
         const std::size_t count = targets.distances.size();
         for (std::size_t p = 0; p < count; ++p) {
-            const std::int32_t label = targets.labels[partner(sample, targets.distances[p], samples)];
+            const std::int32_t label = targets.labels[mixing_partner(sample, targets.distances[p], samples)];
             if (!counts(label, classes)) continue;
             use(label, static_cast<double>(targets.shares[static_cast<std::size_t>(sample) * count + p]));
         }

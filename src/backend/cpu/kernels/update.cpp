@@ -109,6 +109,24 @@ private:
     Floats decay_;
 };
 
+template <bool kStochastic, typename T> void update_by_step(const UpdateRange<T>& args) {
+    const FloatTag d;
+    const Gradient gradient_of(args.factors);
+    const auto momentum = hn::Set(d, args.factors.momentum);
+    const auto step = hn::Set(d, args.factors.step);
+    for_vectors(args.count, [&](auto extent, std::int64_t i) {
+        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
+        Floats parameter = extent.load_from(args.parameter + i);
+        Floats change = gradient_of(extent.load_from(args.gradient + i), parameter);
+        if (args.velocity != nullptr) {
+            change = hn::MulAdd(momentum, extent.load_from(args.velocity + i), change);
+            store_rounded<kStochastic>(extent, change, hn::ShiftRight<16>(random), args.velocity + i);
+        }
+        parameter = hn::NegMulAdd(step, change, parameter);
+        store_rounded<kStochastic>(extent, parameter, random, args.parameter + i);
+    });
+}
+
 template <bool kStochastic, typename T> void update_by_velocity(const UpdateRange<T>& args) {
     const FloatTag d;
     const Gradient gradient_of(args.factors);
@@ -122,6 +140,14 @@ template <bool kStochastic, typename T> void update_by_velocity(const UpdateRang
         store_rounded<kStochastic>(extent, velocity, hn::ShiftRight<16>(random), args.velocity + i);
         store_rounded<kStochastic>(extent, hn::Sub(parameter, velocity), random, args.parameter + i);
     });
+}
+
+template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
+    if (args.steps_in_velocity) {
+        update_by_velocity<kStochastic>(args);
+    } else {
+        update_by_step<kStochastic>(args);
+    }
 }
 
 template <bool kStochastic, typename T> void rmsprop_range(const RmsPropRange<T>& args) {
@@ -169,27 +195,6 @@ template <typename T> void square_range(const SquareRange<T>& args) {
     }
     args.sums[0] = static_cast<float>(parameters);
     args.sums[1] = static_cast<float>(gradients);
-}
-
-template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
-    const FloatTag d;
-    const auto gradient_scale = hn::Set(d, args.factors.gradient_scale);
-    const auto weight_decay = hn::Set(d, args.factors.weight_decay);
-    const auto momentum = hn::Set(d, args.factors.momentum);
-    const auto step = hn::Set(d, args.factors.step);
-    if (args.steps_in_velocity) return update_by_velocity<kStochastic>(args);
-    for_vectors(args.count, [&](auto extent, std::int64_t i) {
-        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
-        Floats parameter = extent.load_from(args.parameter + i);
-        const auto scaled = hn::Mul(extent.load_from(args.gradient + i), gradient_scale);
-        Floats change = hn::MulAdd(parameter, weight_decay, scaled);
-        if (args.velocity != nullptr) {
-            change = hn::MulAdd(momentum, extent.load_from(args.velocity + i), change);
-            store_rounded<kStochastic>(extent, change, hn::ShiftRight<16>(random), args.velocity + i);
-        }
-        parameter = hn::NegMulAdd(step, change, parameter);
-        store_rounded<kStochastic>(extent, parameter, random, args.parameter + i);
-    });
 }
 
 template <bool kStochastic, typename T> void average_range(const AverageRange<T>& args) {
