@@ -152,7 +152,7 @@ std::string nothing_found(const Metric& metric, const Output& output) {
     const std::string nearest = nearest_line(metric.regexp, output);
     if (!nearest.empty()) return start + "; nearest line: " + nearest;
     const std::string last = tail(output.out.empty() ? output.err : output.out, kTail);
-    return start + (last.empty() ? "; there was no output" : "; last lines of the output:\n" + last);
+    return start + (last.empty() ? "; there was no output" : "\n    last lines of the output:\n" + last);
 }
 
 /// Recursive descent over + - * / ** and parentheses.
@@ -303,7 +303,10 @@ std::string pattern_mistake(const std::string& regexp) {
         if (pattern.mark_count() == 1) return "";
         return "expected exactly one group in parentheses, has " + std::to_string(pattern.mark_count());
     } catch (const std::regex_error& error) {
-        return std::string("cannot be read as a pattern: ") + error.what();
+        return std::string(
+                   "cannot be read as a pattern (of ECMAScript: (?P<name>...), (?i) and { that counts nothing are "
+                   "not among them): ") +
+               error.what();
     }
 }
 
@@ -311,8 +314,11 @@ std::string tail(std::string_view text, int count) {
     const std::vector<std::string_view> lines = lines_of(text);
     const std::size_t first = lines.size() - std::min(lines.size(), static_cast<std::size_t>(count));
     std::string result;
-    for (std::size_t i = first; i < lines.size(); ++i)
-        result += (result.empty() ? "    " : "\n    ") + std::string(lines[i]);
+    constexpr std::size_t kLongest = 300;
+    for (std::size_t i = first; i < lines.size(); ++i) {
+        result += (result.empty() ? "    " : "\n    ") + std::string(lines[i].substr(0, kLongest));
+        if (lines[i].size() > kLongest) result += " ...";
+    }
     return result;
 }
 

@@ -70,7 +70,8 @@ std::string dumped(const Json& json) {
     return json.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string csv_field(const std::string& text) {
+/// Every field is, as the files have always had it.
+std::string quoted(const std::string& text) {
     std::string field = "\"";
     for (const char c : text)
         field += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -80,7 +81,7 @@ std::string csv_field(const std::string& text) {
 std::string csv_line(const std::vector<std::string>& fields) {
     std::string line;
     for (const std::string& field : fields)
-        line += (line.empty() ? "" : ",") + csv_field(field);
+        line += (line.empty() ? "" : ",") + quoted(field);
     return line + "\r\n";
 }
 

@@ -291,7 +291,7 @@ private:
             announce(job, result);
             execute(job, result);
         }
-        result.end_time = now_text();
+        if (result.end_time.empty()) result.end_time = now_text();
         results_.push_back(std::move(result));
     }
 
@@ -313,7 +313,8 @@ private:
         host_.files->write_text(result.err_path, process.err);
         result.exit_code = process.exit_code;
         result.seconds = process.seconds;
-        notes_.info("   end = " + now_text() + ", " + duration_text(process.seconds));
+        result.end_time = now_text();
+        notes_.info("   end = " + result.end_time + ", " + duration_text(process.seconds));
         judge(job, process, result);
         host_.files->write_text(folder / "variant_result.json", variant_json(result));
     }

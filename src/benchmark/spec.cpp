@@ -273,6 +273,11 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
+/// Entries of such names are there to be merged into others.
+bool is_block_name(const std::string& name) {
+    return contains(name, "options");
+}
+
 Entry read_entry(const std::string& name, const YAML::Node& body, const std::string& file,
                  std::vector<std::string>& warnings) {
     Entry entry;
@@ -280,7 +285,7 @@ Entry read_entry(const std::string& name, const YAML::Node& body, const std::str
     entry.file = file;
     entry.line = body.Mark().line + 1;
     entry.variants = {{}};
-    entry.is_block = contains(name, "options");
+    entry.is_block = is_block_name(name);
     entry.is_convergence = contains(name, "_conv");
     entry.needs_dataset = !contains(name, "gen") && !contains(name, "synth");
     for (const auto& [key, value] : fields_of(body, "an entry")) {
@@ -313,6 +318,16 @@ YAML::Node load(const std::string& file) {
     } catch (const YAML::Exception& error) {
         refuse(file + ": " + error.what());
     }
+}
+
+Entry broken_entry(const std::string& name, const YAML::Node& node, const std::string& file, const Error& error) {
+    Entry entry;
+    entry.name = name;
+    entry.file = file;
+    entry.line = node.Mark().line + 1;
+    entry.is_block = is_block_name(name);
+    entry.mistake = error.within(name).within(file).what();
+    return entry;
 }
 
 void add(Spec& spec, Entry entry) {
@@ -353,6 +368,7 @@ const Entry& entry_named(const Spec& spec, const std::string& wanted) {
 
 void check_runnable(const Entry& entry) {
     const std::string where = entry.file + ": line " + std::to_string(entry.line) + ": " + entry.name;
+    if (!entry.mistake.empty()) refuse(entry.mistake);
     if (!entry.refusal.empty()) throw Error(ErrorKind::unsupported, where + ": " + entry.refusal);
     if (entry.command.empty()) refuse(where + ": the key 'cmd' is missing: what is to be run");
 }
@@ -383,7 +399,9 @@ Spec read_spec(const std::vector<std::string>& files) {
             try {
                 add(spec, read_entry(name, item.second, file, spec.warnings));
             } catch (const Error& error) {
-                throw error.within(name).within(file);
+                Entry broken = broken_entry(name, item.second, file, error);
+                spec.warnings.push_back(broken.mistake + "; the other benchmarks can be run");
+                add(spec, std::move(broken));
             }
         }
     }
@@ -409,6 +427,8 @@ std::vector<const Entry*> select(const Spec& spec, const std::vector<std::string
         if (!names.empty() || entry.is_block) continue;
         if (!entry.is_convergence || include_convergence) selected.push_back(&entry);
     }
+    if (selected.empty() && names_of(spec).empty())
+        refuse(spec.files.front() + ": no benchmark in it, only parts of some");
     if (selected.empty()) {
         throw Error(ErrorKind::usage, "nothing to run: " + std::to_string(names_of(spec).size()) +
                                           " benchmarks are there, all of them of convergence; name one with "

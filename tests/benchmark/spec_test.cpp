@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 
 #include "benchmark/fixtures.h"
@@ -20,7 +21,16 @@ class SpecFile : public ::testing::Test {
 protected:
     Spec read(const std::string& text) { return read_spec({folder_.write("spec.yml", text)}); }
     std::string mistake(const std::string& text) {
-        return error_of([&] { read(text); });
+        Spec spec;
+        try {
+            spec = read(text);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::data);
+            return error.what();
+        }
+        const auto broken =
+            std::ranges::find_if(spec.entries, [](const Entry& entry) { return !entry.mistake.empty(); });
+        return broken == spec.entries.end() ? "" : broken->mistake;
     }
     std::vector<std::string> variant_names(const std::string& text) {
         const Spec spec = read(text);
@@ -204,6 +214,16 @@ TEST_F(SpecFile, OddThingsAreWarnedOf) {
     ASSERT_THAT(spec.entries, SizeIs(2));
     EXPECT_EQ(spec.entries[0].command, "z");
     EXPECT_THAT(spec.warnings, ElementsAre(HasSubstr("'enviroment' has no meaning"), HasSubstr("lines 1 and 3")));
+}
+
+TEST_F(SpecFile, AMistakeStopsThoseWhoRunItsEntry) {
+    const Spec spec = read("good: {cmd: x}\nbad:\n  cmd: y\n  data:\n    loss: {regexp: 'x('}\n");
+    EXPECT_THAT(spec.warnings, ElementsAre(HasSubstr("spec.yml: bad: line 4: ")));
+    EXPECT_THAT(select(spec, {"good"}, false), SizeIs(1));
+    for (const std::vector<std::string>& names : {std::vector<std::string>{"bad"}, std::vector<std::string>{}})
+        EXPECT_THAT(error_of([&] { select(spec, names, false); }), HasSubstr("cannot be read as a pattern"));
+    const Spec parts = read("some_options: {cmd: x}\n");
+    EXPECT_THAT(error_of([&] { select(parts, {}, false); }), HasSubstr("no benchmark in it"));
 }
 
 TEST_F(SpecFile, LaterFilesReplaceEqualNames) {
