@@ -218,7 +218,7 @@ TEST_F(SpecFile, OddThingsAreWarnedOf) {
 
 TEST_F(SpecFile, AMistakeStopsThoseWhoRunItsEntry) {
     const Spec spec = read("good: {cmd: x}\nbad:\n  cmd: y\n  data:\n    loss: {regexp: 'x('}\n");
-    EXPECT_THAT(spec.warnings, ElementsAre(HasSubstr("spec.yml: bad: line 4: ")));
+    EXPECT_THAT(spec.warnings, ElementsAre(HasSubstr("spec.yml: bad: metric loss: line 5: ")));
     EXPECT_THAT(select(spec, {"good"}, false), SizeIs(1));
     for (const std::vector<std::string>& names : {std::vector<std::string>{"bad"}, std::vector<std::string>{}})
         EXPECT_THAT(error_of([&] { select(spec, names, false); }), HasSubstr("cannot be read as a pattern"));
