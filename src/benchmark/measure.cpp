@@ -303,10 +303,8 @@ std::string pattern_mistake(const std::string& regexp) {
         if (pattern.mark_count() == 1) return "";
         return "expected exactly one group in parentheses, has " + std::to_string(pattern.mark_count());
     } catch (const std::regex_error& error) {
-        return std::string(
-                   "cannot be read as a pattern (of ECMAScript: (?P<name>...), (?i) and { that counts nothing are "
-                   "not among them): ") +
-               error.what();
+        const std::string what = "cannot be read as a pattern of ECMAScript (which has no (?P<name>...) and no (?i)): ";
+        return what + error.what();
     }
 }
 
