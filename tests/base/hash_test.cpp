@@ -15,8 +15,9 @@ TEST(Hash, IsTheOneThatItsAuthorsPublish) {
     EXPECT_EQ(hash_text("\xff"), (kHashOfNothing ^ 0xffU) * 0x100000001b3U);  // bytes, not signed characters
 }
 
-TEST(Hash, HexTextHasSixteenDigits) {
-    EXPECT_EQ(hex_text(0xabcU), "0000000000000abc");
+TEST(Hash, HexTextHasAllDigits) {
+    EXPECT_EQ(hex_text(std::uint64_t{0xabc}), "0000000000000abc");
+    EXPECT_EQ(hex_text(std::uint32_t{0xabc}), "00000abc");
     EXPECT_EQ(hex_text(~std::uint64_t{0}), "ffffffffffffffff");
 }
 
