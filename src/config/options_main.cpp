@@ -45,7 +45,7 @@ std::vector<Option> main_options() {
          .fallback = false,
          .help = "Do not average the accuracy across replicas.",
          .commands = kV,
-         .idle = "there is one"},
+         .idle = "there is one replica"},
         {.flag = "--total-batch-size",
          .type = Type::integer,
          .help =

@@ -261,9 +261,16 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     const TensorDesc images = data.image_desc(settings.training.micro_batch_size);
     const auto stream = data.stream(request_loader_settings(settings, images));
 
+    const bool only_input = settings.device.dataset_benchmark;
+    const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
+    const bool with_labels = settings.data.source == config::DataSource::real;
+    const bool temporary = settings.main.temporary_executable;
+    const std::string path = compiled_model_name(settings, source.name, with_labels, temporary ? random_tag() : "");
+    if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws
+
     const RunFolder folder = new_run_folder(settings, files);
     const auto log = open_evaluation_log(arguments, folder, host);
-    if (settings.device.dataset_benchmark) {
+    if (only_input) {
         benchmark_input(*stream, stream->batches_per_pass(), *log, host.stop_requested);
         return 0;
     }
@@ -271,10 +278,6 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
 
     log->status("compilation_status", "in progress");
     const graph::Graph graph = evaluation_graph(settings, backend->half_type(), images);
-    const WeightSource source = weight_source(settings, files);
-    const bool with_labels = settings.data.source == config::DataSource::real;
-    const bool temporary = settings.main.temporary_executable;
-    const std::string path = compiled_model_name(settings, source.name, with_labels, temporary ? random_tag() : "");
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
     metrics::InferenceRow row;

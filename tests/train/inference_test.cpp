@@ -113,6 +113,17 @@ TEST_F(InferenceTest, TheSecondRunNeedsNoCheckpoint) {
     }
 }
 
+TEST_F(InferenceTest, AMissingCheckpointIsToldBeforeAnythingIsWritten) {
+    try {
+        measure("--restore-path run/ckpt-3");
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::not_found);
+        EXPECT_THAT(error.what(), HasSubstr("ckpt-2"));
+    }
+    EXPECT_FALSE(files_.exists("out/log.txt"));
+}
+
 TEST_F(InferenceTest, AModelOfOtherCircumstancesIsMadeAnew) {
     measure("--restore-path run/ckpt-2");
     int run = 0;
