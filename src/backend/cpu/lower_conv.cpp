@@ -40,7 +40,7 @@ template <typename Make> Primitive fastest(std::initializer_list<ConvProblem> pr
     std::optional<Primitive> usable;
     for (const ConvProblem& problem : problems) {
         try {
-            const Primitive found = make(problem);
+            Primitive found = make(problem);
             if (!channel_lanes(found.src) || !channel_lanes(found.dst)) continue;
             if (!found.is_naive()) return found;
             if (!usable) usable = found;
@@ -122,7 +122,7 @@ void lower_conv2d(Lowering& lower) {
     }
     lower.prefer_activation(conv.dst);
     arguments.emplace_back(DNNL_ARG_DST, result);
-    lower.add_primitive(conv, std::move(arguments), {DNNL_ARG_DST});
+    lower.add_primitive(conv, arguments, {DNNL_ARG_DST});
 }
 
 namespace {

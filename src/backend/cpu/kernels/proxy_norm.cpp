@@ -68,14 +68,14 @@ public:
         Floats sum = hn::Zero(d);
         for (std::int64_t i = 0; i < count; ++i) {
             const Floats value = activated(proxy.activation, input(proxy.quantiles[static_cast<std::size_t>(i)]));
-            hn::StoreU(value, d, values + i * kWidth);
+            hn::StoreU(value, d, values_ + i * kWidth);
             sum = hn::Add(sum, value);
         }
         mean = hn::Mul(sum, share);
         // A sample far from zero may spread little: what rounding has left in the mean must not count as spread.
         Floats rest = hn::Zero(d);
         for (std::int64_t i = 0; i < count; ++i)
-            rest = hn::Add(rest, hn::Sub(load(values + i * kWidth), mean));
+            rest = hn::Add(rest, hn::Sub(load(values_ + i * kWidth), mean));
         rest_of_mean = hn::Mul(rest, share);
         Floats squares = hn::Zero(d);
         for (std::int64_t i = 0; i < count; ++i) {
@@ -91,13 +91,13 @@ public:
         return hn::MulAdd(slope_of_input, hn::Set(FloatTag(), quantile), input_at_zero);
     }
     HWY_INLINE Floats difference_at(std::int64_t i) const {
-        return hn::Sub(hn::Sub(load(values + i * kWidth), mean), rest_of_mean);
+        return hn::Sub(hn::Sub(load(values_ + i * kWidth), mean), rest_of_mean);
     }
 
     Floats gamma, stretch, shift, slope_of_input, input_at_zero, mean, rest_of_mean, inverse_deviation;
 
 private:
-    float values[kMostQuantiles * kWidth];
+    float values_[kMostQuantiles * kWidth];
 };
 
 template <typename T> void statistics_of_channels(const ProxyChannels<T>& args) {
