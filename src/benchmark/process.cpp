@@ -73,6 +73,7 @@ private:
 
 std::vector<std::string> assignments(const std::map<std::string, std::string>& environment) {
     std::vector<std::string> result;
+    result.reserve(environment.size());
     for (const auto& [name, value] : environment)
         result.push_back(name + "=" + value);
     return result;

@@ -154,7 +154,7 @@ std::vector<Column> columns_of(const VariantResult& result) {
     }
     std::vector<Column> columns;
     for (const auto& [parameter, value] : result.variant) {
-        if (std::ranges::none_of(wanted, [&](const Column& column) { return column.source == parameter; }))
+        if (std::ranges::find(wanted, parameter, &Column::source) == wanted.end())
             columns.push_back({parameter, parameter});
     }
     columns.insert(columns.end(), wanted.begin(), wanted.end());

@@ -161,7 +161,7 @@ std::string unset_variables(const Plan& plan) {
     std::string message;
     for (const auto& [variable, names] : users) {
         message += "\n  " + variable;
-        const auto* hint = std::ranges::find_if(kHints, [&](const Hint& row) { return row.variable == variable; });
+        const auto* hint = std::ranges::find(kHints, variable, &Hint::variable);
         if (hint != std::end(kHints)) message += ": " + std::string(hint->meaning);
         message += " (needed by " + names.front();
         if (names.size() > 1) message += " and " + std::to_string(names.size() - 1) + " more";

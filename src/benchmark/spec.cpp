@@ -289,7 +289,7 @@ Entry read_entry(const std::string& name, const YAML::Node& body, const std::str
     entry.is_convergence = contains(name, "_conv");
     entry.needs_dataset = !contains(name, "gen") && !contains(name, "synth");
     for (const auto& [key, value] : fields_of(body, "an entry")) {
-        const auto* known = std::ranges::find_if(kKeys, [&](const Key& row) { return row.name == key; });
+        const auto* known = std::ranges::find(kKeys, key, &Key::name);
         if (known == std::end(kKeys)) {
             std::vector<std::string> names;
             for (const Key& row : kKeys)

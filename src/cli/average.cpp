@@ -18,9 +18,10 @@ std::vector<std::string> checkpoints_of(const std::string& folder) {
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder)) {
         paths.push_back(found.path);
     }
-    if (paths.empty())
+    if (paths.empty()) {
         throw Error(ErrorKind::not_found,
                     "no ckpt-<iteration>" + std::string(checkpoint::kCheckpointSuffix) + " in " + folder);
+    }
     return paths;
 }
 

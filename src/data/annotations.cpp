@@ -132,6 +132,7 @@ std::vector<LabelLine> read_labels_or_classes(const std::string& file) {
     });
     if (!classes_only || lines.empty()) return label_lines(file, lines);
     std::vector<LabelLine> labels;
+    labels.reserve(lines.size());
     for (const TextLine& line : lines) {
         labels.push_back({"", std::string(line.text), line.number});
     }

@@ -154,7 +154,8 @@ StoredImage ImageConverter::convert(std::string file) {
     if (file.starts_with(kPngBegin)) return from_png(file);
     if (!file.starts_with(kJpegBegin)) fail("the file is neither a JPEG nor a PNG file");
 
-    auto& [info, errors] = *state_;
+    auto& info = state_->info;
+    auto& errors = state_->errors;
     const auto fail_jpeg = [&] { fail("the JPEG is damaged: " + std::string(errors.message.data())); };
     if (!read_jpeg_header(info, errors, std::as_bytes(std::span(file)))) fail_jpeg();
     const std::int64_t height = info.image_height;

@@ -141,6 +141,7 @@ private:
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
         posix_spawnattr_setpgroup(&attributes, 0);
         std::vector<char*> argv;
+        argv.reserve(words.size() + 1);
         for (const std::string& word : words)
             argv.push_back(const_cast<char*>(word.c_str()));
         argv.push_back(nullptr);

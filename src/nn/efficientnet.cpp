@@ -268,6 +268,7 @@ Plan make_plan(const ModelSettings& model, const Size& size) {
 
 std::vector<std::string> efficientnet_sizes(DatasetKind /*dataset*/) {
     std::vector<std::string> names;
+    names.reserve(std::size(kSizes));
     for (const Size& size : kSizes)
         names.emplace_back(size.name);
     return names;

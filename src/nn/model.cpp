@@ -186,11 +186,11 @@ const graph::Value& variable_behind(const graph::Graph& graph, ValueId id) {
 
 /// Of the norm whose scale is in this variable.
 std::string batch_norm_scope(const std::string& variable) {
-    constexpr std::string_view gamma = "/gamma";
-    constexpr std::string_view proxy = "/proxy";
-    if (variable.ends_with(gamma)) return variable.substr(0, variable.size() - gamma.size());
-    CNNTRAIN_CHECK(variable.ends_with(proxy), "a batch norm has the scale '" + variable + "'");
-    return variable.substr(0, variable.size() - proxy.size()) + "/batch_norm";
+    constexpr std::string_view kGamma = "/gamma";
+    constexpr std::string_view kProxy = "/proxy";
+    if (variable.ends_with(kGamma)) return variable.substr(0, variable.size() - kGamma.size());
+    CNNTRAIN_CHECK(variable.ends_with(kProxy), "a batch norm has the scale '" + variable + "'");
+    return variable.substr(0, variable.size() - kProxy.size()) + "/batch_norm";
 }
 
 BatchNormRecord batch_norm_record(const graph::Graph& graph, const graph::Node& node) {

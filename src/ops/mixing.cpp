@@ -52,9 +52,11 @@ void evaluate_mix_images(const Attrs& attrs, RefInputs inputs, RefOutputs output
     };
     for (std::size_t n = 0; n < samples; ++n) {
         for (std::size_t i = 0; i < image; ++i) {
-            const auto pixel = static_cast<std::int64_t>(i) / shape.c;
-            const bool cut = a.cutmix_distance != 0 && in_box(*inputs.back(), static_cast<double>(pixel / shape.w),
-                                                              static_cast<double>(pixel % shape.w));
+            const std::int64_t pixel = static_cast<std::int64_t>(i) / shape.c;
+            const std::int64_t row = pixel / shape.w;
+            const std::int64_t column = pixel % shape.w;
+            const bool cut =
+                a.cutmix_distance != 0 && in_box(*inputs.back(), static_cast<double>(row), static_cast<double>(column));
             outputs[0].values[n * image + i] = mixed(cut ? mixing_partner(n, a.cutmix_distance, samples) : n, i);
         }
     }

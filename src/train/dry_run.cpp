@@ -212,9 +212,10 @@ private:
         const bool validates = command == config::Command::validation;
         const bool all_alike = settings_.data.source != config::DataSource::real;
         std::string what = passes();
-        if (settings_.training.iterations && (all_alike || !validates))
+        if (settings_.training.iterations && (all_alike || !validates)) {
             what = std::to_string(*settings_.training.iterations) + " batches of " +
                    std::to_string(settings_.training.micro_batch_size);
+        }
         if (settings_.main.repeat > 1) what += ", " + std::to_string(settings_.main.repeat) + " times";
         line(validates ? "Validation" : "Inference", what);
         line("Weights", settings_.main.restore_path ? *settings_.main.restore_path : "random");

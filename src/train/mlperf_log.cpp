@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <source_location>
 #include <utility>
 
 #include "cnntrain/train/assemble.h"
@@ -15,7 +14,14 @@ namespace cnntrain::train {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Where = std::source_location;
+
+/// A place in this program's source; std::source_location is not known to all tools that read this file.
+struct Where {
+    std::string_view file;
+    unsigned line = 0;
+
+    static Where current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) { return {file, line}; }
+};
 
 constexpr std::string_view kPoint = "POINT_IN_TIME";
 constexpr std::string_view kStart = "INTERVAL_START";
@@ -78,7 +84,7 @@ public:
 
     void write(std::string_view type, std::string_view key, const Json& value, const Json& extra,
                const Where& where = Where::current()) {
-        Json metadata = {{"file", short_file(where.file_name())}, {"lineno", where.line()}};
+        Json metadata = {{"file", short_file(where.file)}, {"lineno", where.line}};
         for (const auto& [name, item] : extra.items())
             metadata[name] = item;
         const Json event = {{"namespace", "resnet"}, {"time_ms", milliseconds_now()},
