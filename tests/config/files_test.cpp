@@ -9,7 +9,6 @@ namespace cnntrain::config::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 TEST(ArgumentsJson, HoldsEveryOptionSortedWithIndent) {

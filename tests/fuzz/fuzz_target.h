@@ -9,7 +9,8 @@
 #include <vector>
 
 /// libFuzzer's entry. Errors of kind data are the expected answer to bad bytes; anything else ends the process.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" int LLVMFuzzerTestOneInput(  // NOLINT(readability-identifier-naming)
+    const std::uint8_t* data, std::size_t size);
 
 namespace cnntrain::fuzz {
 

@@ -51,7 +51,8 @@ HostTensor initial_value(const std::string& name, const Shape& shape, std::strin
     HostTensor tensor({DType::f32, shape});
     const Stream stream(name);
     const bool third_norm = name.find("/bn3/") != std::string::npos;
-    const double limit = std::sqrt(3.0 / static_cast<double>(tensor.elements() / shape.back()));
+    const std::int64_t fan_in = tensor.elements() / shape.back();
+    const double limit = std::sqrt(3.0 / static_cast<double>(fan_in));
     for (std::int64_t i = 0; i < tensor.elements(); ++i) {
         double value = stream.noise(i);
         if (name.ends_with("/gamma")) {

@@ -17,7 +17,6 @@
 namespace cnntrain::metrics {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 class WandbTest : public testing::Test {

@@ -40,10 +40,12 @@ void count_allocations_if(bool (*counts)()) {
 // glibc calls these, from every library, in place of its own; operator new comes here too.
 extern "C" {
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): glibc's names
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* block, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 void* malloc(std::size_t size) {
     cnntrain::test::note();
