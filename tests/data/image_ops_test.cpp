@@ -25,7 +25,7 @@ Resize to(std::int64_t height, std::int64_t width, bool flip = false) {
 }
 
 /// One row, one value per pixel (all channels equal).
-TestImage row_of(std::vector<std::uint8_t> values) {
+TestImage row_of(const std::vector<std::uint8_t>& values) {
     TestImage image{1, static_cast<std::int64_t>(values.size()), 3, {}};
     for (const std::uint8_t value : values) {
         image.pixels.insert(image.pixels.end(), 3, value);

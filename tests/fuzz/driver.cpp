@@ -29,6 +29,7 @@ extern "C" void store_current() {
     std::fprintf(stderr, "the input of %zu bytes is in %s\n", current.size(), kName);
 }
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the sanitizers' name
 extern "C" void __sanitizer_set_death_callback(void (*callback)());
 
 void on_timer(int) {

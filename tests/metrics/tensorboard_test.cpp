@@ -16,7 +16,6 @@ namespace cnntrain::metrics {
 namespace {
 
 using testing::ElementsAre;
-using testing::Pair;
 
 template <typename T> T take(std::string_view& bytes) {
     T value{};
