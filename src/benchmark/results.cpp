@@ -258,6 +258,7 @@ std::string tables(const std::vector<VariantResult>& results) {
         rows[0].insert(rows[0].end(), {"time", "result"});
         for (; i < results.size() && results[i].entry == entry; ++i) {
             std::vector<std::string> row;
+            row.reserve(rows[0].size());
             for (const Column& column : columns)
                 row.push_back(cell(results[i], column));
             const std::string time = duration_text(results[i].seconds);

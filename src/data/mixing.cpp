@@ -118,7 +118,8 @@ void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed
         box_ = sample_cutmix_box(share, images[1], images[2], cutmix_rng);
         outside = share_outside(box_, images[1], images[2]);
     }
-    const std::size_t partners = (settings.mixup() ? 2U : 1U) * (cutmix_ ? 2U : 1U);
+    const std::size_t mixed_with = settings.mixup() ? 2 : 1;
+    const std::size_t partners = cutmix_ ? 2 * mixed_with : mixed_with;
     target_shares_.resize(static_cast<std::size_t>(images[0]) * partners);
     fill_target_shares(mixup_, outside, target_shares_);
 }
