@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cnntrain/base/csv.h"
+
 namespace cnntrain::benchmark {
 
 namespace {
@@ -70,18 +72,11 @@ std::string dumped(const Json& json) {
     return json.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Every field is, as the files have always had it.
-std::string quoted(const std::string& text) {
-    std::string field = "\"";
-    for (const char c : text)
-        field += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return field + "\"";
-}
-
+/// Every field is quoted, as the files have always had it.
 std::string csv_line(const std::vector<std::string>& fields) {
     std::string line;
     for (const std::string& field : fields)
-        line += (line.empty() ? "" : ",") + quoted(field);
+        line += (line.empty() ? "" : ",") + csv_quoted(field);
     return line + "\r\n";
 }
 

@@ -273,19 +273,20 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Entries of such names are there to be merged into others.
-bool is_block_name(const std::string& name) {
-    return contains(name, "options");
-}
-
-Entry read_entry(const std::string& name, const YAML::Node& body, const std::string& file,
-                 std::vector<std::string>& warnings) {
+/// What an entry has before it is read.
+Entry named_entry(const std::string& name, const YAML::Node& body, const std::string& file) {
     Entry entry;
     entry.name = name;
     entry.file = file;
     entry.line = body.Mark().line + 1;
+    entry.is_block = contains(name, "options");
+    return entry;
+}
+
+Entry read_entry(const std::string& name, const YAML::Node& body, const std::string& file,
+                 std::vector<std::string>& warnings) {
+    Entry entry = named_entry(name, body, file);
     entry.variants = {{}};
-    entry.is_block = is_block_name(name);
     entry.is_convergence = contains(name, "_conv");
     entry.needs_dataset = !contains(name, "gen") && !contains(name, "synth");
     for (const auto& [key, value] : fields_of(body, "an entry")) {
@@ -318,16 +319,6 @@ YAML::Node load(const std::string& file) {
     } catch (const YAML::Exception& error) {
         refuse(file + ": " + error.what());
     }
-}
-
-Entry broken_entry(const std::string& name, const YAML::Node& node, const std::string& file, const Error& error) {
-    Entry entry;
-    entry.name = name;
-    entry.file = file;
-    entry.line = node.Mark().line + 1;
-    entry.is_block = is_block_name(name);
-    entry.mistake = error.within(name).within(file).what();
-    return entry;
 }
 
 void add(Spec& spec, Entry entry) {
@@ -399,7 +390,8 @@ Spec read_spec(const std::vector<std::string>& files) {
             try {
                 add(spec, read_entry(name, item.second, file, spec.warnings));
             } catch (const Error& error) {
-                Entry broken = broken_entry(name, item.second, file, error);
+                Entry broken = named_entry(name, item.second, file);
+                broken.mistake = error.within(name).within(file).what();
                 spec.warnings.push_back(broken.mistake + "; the other benchmarks can be run");
                 add(spec, std::move(broken));
             }

@@ -57,18 +57,18 @@ std::vector<Found> in_folder(const FileSystem& files, const std::string& folder)
     return found;
 }
 
-/// Of the run folders in a log folder, the one whose newest checkpoint was written last.
+/// Of the run folders in a log folder, the one whose latest checkpoint was written last.
 std::optional<std::string> newest_run(const FileSystem& files, const std::string& folder) {
     std::optional<std::string> newest;
     std::int64_t newest_time = 0;
     for (const std::string& name : files.list(folder)) {
         const std::string run = join(folder, name);
-        for (const Found& one : numbered_checkpoints(files, run)) {
-            const std::int64_t time = files.open(one.path)->modified_ns();
-            if (newest && time <= newest_time) continue;
-            newest = run;
-            newest_time = time;
-        }
+        const std::optional<Found> last = latest(files, run);
+        if (!last) continue;
+        const std::int64_t time = files.open(last->path)->modified_ns();
+        if (newest && time <= newest_time) continue;
+        newest = run;
+        newest_time = time;
     }
     return newest;
 }

@@ -135,7 +135,10 @@ public:
         : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
         image_ = dataset_->image_desc();
         desc_ = batch_desc(image_, settings);
-        slots_.resize(static_cast<std::size_t>(ring_size(image_, settings).batches()));
+        const RingSize ring = ring_size(image_, settings);
+        stats_.ring_batches = ring.batches();
+        stats_.ring_bytes = ring.bytes;
+        slots_.resize(static_cast<std::size_t>(ring.batches()));
         for (Slot& slot : slots_) {
             slot.images = HostTensor(desc_);
             if (mixes_on_host(settings_)) slot.unmixed = HostTensor({image_.dtype, desc_.shape});
@@ -396,7 +399,6 @@ StreamStats Loader::Ring::stats() const {
     const std::lock_guard lock(mutex_);
     StreamStats stats = stats_;
     stats.damaged = dataset_->damaged();
-    stats.ring_bytes = ring_size(image_, settings_).bytes;
     stats.dataset_bytes = dataset_->memory_bytes() + planner_.held_bytes();
     stats.cache_bytes = dataset_->cache_bytes();
     return stats;

@@ -28,7 +28,7 @@ void benchmark_input(data::Stream& stream, std::int64_t batches, metrics::RunLog
                      const std::function<bool()>& stop_requested) {
     const auto stopped = [&] { return stop_requested && stop_requested(); };
     // A full ring is handed over at once, and says nothing about the rate at which it is filled.
-    const auto ring = static_cast<std::int64_t>(stream.stats().ring_bytes / stream.image_desc().bytes());
+    const std::int64_t ring = stream.stats().ring_batches;
     for (std::int64_t i = 0; i < ring && !stopped(); ++i) {
         stream.next();
     }

@@ -23,12 +23,6 @@ using ::testing::Not;
 
 const std::string kVariable = "all/fc1/weight";
 
-void expect_error(const std::string& arguments, ErrorKind kind, const std::string& part) {
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.exit_code, exit_code(kind)) << arguments << "\n" << outcome.text;
-    EXPECT_THAT(outcome.text, AllOf(HasSubstr("error: "), HasSubstr(part))) << arguments;
-}
-
 /// Data and a run made once: 3 iterations of ResNet-8 with a checkpoint after each, ckpt-0 to ckpt-3.
 class Checkpoints : public ::testing::Test {
 protected:
@@ -118,7 +112,7 @@ TEST_F(Checkpoints, AnAverageIsValidatedAndTrainedFromLikeAnyOther) {
 TEST_F(Checkpoints, AnAverageTakesNoCheckpointsPlaceAndNoPartInTheNext) {
     for (const std::string name : {"/ckpt-3", "/ckpt-9.safetensors", "/../run/ckpt-0"}) {
         expect_error("average --mode mean --restore-path " + run_folder() + "/ --filename " + run_folder() + name,
-                     ErrorKind::usage, "choose another name");
+                     ErrorKind::usage, {"choose another name"});
     }
     EXPECT_EQ(load("run/ckpt-3").iteration, 3);
     ASSERT_EQ(shell("cp -r " + run_folder() + " " + *folder_ / "again").exit_code, 0);
@@ -130,24 +124,25 @@ TEST_F(Checkpoints, AnAverageTakesNoCheckpointsPlaceAndNoPartInTheNext) {
 }
 
 TEST_F(Checkpoints, AveragingMistakesHaveTheirExitCodes) {
-    expect_error(average("--mode median"), ErrorKind::usage, "--mode must be mean or exponential, not 'median'");
-    expect_error(average(""), ErrorKind::usage, "--mode is needed");
-    expect_error(average("--mode exponential --decay 1.5"), ErrorKind::usage, "--decay expects a number from 0 to 1");
-    expect_error(average("--mode mean -N 0"), ErrorKind::usage, "-N expects a whole number of at least 1");
-    expect_error(average("--mode mean --discard-last 4"), ErrorKind::usage, "leaves none of the 4 checkpoints");
-    expect_error(average("--mode mean --d 1"), ErrorKind::usage, "could be --decay, --discard-last");
-    expect_error(average("--mode mean --discard-lest 1"), ErrorKind::usage, "did you mean '--discard-last'?");
-    expect_error("average --restore-path /no/such/run --filename x --mode mean", ErrorKind::not_found, "/no/such/run");
-    expect_error("average --mode mean --filename x", ErrorKind::usage, "--restore-path is needed");
+    expect_error(average("--mode median"), ErrorKind::usage, {"--mode must be mean or exponential, not 'median'"});
+    expect_error(average(""), ErrorKind::usage, {"--mode is needed"});
+    expect_error(average("--mode exponential --decay 1.5"), ErrorKind::usage, {"--decay expects a number from 0 to 1"});
+    expect_error(average("--mode mean -N 0"), ErrorKind::usage, {"-N expects a whole number of at least 1"});
+    expect_error(average("--mode mean --discard-last 4"), ErrorKind::usage, {"leaves none of the 4 checkpoints"});
+    expect_error(average("--mode mean --d 1"), ErrorKind::usage, {"could be --decay, --discard-last"});
+    expect_error(average("--mode mean --discard-lest 1"), ErrorKind::usage, {"did you mean '--discard-last'?"});
+    expect_error("average --restore-path /no/such/run --filename x --mode mean", ErrorKind::not_found,
+                 {"/no/such/run"});
+    expect_error("average --mode mean --filename x", ErrorKind::usage, {"--restore-path is needed"});
     expect_error("average --restore-path " + run_folder() + " --mode mean --filename " + run_folder() + "/log.txt/x",
-                 ErrorKind::storage, "/log.txt");
+                 ErrorKind::storage, {"/log.txt"});
     const std::string mixed = *folder_ / "mixed";
     ASSERT_EQ(shell("mkdir " + mixed + " && cd " + mixed + " && cp " + run_folder() +
                     "/ckpt-1.safetensors . && head -c 3000 ckpt-1.safetensors > ckpt-2.safetensors")
                   .exit_code,
               0);
     expect_error("average --restore-path " + mixed + " --filename " + mixed + "/x --mode mean", ErrorKind::data,
-                 "ckpt-2.safetensors");
+                 {"ckpt-2.safetensors"});
     EXPECT_FALSE(posix_files().exists(mixed + "/x.safetensors"));
 }
 
@@ -173,23 +168,24 @@ TEST_F(Checkpoints, OneElementIsFollowedThroughTheRun) {
     EXPECT_THAT(bad.text, ContainsRegex("all/fc1/weight\\[37\\]\n  ckpt-3: -?[0-9.e-]+\n  ckpt-4: -?nan\n"
                                         "first not finite in ckpt-4\n"));
     EXPECT_THAT(run(line + " --first-fail-index 0").text, HasSubstr("finite in every checkpoint\n"));
-    expect_error(line + " --first-fail-index 640", ErrorKind::usage, "numbered from 0 to 639");
-    expect_error(line, ErrorKind::usage, "--first-fail-index is needed");
+    expect_error(line + " --first-fail-index 640", ErrorKind::usage, {"numbered from 0 to 639"});
+    expect_error(line, ErrorKind::usage, {"--first-fail-index is needed"});
     expect_error("analyse --first-fail --restore-path " + broken() +
                      " --first-fail-var all/fc1/weigth "
                      "--first-fail-index 0",
-                 ErrorKind::usage, "did you mean 'all/fc1/weight'?");
+                 ErrorKind::usage, {"did you mean 'all/fc1/weight'?"});
 }
 
 TEST_F(Checkpoints, AnalysingMistakesHaveTheirExitCodes) {
-    expect_error("analyse --restore-path " + run_folder(), ErrorKind::usage, "give --find-nans or --first-fail");
-    expect_error("analyse --find-nans", ErrorKind::usage, "--restore-path is needed");
-    expect_error("analyse --find-nons --restore-path x", ErrorKind::usage, "did you mean '--find-nans'?");
-    expect_error("analyse --find-nans --restore-path /no/such/run", ErrorKind::not_found, "/no/such/run");
-    expect_error("analyse --find-nans --restore-path " + *folder_ / "cifar", ErrorKind::not_found, "ckpt-<iteration>");
+    expect_error("analyse --restore-path " + run_folder(), ErrorKind::usage, {"give --find-nans or --first-fail"});
+    expect_error("analyse --find-nans", ErrorKind::usage, {"--restore-path is needed"});
+    expect_error("analyse --find-nons --restore-path x", ErrorKind::usage, {"did you mean '--find-nans'?"});
+    expect_error("analyse --find-nans --restore-path /no/such/run", ErrorKind::not_found, {"/no/such/run"});
+    expect_error("analyse --find-nans --restore-path " + *folder_ / "cifar", ErrorKind::not_found,
+                 {"ckpt-<iteration>"});
     const std::string torn = *folder_ / "torn.safetensors";
     ASSERT_EQ(shell("head -c 5000 " + run_folder() + "/ckpt-3.safetensors > " + torn).exit_code, 0);
-    expect_error("analyse --find-nans --restore-path " + torn, ErrorKind::data, "torn.safetensors");
+    expect_error("analyse --find-nans --restore-path " + torn, ErrorKind::data, {"torn.safetensors"});
 }
 
 }  // namespace

@@ -23,16 +23,6 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts) {
-    SCOPED_TRACE(arguments);
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.exit_code, exit_code(kind)) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("error: "));
-    for (const std::string& part : parts) {
-        EXPECT_THAT(outcome.text, HasSubstr(part));
-    }
-}
-
 /// Data and a run made once: 2 iterations of ResNet-8.
 class Program : public ::testing::Test {
 protected:

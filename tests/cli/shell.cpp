@@ -1,5 +1,6 @@
 #include "cli/shell.h"
 
+#include <gmock/gmock.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -23,6 +24,16 @@ Outcome shell(const std::string& line) {
 
 Outcome run(const std::string& arguments) {
     return shell(std::string(CNNTRAIN_PROGRAM) + " " + arguments);
+}
+
+void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts) {
+    SCOPED_TRACE(arguments);
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code(kind)) << outcome.text;
+    EXPECT_THAT(outcome.text, ::testing::HasSubstr("error: "));
+    for (const std::string& part : parts) {
+        EXPECT_THAT(outcome.text, ::testing::HasSubstr(part));
+    }
 }
 
 }  // namespace cnntrain::cli

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
 
@@ -14,5 +17,8 @@ Outcome shell(const std::string& line);
 
 /// The built program with these arguments.
 Outcome run(const std::string& arguments);
+
+/// The program ends with the exit code of this kind, and its error has these parts.
+void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts);
 
 }  // namespace cnntrain::cli

@@ -262,7 +262,10 @@ TEST(Loader, TheRingIsWhatRingSizeSays) {
     const auto data = std::make_shared<CountingDataset>(1000);
     for (const std::int64_t bytes : {1, 40 * 4, 1 << 20}) {
         const LoaderSettings settings{.micro_batch = 10, .batches_ahead = 5, .ring_bytes = bytes};
-        EXPECT_EQ(Loader(data, settings).stats().ring_bytes, ring_size(data->image_desc(), settings).bytes);
+        const RingSize ring = ring_size(data->image_desc(), settings);
+        const Loader loader(data, settings);
+        EXPECT_EQ(loader.stats().ring_bytes, ring.bytes);
+        EXPECT_EQ(loader.stats().ring_batches, ring.batches());
     }
     const TensorDesc image{DType::bf16, {2, 3, 3}};  // 36 bytes
     const RingSize ring = ring_size(image, {.micro_batch = 10, .batches_ahead = 5});

@@ -5,15 +5,18 @@
 
 namespace cnntrain {
 
-/// Quoted when it has a comma, a quote or a line end.
-inline std::string csv_field(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+inline std::string csv_quoted(const std::string& text) {
     std::string quoted = "\"";
     for (const char c : text) {
         if (c == '"') quoted += '"';
         quoted += c;
     }
     return quoted + '"';
+}
+
+/// Quoted when it has a comma, a quote or a line end.
+inline std::string csv_field(const std::string& text) {
+    return text.find_first_of(",\"\r\n") == std::string::npos ? text : csv_quoted(text);
 }
 
 }  // namespace cnntrain

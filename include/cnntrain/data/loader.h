@@ -20,13 +20,14 @@
 namespace cnntrain::data {
 
 struct StreamStats {
-    double wait_seconds = 0;    // next() blocked: the pipeline is too slow
-    double work_seconds = 0;    // of all workers together
-    StageSeconds stages;        // the parts of that work
-    std::int64_t images = 0;    // handed out, without padding
-    std::int64_t filled = 0;    // images that the workers have made
-    std::int64_t left_out = 0;  // not handed out because they could not be decoded
-    std::int64_t damaged = 0;   // met so far: replaced or left out
+    double wait_seconds = 0;        // next() blocked: the pipeline is too slow
+    double work_seconds = 0;        // of all workers together
+    StageSeconds stages;            // the parts of that work
+    std::int64_t images = 0;        // handed out, without padding
+    std::int64_t filled = 0;        // images that the workers have made
+    std::int64_t left_out = 0;      // not handed out because they could not be decoded
+    std::int64_t damaged = 0;       // met so far: replaced or left out
+    std::int64_t ring_batches = 0;  // that are held at most
     std::uint64_t ring_bytes = 0;
     std::uint64_t worker_bytes = 0;   // buffers of the workers
     std::uint64_t dataset_bytes = 0;  // index and order of the data set
