@@ -116,11 +116,8 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
                                                 : train::training_graph(settings, half, images_desc);
     const backend::RuntimeSettings runtime = train::runtime_settings(settings, 1);
     const auto executable = backend->compile({&graph, micro_batches, runtime});
-    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
-        for (const graph::ValueId id : graph.values_with_role(role)) {
-            executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
-        }
-    }
+    for (const graph::ValueId id : graph.variables())
+        executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
     const auto source = input.stream(train::loader_settings(settings, 0));
     const backend::CompileReport& report = executable->report();
     std::printf("%s of", options.evaluate ? "evaluation" : "training");

@@ -114,7 +114,4 @@ std::span<const std::byte> input_bytes(const data::Batch& batch, std::string_vie
 /// and every input or scalar that a step would not know how to fill.
 void check_supported(const Backend& backend, const graph::Graph& graph);
 
-/// The gradient that an update op reads for this parameter (for a moving average: the value averaged).
-std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string_view parameter_name);
-
 }  // namespace cnntrain::backend

@@ -49,7 +49,7 @@ graph::Graph evaluation_graph(const config::Settings& settings, DType half, cons
                               bool with_logits = false);
 inline constexpr const char* kLogits = "logits";
 
-/// Every parameter and state of a graph by name: what its checkpoint must hold.
+/// Every variable of a graph by name: what its checkpoint must hold.
 std::map<std::string, TensorDesc> variables(const graph::Graph& graph);
 
 }  // namespace cnntrain::train
