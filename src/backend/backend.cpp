@@ -35,7 +35,7 @@ std::span<const std::byte> input_bytes(const data::Batch& batch, std::string_vie
 void check_supported(const Backend& backend, const graph::Graph& graph) {
     std::string refusals;
     check_fed(graph, graph::Role::input, {"images", "labels", "mixup", "cutmix_box", "target_shares"}, refusals);
-    check_fed(graph, graph::Role::scalar, {"learning_rate"}, refusals);
+    check_fed(graph, graph::Role::scalar, {"learning_rate", "step"}, refusals);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const graph::Node& node = graph.node(graph::NodeId{i});
         const std::string reason = backend.why_unsupported(graph, node);

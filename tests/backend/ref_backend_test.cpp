@@ -47,6 +47,7 @@ struct Linear {
         const ValueId images = graph.add_input("images", {DType::f32, {2, 1, 1, 1}});
         const ValueId labels = graph.add_input("labels", {DType::i32, {2}});
         const ValueId rate = graph.add_scalar("learning_rate");
+        const ValueId step = graph.add_scalar("step");
         const ValueId w = graph.add_parameter("w", {DType::f32, {1, 2}}, {});
         const ValueId b = graph.add_parameter("b", {DType::bf16, {2}}, {});
         const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {w}, "w16");
@@ -65,8 +66,8 @@ struct Linear {
         const ValueId db = graph.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "db");
         graph.mark_output("db", db);
         graph.set_phase(Phase::update);
-        graph.add(OpKind::sgd_update, graph::UpdateAttrs{}, {w, dw, rate}, "w/update");
-        graph.add(OpKind::sgd_update, graph::UpdateAttrs{}, {b, db, rate}, "b/update");
+        graph.add(OpKind::update, graph::UpdateAttrs{}, {w, dw, rate, step}, "w/update");
+        graph.add(OpKind::update, graph::UpdateAttrs{}, {b, db, rate, step}, "b/update");
         graph.verify();
     }
 };

@@ -55,12 +55,16 @@ public:
             graph, {.loss = loss_, .seed = 1, .targets = parameters, .recompute_points = recompute_points});
         graph.set_phase(Phase::update);
         const ValueId rate = graph.add_scalar("learning_rate");
-        const graph::UpdateAttrs attrs{
-            .gradient_scale = gradient_scale, .weight_decay = 0.01, .learning_rate_scale = 1, .momentum = 0.9};
+        const ValueId step = graph.add_scalar("step");
+        const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::momentum,
+                                       .gradient_scale = gradient_scale,
+                                       .weight_decay = 0.01,
+                                       .learning_rate_scale = 1,
+                                       .momentum = 0.9};
         for (const ValueId p : parameters) {
             const std::string name = graph.value(p).name;
             const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
-            graph.add(OpKind::momentum_update, attrs, {p, gradients.of.at(p), velocity, rate}, name + "/update");
+            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step, velocity}, name + "/update");
         }
         for (const auto& [name, mean] : means_) {
             const ValueId moving = graph.add_moving_average(name + "/moving_mean", graph.desc(mean), {});
@@ -291,9 +295,10 @@ TEST_P(WholeGraph, PassesChangeNoGradient) {
     const graph::Gradients gradients =
         graph::build_backward(forward, {.loss = loss, .seed = 1, .targets = parameters, .recompute_points = {}});
     const ValueId rate = forward.add_scalar("learning_rate");
+    const ValueId step = forward.add_scalar("step");
     forward.set_phase(Phase::update);
     for (const ValueId p : parameters) {
-        forward.add(OpKind::sgd_update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate}, "update");
+        forward.add(OpKind::update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate, step}, "update");
     }
     const Graph trained = graph::run_passes(forward, graph::backward_passes());
     EXPECT_NE(trained.to_text().find("summed gradient"), std::string::npos);

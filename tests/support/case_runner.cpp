@@ -51,7 +51,7 @@ std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, c
     std::map<std::string, HostTensor> results;
     for (const graph::Output& output : graph.outputs())
         results[output.name] = executable->output(output.name);
-    for (const std::size_t index : graph.def(node).overwritten_inputs()) {
+    for (const std::size_t index : graph.def(node).overwritten_inputs(node.inputs.size())) {
         const std::string& name = op_case.inputs.at(index).name;
         results[name] = executable->store(name);
     }

@@ -223,7 +223,7 @@ TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
         const graph::Graph graph = training_graph(settings(options), DType::bf16, images);
         int updates = 0;
         for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-            updates += graph.node({i}).kind == graph::OpKind::sgd_update ? 1 : 0;
+            updates += graph.node({i}).kind == graph::OpKind::update ? 1 : 0;
         }
         return updates;
     };

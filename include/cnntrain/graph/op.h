@@ -17,6 +17,7 @@
 
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/activation.h"
+#include "cnntrain/graph/update_rule.h"
 
 namespace cnntrain::graph {
 
@@ -61,10 +62,7 @@ enum class OpKind : std::uint8_t {
     mix_images,
     mixed_cross_entropy,
     mixed_cross_entropy_grad,
-    sgd_update,
-    momentum_update,
-    rmsprop_update,
-    lars_update,
+    update,
     moving_average_update,
     round_copy,
     count_,  // number of kinds, not a kind; NOLINT(readability-identifier-naming)
@@ -253,39 +251,7 @@ struct MixedTargetsAttrs {
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 
-/// Update ops have no outputs; they overwrite the inputs that OpDef::mutates names. A gradient may be of another type
-/// than its parameter. Every update reads g = gradient_scale * gradient + weight_decay * parameter.
-/// sgd_update: parameter, gradient, learning_rate: p -= lr * learning_rate_scale * g.
-/// momentum_update: parameter, gradient, velocity, learning_rate: v = momentum * v + g; p -= lr * learning_rate_scale * v.
-struct UpdateAttrs {
-    double gradient_scale = 1;       // 1 / (micro-batches per update * replicas)
-    double weight_decay = 0;         // already multiplied by the loss scaling
-    double learning_rate_scale = 1;  // 1 / loss scaling
-    double momentum = 0;
-    bool operator==(const UpdateAttrs&) const = default;
-};
-
-/// rmsprop_update: parameter, gradient, mean_square, velocity, learning_rate: s = decay * s + (1 - decay) * g^2;
-/// v = momentum * v + lr * learning_rate_scale * g / sqrt(s + epsilon); p -= v. Where g is 0 its quotient is 0.
-struct RmsPropAttrs {
-    UpdateAttrs update;
-    double decay = 0.9;  // of the mean square
-    double epsilon = 1e-3;
-    bool operator==(const RmsPropAttrs&) const = default;
-};
-
-/// lars_update (You et al. 2017): parameter, gradient, velocity, learning_rate: v = momentum * v + lr *
-/// learning_rate_scale * trust * (g + weight_decay * p); p -= v. Norms over the whole tensor: trust = trust_scale * |p| /
-/// (|g| + weight_decay * |p| + epsilon) where both norms are above 0, else 1. `adapts` false: trust 1, no weight_decay.
-struct LarsAttrs {
-    UpdateAttrs update;  // its weight_decay is part of g
-    double trust_scale = 1e-3;
-    double weight_decay = 0;
-    double epsilon = 0;
-    bool adapts = true;
-    bool operator==(const LarsAttrs&) const = default;
-};
-
+/// Update ops (update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
 /// round_copy: parameter (16 bit), master f32: parameter = master, rounded to nearest. No attributes.
 ///
 /// moving_average_update: moving, value: m = decay * m + (1 - decay) * value_scale * value.
@@ -306,7 +272,7 @@ struct FoldNormAttrs {
 using Attrs = std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs,
                            PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs,
                            ProxyNormAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs,
-                           RmsPropAttrs, LarsAttrs, MovingAverageAttrs, FoldNormAttrs>;
+                           MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {
@@ -385,8 +351,8 @@ struct OpDef {
 
     Operand input(std::size_t index) const;
     Layout result(std::size_t index) const;
-    /// Inputs that an update op overwrites in place; such an op has no outputs in the graph.
-    std::vector<std::size_t> overwritten_inputs() const;
+    /// Of a node with so many inputs, those that an update op overwrites in place; such an op has no outputs in the graph.
+    std::vector<std::size_t> overwritten_inputs(std::size_t input_count) const;
     /// The first input of this use, if there is one.
     std::optional<std::size_t> input_used_as(Use use) const;
 };

@@ -16,7 +16,9 @@
 
 namespace cnntrain::optim {
 
-inline constexpr std::string_view kLearningRate = "learning_rate";  // the graph's scalar
+// The graph's scalars.
+inline constexpr std::string_view kLearningRate = "learning_rate";
+inline constexpr std::string_view kStep = "step";  // number of the update, from 1
 // Slots stand behind the variable's name; these are TensorFlow's.
 inline constexpr std::string_view kMomentumSlot = "/Momentum";          // momentum, LARS
 inline constexpr std::string_view kMeanSquareSlot = "/RMSProp";         // starts at 1

@@ -27,7 +27,7 @@ void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values
         inputs.push_back(&slot(input));
 
     std::vector<ValueId> targets = node.outputs;
-    for (const std::size_t index : def.overwritten_inputs())
+    for (const std::size_t index : def.overwritten_inputs(node.inputs.size()))
         targets.push_back(node.inputs.at(index));
     std::vector<RefTensor> outputs;
     for (const ValueId target : targets) {
@@ -222,6 +222,9 @@ void RefExecutable::add_outputs(Phase last_phase, StepResult& result) const {
 StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalars& scalars) {
     StepResult result;
     if (const std::optional<ValueId> rate = graph_.find("learning_rate")) at(*rate).values = {scalars.learning_rate};
+    if (const std::optional<ValueId> step = graph_.find("step")) {
+        at(*step).values = {static_cast<double>(scalars.iteration + 1)};
+    }
     start_sums();
     random_.iteration = scalars.iteration;
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
