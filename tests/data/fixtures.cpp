@@ -11,8 +11,8 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/example.h"
-#include "data/example_writer.h"
+#include "data/records/example.h"
+#include "data/writing/example_writer.h"
 
 namespace cnntrain::data {
 

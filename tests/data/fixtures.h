@@ -11,8 +11,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "data/example.h"
-#include "data/jpeg.h"
+#include "data/images/jpeg.h"
+#include "data/records/example.h"
 
 namespace cnntrain::data {
 

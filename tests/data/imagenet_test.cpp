@@ -1,10 +1,10 @@
-#include "data/imagenet.h"
+#include "data/sets/imagenet.h"
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_folder.h"
-#include "data/crop.h"
-#include "data/image_ops.h"
-#include "data/resize.h"
+#include "data/images/crop.h"
+#include "data/images/image_ops.h"
+#include "data/images/resize.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {

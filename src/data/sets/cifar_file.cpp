@@ -1,0 +1,35 @@
+#include "data/sets/cifar_file.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::data {
+namespace {
+
+constexpr std::int64_t kRecordsAtOnce = 256;
+
+}  // namespace
+
+CifarLayout cifar_layout(FileFormat format) {
+    CNNTRAIN_CHECK(format != FileFormat::tfrecord, "no CIFAR file");
+    const std::size_t label_bytes = format == FileFormat::cifar100 ? 2 : 1;
+    return {label_bytes, label_bytes + static_cast<std::size_t>(3 * kCifarSide * kCifarSide)};
+}
+
+void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
+                           const std::function<void(std::int64_t, std::span<const std::byte>)>& visit) {
+    std::vector<std::byte> buffer;
+    for (std::int64_t first = 0; first < count; first += kRecordsAtOnce) {
+        const std::int64_t here = std::min(kRecordsAtOnce, count - first);
+        buffer.resize(static_cast<std::size_t>(here) * layout.record_bytes);
+        file.read_at(static_cast<std::uint64_t>(first) * layout.record_bytes, buffer);
+        for (std::int64_t i = 0; i < here; ++i) {
+            visit(first + i,
+                  std::span(buffer).subspan(static_cast<std::size_t>(i) * layout.record_bytes, layout.record_bytes));
+        }
+    }
+}
+
+}  // namespace cnntrain::data
