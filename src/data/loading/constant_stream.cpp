@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
 #include "data/images/image_ops.h"
 
 namespace cnntrain::data {
@@ -15,16 +16,27 @@ std::int64_t image_side(const DataSettings& settings) {
 }
 
 ConstantStream::ConstantStream(const DataSettings& data, std::int64_t samples, const LoaderSettings& settings)
-    : samples_(samples), feed_(settings.feed), first_sample_(settings.first_sample) {
+    : samples_(samples), feed_(settings.feed), places_(samples, settings) {
     CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
     const std::int64_t side = image_side(data);
     images_ = HostTensor({host_format(data).dtype, {settings.micro_batch, side, side, 3}});
-    labels_.resize(static_cast<std::size_t>(settings.micro_batch));
+    labels_ = HostTensor({DType::i32, {settings.micro_batch}});
     data.kind == DataKind::generated ? make_generated(data) : make_synthetic(data);
 
     last_labels_ = labels_;
-    const std::int64_t in_last = samples_ - (batches_per_pass() - 1) * micro_batch();
-    std::fill(last_labels_.begin() + in_last, last_labels_.end(), -1);
+    const std::int64_t in_last = valid_of(places_.first_sample(batches_per_pass() - 1));
+    std::ranges::fill(last_labels_.as<std::int32_t>().subspan(static_cast<std::size_t>(in_last)), kNoLabel);
+    fields_ = {images_.bytes(), labels_.bytes()};
+    last_fields_ = {images_.bytes(), last_labels_.bytes()};
+}
+
+std::vector<Field> ConstantStream::fields() const {
+    return {{std::string(kImages), images_.desc()}, {std::string(kLabels), labels_.desc()}};
+}
+
+/// Of a batch of a pass that begins there.
+std::int64_t ConstantStream::valid_of(std::int64_t first_sample) const {
+    return std::clamp<std::int64_t>(samples_ - first_sample, 0, micro_batch());
 }
 
 void ConstantStream::make_generated(const DataSettings& data) {
@@ -37,11 +49,11 @@ void ConstantStream::make_generated(const DataSettings& data) {
     const std::size_t bytes = count * size_bytes(images_.dtype());
     const std::span<std::byte> first = images_.bytes().first(bytes);
     store_pixels(pixels, host_format(data), first);
-    for (std::size_t i = 1; i < labels_.size(); ++i) {
+    for (std::size_t i = 1; i < static_cast<std::size_t>(micro_batch()); ++i) {
         std::memcpy(images_.bytes().data() + i * bytes, first.data(), bytes);
     }
     const auto label = rng.integer(0, dataset_info(data.dataset).classes - 1);
-    std::fill(labels_.begin(), labels_.end(), static_cast<std::int32_t>(label));
+    std::ranges::fill(labels_.as<std::int32_t>(), static_cast<std::int32_t>(label));
 }
 
 void ConstantStream::make_synthetic(const DataSettings& data) {
@@ -51,21 +63,18 @@ void ConstantStream::make_synthetic(const DataSettings& data) {
         pixel = static_cast<float>(rng.next_u32() >> 24);
     }
     store_pixels(pixels, host_format(data), images_.bytes());
-    for (std::int32_t& label : labels_) {
+    for (std::int32_t& label : labels_.as<std::int32_t>()) {
         label = static_cast<std::int32_t>(rng.integer(0, dataset_info(data.dataset).classes));
     }
 }
 
-std::int64_t ConstantStream::batches_per_pass() const {
-    return (samples_ + micro_batch() - 1) / micro_batch();
-}
-
 Batch ConstantStream::next() {
-    const std::int64_t in_pass = delivered_++ % batches_per_pass();
-    const bool last = feed_ == Feed::passes && in_pass + 1 == batches_per_pass();
-    const std::int64_t valid = last ? samples_ - in_pass * micro_batch() : micro_batch();
+    const std::int64_t number = delivered_++;
+    const std::int64_t first_sample = places_.first_sample(number);
+    const bool last = feed_ == Feed::passes && (number + 1) % batches_per_pass() == 0;
+    const std::int64_t valid = last ? valid_of(first_sample) : micro_batch();
     stats_.images += valid;
-    return {images_.bytes(), last ? last_labels_ : labels_, valid, {}, {}, std::chrono::steady_clock::now()};
+    return {last ? last_fields_ : fields_, valid, first_sample, {}, std::chrono::steady_clock::now()};
 }
 
 }  // namespace cnntrain::data

@@ -1,10 +1,14 @@
 // Generated and synthetic data: one batch, made once, handed out for ever.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
+#include "data/loading/stream_places.h"
 
 namespace cnntrain::data {
 
@@ -14,25 +18,28 @@ public:
     /// Synthetic: random images and labels. In a pass the samples beyond the published count have label -1.
     ConstantStream(const DataSettings& data, std::int64_t samples, const LoaderSettings& settings);
 
-    TensorDesc image_desc() const override { return images_.desc(); }
+    std::vector<Field> fields() const override;
     Batch next() override;
+    std::int64_t micro_batch() const override { return images_.shape().front(); }
     std::int64_t samples() const override { return samples_; }
-    std::int64_t batches_per_pass() const override;
-    std::int64_t position() const override { return first_sample_ + delivered_ * micro_batch(); }
+    std::int64_t batches_per_pass() const override { return places_.batches_per_pass(); }
+    std::int64_t position() const override { return places_.round_begin(delivered_); }
     StreamStats stats() const override { return stats_; }
 
 private:
-    std::int64_t micro_batch() const { return images_.shape().front(); }
+    std::int64_t valid_of(std::int64_t first_sample) const;
     void make_generated(const DataSettings& data);
     void make_synthetic(const DataSettings& data);
 
     std::int64_t samples_;
     Feed feed_;
-    std::int64_t first_sample_;
+    StreamPlaces places_;
     std::int64_t delivered_ = 0;
     HostTensor images_;
-    std::vector<std::int32_t> labels_;
-    std::vector<std::int32_t> last_labels_;  // of the last, padded batch of a pass
+    HostTensor labels_;
+    HostTensor last_labels_;  // of the last, padded batch of a pass
+    std::array<std::span<const std::byte>, 2> fields_;
+    std::array<std::span<const std::byte>, 2> last_fields_;
     StreamStats stats_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/resolve.h"
 #include "data/loading/constant_stream.h"
 #include "data/sets/cifar.h"
@@ -16,6 +17,11 @@ PixelFormat format_of_samples(const DataSettings& settings, Split split) {
     const MixingSettings mixing = effective_mixing(settings);
     if (split == Split::train && mixing.any() && mixing.on_host) format.dtype = DType::f32;
     return format;
+}
+
+std::vector<Field> sample_fields(const DataSettings& settings, Split split) {
+    const std::int64_t side = image_side(settings);
+    return image_fields({format_of_samples(settings, split).dtype, {side, side, 3}});
 }
 
 /// What the data and the split say about their stream.
@@ -73,9 +79,8 @@ InputData::InputData(const DataSettings& settings, Split split) : settings_(sett
     samples_ = dataset_->size();
 }
 
-TensorDesc InputData::image_desc(std::int64_t micro_batch) const {
-    const std::int64_t side = image_side(settings_);
-    return {host_format(settings_).dtype, {micro_batch, side, side, 3}};
+std::vector<Field> InputData::fields(std::int64_t micro_batch) const {
+    return batch_fields(sample_fields(settings_, split_), completed({.micro_batch = micro_batch}, settings_, split_));
 }
 
 std::unique_ptr<Stream> InputData::stream(LoaderSettings settings) const {
@@ -85,9 +90,7 @@ std::unique_ptr<Stream> InputData::stream(LoaderSettings settings) const {
 }
 
 RingSize ring_size(const DataSettings& settings, Split split, LoaderSettings loader) {
-    const std::int64_t side = image_side(settings);
-    const TensorDesc image{format_of_samples(settings, split).dtype, {side, side, 3}};
-    return ring_size(image, completed(loader, settings, split));
+    return ring_size(sample_fields(settings, split), completed(loader, settings, split));
 }
 
 }  // namespace cnntrain::data

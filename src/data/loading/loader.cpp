@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -13,7 +12,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/mixing.h"
+#include "data/loading/stream_places.h"
 
 namespace cnntrain::data {
 namespace {
@@ -32,11 +33,15 @@ bool mixes_on_host(const LoaderSettings& settings) {
     return mixes(settings) && settings.mixing.on_host;
 }
 
-/// As it is delivered.
-TensorDesc batch_desc(const TensorDesc& image, const LoaderSettings& settings) {
-    TensorDesc batch{mixes_on_host(settings) ? settings.host_mixed_type : image.dtype, {settings.micro_batch}};
-    batch.shape.insert(batch.shape.end(), image.shape.begin(), image.shape.end());
-    return batch;
+/// Of so many samples.
+TensorDesc batch_desc(TensorDesc sample, std::int64_t samples) {
+    sample.shape.insert(sample.shape.begin(), samples);
+    return sample;
+}
+
+/// The images of a batch as the data set gives them, before the host mixes them.
+TensorDesc unmixed_desc(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    return batch_desc(field_desc(sample, kImages), settings.micro_batch);
 }
 
 constexpr std::int64_t kPaddingRecord = -1;
@@ -50,11 +55,12 @@ enum class SlotState { free, filling, ready, leased };
 
 struct Slot {
     SlotState state = SlotState::free;
-    std::int64_t batch = -1;  // number in the stream
-    HostTensor images;
-    HostTensor unmixed;  // f32; only when the host mixes
+    std::int64_t batch = -1;                   // number in the stream
+    std::vector<HostTensor> tensors;           // one for each field of the samples
+    HostTensor unmixed;                        // images in f32; only when the host mixes
+    std::vector<std::span<std::byte>> filled;  // by the workers: the tensors, but `unmixed` for images to be mixed
+    std::vector<std::span<const std::byte>> fields;  // as delivered: the tensors, then the coefficients
     MixingCoefficients coefficients;
-    std::vector<std::int32_t> labels;
     std::vector<PlannedSample> plan;
     Clock::time_point created;  // when it became ready
     std::int64_t claimed = 0;   // samples that a worker has taken on
@@ -67,59 +73,62 @@ struct Slot {
 /// Which sample goes where: a pure function of data set size, settings and batch number.
 class BatchPlanner {
 public:
-    BatchPlanner(std::int64_t samples, const LoaderSettings& settings) : samples_(samples), settings_(settings) {}
+    BatchPlanner(std::int64_t samples, const LoaderSettings& settings)
+        : samples_(samples), seed_(settings.seed), feed_(settings.feed), places_(samples, settings) {}
 
-    std::int64_t round() const { return settings_.micro_batch * settings_.ranks; }
-    std::int64_t batches_per_pass() const { return (samples_ + round() - 1) / round(); }
+    const StreamPlaces& places() const { return places_; }
 
     void plan(std::int64_t batch, std::vector<PlannedSample>& out) {
+        const std::int64_t first = places_.first_sample(batch);
+        const auto pass = static_cast<std::uint32_t>(batch / places_.batches_per_pass());
         for (std::size_t i = 0; i < out.size(); ++i) {
-            const auto offset = static_cast<std::int64_t>(i);
-            out[i] = settings_.feed == Feed::training ? training_sample(batch, offset) : pass_sample(batch, offset);
+            const std::int64_t place = first + static_cast<std::int64_t>(i);
+            out[i] = feed_ == Feed::training ? training_sample(place) : pass_sample(pass, place);
         }
-    }
-
-    /// Of all micro-batches of the training stream, whatever rank they belong to.
-    std::int64_t number_in_stream(std::int64_t batch) const {
-        return (settings_.first_sample + place_in_stream(batch, 0)) / settings_.micro_batch;
     }
 
     std::uint64_t held_bytes() const { return order_.capacity() * sizeof(order_[0]); }
 
 private:
-    std::int64_t place_in_stream(std::int64_t batch, std::int64_t offset) const {
-        return batch * round() + settings_.rank * settings_.micro_batch + offset;
-    }
-
-    PlannedSample training_sample(std::int64_t batch, std::int64_t offset) {
-        const std::int64_t position = settings_.first_sample + place_in_stream(batch, offset);
+    PlannedSample training_sample(std::int64_t position) {
         const auto epoch = static_cast<std::uint32_t>(position / samples_);
         const auto index = static_cast<std::uint64_t>(position % samples_);
         if (order_.empty() || order_epoch_ != epoch) {
-            order_ = shuffled_order(settings_.seed, epoch, static_cast<std::uint32_t>(samples_));
+            order_ = shuffled_order(seed_, epoch, static_cast<std::uint32_t>(samples_));
             order_epoch_ = epoch;
         }
         return {order_[index], {epoch, index}};
     }
 
-    PlannedSample pass_sample(std::int64_t batch, std::int64_t offset) const {
-        const std::int64_t index = place_in_stream(batch % batches_per_pass(), offset);
+    PlannedSample pass_sample(std::uint32_t pass, std::int64_t index) const {
         if (index >= samples_) return {};
-        return {index, {static_cast<std::uint32_t>(batch / batches_per_pass()), static_cast<std::uint64_t>(index)}};
+        return {index, {pass, static_cast<std::uint64_t>(index)}};
     }
 
     std::int64_t samples_;
-    LoaderSettings settings_;
+    std::uint64_t seed_;
+    Feed feed_;
+    StreamPlaces places_;
     std::vector<std::uint32_t> order_;
     std::uint32_t order_epoch_ = 0;
 };
 
 }  // namespace
 
-RingSize ring_size(const TensorDesc& image, const LoaderSettings& settings) {
-    const TensorDesc batch = batch_desc(image, settings);
-    const TensorDesc unmixed{image.dtype, batch.shape};
-    const std::uint64_t batch_bytes = batch.bytes() + (mixes_on_host(settings) ? unmixed.bytes() : 0);
+std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    std::vector<Field> fields = sample;
+    for (Field& field : fields)
+        field.desc = batch_desc(field.desc, settings.micro_batch);
+    if (!mixes(settings)) return fields;
+    if (mixes_on_host(settings)) fields[field_number(fields, kImages)].desc.dtype = settings.host_mixed_type;
+    for (Field& field : mixing_fields(settings.mixing, settings.micro_batch))
+        fields.push_back(std::move(field));
+    return fields;
+}
+
+RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    std::uint64_t batch_bytes = total_bytes(batch_fields(sample, settings));
+    if (mixes_on_host(settings)) batch_bytes += unmixed_desc(sample, settings).bytes();
     RingSize ring;
     const std::int64_t fitting = settings.ring_bytes / static_cast<std::int64_t>(batch_bytes) - ring.batches();
     ring.ahead = std::clamp<std::int64_t>(fitting, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
@@ -133,18 +142,17 @@ class Loader::Ring : public SlotOwner, public std::enable_shared_from_this<Loade
 public:
     Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
         : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
-        image_ = dataset_->image_desc();
-        desc_ = batch_desc(image_, settings);
-        const RingSize ring = ring_size(image_, settings);
+        const std::vector<Field> sample = dataset_->fields();
+        for (const Field& field : sample)
+            sample_bytes_.push_back(field.desc.bytes());
+        fields_ = batch_fields(sample, settings);
+        if (mixes(settings)) images_ = field_number(sample, kImages);
+        const RingSize ring = ring_size(sample, settings);
         stats_.ring_batches = ring.batches();
         stats_.ring_bytes = ring.bytes;
         slots_.resize(static_cast<std::size_t>(ring.batches()));
-        for (Slot& slot : slots_) {
-            slot.images = HostTensor(desc_);
-            if (mixes_on_host(settings_)) slot.unmixed = HostTensor({image_.dtype, desc_.shape});
-            slot.labels.resize(static_cast<std::size_t>(settings.micro_batch));
-            slot.plan.resize(static_cast<std::size_t>(settings.micro_batch));
-        }
+        for (Slot& slot : slots_)
+            allocate(slot, sample);
         const std::int64_t threads = std::max(settings.threads, 1);
         ahead_.resize(static_cast<std::size_t>(settings.micro_batch));
         planner_.plan(0, ahead_);
@@ -174,12 +182,13 @@ public:
 
     Batch next();
 
-    const TensorDesc& desc() const { return desc_; }
+    const std::vector<Field>& fields() const { return fields_; }
+    std::int64_t micro_batch() const { return settings_.micro_batch; }
     std::int64_t samples() const { return dataset_->size(); }
-    std::int64_t batches_per_pass() const { return planner_.batches_per_pass(); }
+    std::int64_t batches_per_pass() const { return planner_.places().batches_per_pass(); }
     std::int64_t position() const {
         const std::lock_guard lock(mutex_);
-        return settings_.first_sample + delivered_ * planner_.round();
+        return planner_.places().round_begin(delivered_);
     }
     StreamStats stats() const;
     void release(std::size_t slot) noexcept override;
@@ -196,6 +205,8 @@ private:
         std::int64_t error_sample = 0;
     };
 
+    void allocate(Slot& slot, const std::vector<Field>& sample) const;
+
     // With the lock held.
     bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
     Slot* find_slot(SlotState state) const;
@@ -208,13 +219,14 @@ private:
     // Without it.
     void work();
     void announce(std::vector<PlannedSample>& next) const;
-    Outcome fill(const Claim& claim, Workspace& workspace) const;
+    Outcome fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const;
     void mix(Slot& slot) const;
 
     std::shared_ptr<const Dataset> dataset_;
     LoaderSettings settings_;
-    TensorDesc image_;
-    TensorDesc desc_;
+    std::vector<Field> fields_;              // of a batch
+    std::vector<std::size_t> sample_bytes_;  // of each field of a sample
+    std::size_t images_ = 0;                 // the field that is mixed
     std::int64_t group_ = 1;
 
     mutable std::mutex mutex_;
@@ -231,6 +243,19 @@ private:
     StreamStats stats_;
     std::vector<std::thread> threads_;
 };
+
+void Loader::Ring::allocate(Slot& slot, const std::vector<Field>& sample) const {
+    slot.plan.resize(static_cast<std::size_t>(settings_.micro_batch));
+    slot.fields.resize(fields_.size());
+    for (std::size_t i = 0; i < sample.size(); ++i) {
+        HostTensor& tensor = slot.tensors.emplace_back(fields_[i].desc);
+        slot.filled.push_back(tensor.bytes());
+        slot.fields[i] = tensor.bytes();
+    }
+    if (!mixes_on_host(settings_)) return;
+    slot.unmixed = HostTensor(unmixed_desc(sample, settings_));
+    slot.filled[images_] = slot.unmixed.bytes();
+}
 
 Slot* Loader::Ring::find_slot(SlotState state) const {
     const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.state == state; });
@@ -282,7 +307,8 @@ void Loader::Ring::deliver(Slot& slot) {
 
 void Loader::Ring::work() {
     Workspace workspace;
-    std::vector<PlannedSample> next;  // records to announce
+    std::vector<std::span<std::byte>> view(sample_bytes_.size());  // of the sample that is read
+    std::vector<PlannedSample> next;                               // records to announce
     std::uint64_t held_bytes = 0;
     std::unique_lock lock(mutex_);
     while (true) {
@@ -293,7 +319,7 @@ void Loader::Ring::work() {
         const Clock::time_point start = Clock::now();
         announce(next);
         workspace.seconds = {};
-        const Outcome outcome = fill(mine, workspace);
+        const Outcome outcome = fill(mine, view, workspace);
         const double seconds = seconds_since(start);
         lock.lock();
         stats_.work_seconds += seconds;
@@ -314,10 +340,14 @@ void Loader::Ring::work() {
 
 /// By the worker that has finished the batch: nobody else touches the slot until it is delivered.
 void Loader::Ring::mix(Slot& slot) const {
-    slot.coefficients.draw(settings_.mixing, settings_.seed, planner_.number_in_stream(slot.batch), desc_.shape);
+    const TensorDesc& images = fields_[images_].desc;
+    const std::int64_t number =
+        planner_.places().first_sample(slot.batch) / settings_.micro_batch;  // in all ranks' stream
+    slot.coefficients.draw(settings_.mixing, settings_.seed, number, images.shape);
+    slot.coefficients.view(std::span(slot.fields).subspan(slot.tensors.size()));
     if (!mixes_on_host(settings_)) return;
-    mix_on_host(settings_.mixing, slot.coefficients, desc_.shape, slot.unmixed.as<float>(), desc_.dtype,
-                slot.images.bytes());
+    mix_on_host(settings_.mixing, slot.coefficients, images.shape, slot.unmixed.as<float>(), images.dtype,
+                slot.tensors[images_].bytes());
 }
 
 /// One batch ahead of the one being filled, so that the disk works while the processor decodes.
@@ -328,28 +358,26 @@ void Loader::Ring::announce(std::vector<PlannedSample>& next) const {
     next.clear();
 }
 
-Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, Workspace& workspace) const {
-    const std::size_t image_bytes = image_.bytes();
+Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, std::vector<std::span<std::byte>>& view,
+                                         Workspace& workspace) const {
     Outcome outcome;
     for (std::int64_t i = claim.first; i < claim.end; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        HostTensor& images = mixes_on_host(settings_) ? claim.slot->unmixed : claim.slot->images;
-        const std::span<std::byte> image = images.bytes().subspan(at * image_bytes, image_bytes);
+        for (std::size_t field = 0; field < view.size(); ++field)
+            view[field] = claim.slot->filled[field].subspan(at * sample_bytes_[field], sample_bytes_[field]);
         const PlannedSample& sample = claim.slot->plan[at];
-        std::int32_t& label = claim.slot->labels[at];
         if (sample.record == kPaddingRecord) {
-            std::memset(image.data(), 0, image.size());
-            label = kNoLabel;
+            dataset_->pad(view);
             continue;
         }
         try {
-            label = dataset_->read(sample.record, sample.position, image, workspace);
+            const SampleState state = dataset_->read(sample.record, sample.position, view, workspace);
+            if (state == SampleState::undecodable) ++outcome.left_out;
         } catch (...) {
             outcome.error = std::current_exception();
             outcome.error_sample = i;
             return outcome;
         }
-        if (label == kLeftOut) ++outcome.left_out;
     }
     return outcome;
 }
@@ -379,12 +407,8 @@ Batch Loader::Ring::next() {
     stats_.left_out += slot->left_out;
     lock.unlock();
     const auto number = static_cast<std::size_t>(slot - slots_.data());
-    return {slot->images.bytes(),
-            slot->labels,
-            valid,
-            Lease(shared_from_this(), number),
-            mixes(settings_) ? slot->coefficients.view() : Mixing{},
-            slot->created};
+    const std::int64_t first_sample = planner_.places().first_sample(slot->batch);
+    return {slot->fields, valid, first_sample, Lease(shared_from_this(), number), slot->created};
 }
 
 void Loader::Ring::release(std::size_t slot) noexcept {
@@ -411,7 +435,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& set
     CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
     CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
     CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
-    CNNTRAIN_CHECK(!mixes_on_host(settings) || dataset->image_desc().dtype == DType::f32, "the host mixes f32 images");
+    CNNTRAIN_CHECK(!mixes_on_host(settings) || field_desc(dataset->fields(), kImages).dtype == DType::f32,
+                   "the host mixes f32 images");
     ring_ = std::make_shared<Ring>(std::move(dataset), settings);
     ring_->start();
 }
@@ -420,11 +445,14 @@ Loader::~Loader() {
     ring_->stop();
 }
 
-TensorDesc Loader::image_desc() const {
-    return ring_->desc();
+std::vector<Field> Loader::fields() const {
+    return ring_->fields();
 }
 Batch Loader::next() {
     return ring_->next();
+}
+std::int64_t Loader::micro_batch() const {
+    return ring_->micro_batch();
 }
 std::int64_t Loader::samples() const {
     return ring_->samples();

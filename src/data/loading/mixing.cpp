@@ -5,6 +5,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/data/image_fields.h"
 #include "data/images/image_ops.h"
 
 namespace cnntrain::data {
@@ -98,6 +99,15 @@ void fill_target_shares(std::span<const float> mixup, std::optional<double> outs
     }
 }
 
+std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t micro_batch) {
+    std::vector<Field> fields;
+    if (!settings.on_host && settings.mixup()) fields.push_back({std::string(kMixup), {DType::f32, {micro_batch}}});
+    if (!settings.on_host && settings.cutmix()) fields.push_back({std::string(kCutmixBox), {DType::i32, {4}}});
+    const auto partners = static_cast<std::int64_t>(target_distances(settings, micro_batch).size());
+    fields.push_back({std::string(kTargetShares), {DType::f32, {micro_batch, partners}}});
+    return fields;
+}
+
 void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number,
                               const Shape& images) {
     CNNTRAIN_CHECK(images.size() == 4 && images[0] >= 2, "only a micro-batch of several samples can be mixed");
@@ -124,13 +134,11 @@ void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed
     fill_target_shares(mixup_, outside, target_shares_);
 }
 
-Mixing MixingCoefficients::view() const {
-    Mixing mixing;
-    mixing.target_shares = target_shares_;
-    if (on_host_) return mixing;
-    mixing.mixup = mixup_;
-    if (cutmix_) mixing.cutmix_box = box_;
-    return mixing;
+void MixingCoefficients::view(std::span<std::span<const std::byte>> fields) const {
+    std::size_t next = 0;
+    if (!on_host_ && !mixup_.empty()) fields[next++] = std::as_bytes(std::span(mixup_));
+    if (!on_host_ && cutmix_) fields[next++] = std::as_bytes(std::span(box_));
+    fields[next] = std::as_bytes(std::span(target_shares_));
 }
 
 namespace {

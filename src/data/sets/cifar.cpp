@@ -5,7 +5,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
 #include "data/images/image_ops.h"
+#include "data/sets/image_sample.h"
 
 namespace cnntrain::data {
 namespace {
@@ -86,15 +88,19 @@ const std::uint8_t* Cifar::record(std::int64_t index) const {
     return reinterpret_cast<const std::uint8_t*>(records_.get()) + static_cast<std::size_t>(index) * bytes;
 }
 
-TensorDesc Cifar::image_desc() const {
-    return {settings_.dtype, {kSide, kSide, 3}};
+std::vector<Field> Cifar::fields() const {
+    return image_fields({settings_.dtype, {kSide, kSide, 3}});
+}
+
+void Cifar::pad(SampleView out) const {
+    store_nothing(kNoLabel, out);
 }
 
 std::uint64_t Cifar::memory_bytes() const {
     return static_cast<std::uint64_t>(size_) * (label_bytes_ + static_cast<std::size_t>(kPixels));
 }
 
-std::int32_t Cifar::read(std::int64_t index, SamplePosition position, std::span<std::byte> image, Workspace&) const {
+SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const {
     const std::span<const std::uint8_t> planes(record(index) + label_bytes_, kPixels);
     const std::array<float, 256> value = standardisation_table(planes);
     const View view = settings_.augment ? sample_view(settings_.seed, position) : View{};
@@ -113,8 +119,9 @@ std::int32_t Cifar::read(std::int64_t index, SamplePosition position, std::span<
             }
         }
     }
-    store_pixels(pixels, {settings_.dtype, std::nullopt}, image);
-    return record(index)[label_bytes_ - 1];
+    store_pixels(pixels, {settings_.dtype, std::nullopt}, image_of(out));
+    store_label(record(index)[label_bytes_ - 1], out);
+    return SampleState::counted;
 }
 
 }  // namespace cnntrain::data

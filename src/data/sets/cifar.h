@@ -25,9 +25,9 @@ public:
     Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings);
 
     std::int64_t size() const override { return size_; }
-    TensorDesc image_desc() const override;
-    std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
-                      Workspace& workspace) const override;
+    std::vector<Field> fields() const override;
+    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
+    void pad(SampleView out) const override;
     std::uint64_t memory_bytes() const override;
 
 private:

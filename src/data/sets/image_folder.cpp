@@ -1,11 +1,12 @@
 #include "cnntrain/data/image_folder.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/data/image_fields.h"
 #include "data/sets/damage_log.h"
+#include "data/sets/image_sample.h"
 #include "data/sets/imagenet.h"
 #include "data/sets/raw_files.h"
 
@@ -27,25 +28,29 @@ std::int64_t ImageFolder::damaged() const {
     return damage_->count();
 }
 
-TensorDesc ImageFolder::image_desc() const {
-    return {format_.dtype, {image_size_, image_size_, 3}};
+std::vector<Field> ImageFolder::fields() const {
+    return image_fields({format_.dtype, {image_size_, image_size_, 3}});
 }
 
-std::int32_t ImageFolder::read(std::int64_t index, SamplePosition, std::span<std::byte> image,
-                               Workspace& workspace) const {
+void ImageFolder::pad(SampleView out) const {
+    store_nothing(kNoLabel, out);
+}
+
+SampleState ImageFolder::read(std::int64_t index, SamplePosition, SampleView out, Workspace& workspace) const {
     const std::string path = (std::filesystem::path(folder_) / names_[static_cast<std::size_t>(index)]).string();
     const std::unique_ptr<InputFile> file = posix_files().open(path);
     workspace.record.resize(file->size_bytes());
     file->read_at(0, workspace.record);
     try {
-        preprocess_for_evaluation(workspace.record, image_size_, format_, image, workspace);
-        return kNoLabel;
+        preprocess_for_evaluation(workspace.record, image_size_, format_, image_of(out), workspace);
+        store_label(kNoLabel, out);
+        return SampleState::counted;
     } catch (const Error& bad) {
         const Error error = bad.within(path);
         if (bad.kind() != ErrorKind::data || strict_) throw error;
         damage_->add(path, error.what(), "it is left out");
-        std::fill(image.begin(), image.end(), std::byte{0});
-        return kLeftOut;
+        store_nothing(kLeftOut, out);
+        return SampleState::undecodable;
     }
 }
 

@@ -6,9 +6,11 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
 #include "data/images/crop.h"
 #include "data/images/jpeg.h"
 #include "data/images/resize.h"
+#include "data/sets/image_sample.h"
 
 namespace cnntrain::data {
 
@@ -78,8 +80,12 @@ Imagenet::Imagenet(std::vector<std::string> paths, const ImagenetSettings& setti
     }
 }
 
-TensorDesc Imagenet::image_desc() const {
-    return {settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}};
+std::vector<Field> Imagenet::fields() const {
+    return image_fields({settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}});
+}
+
+void Imagenet::pad(SampleView out) const {
+    store_nothing(kNoLabel, out);
 }
 
 /// Record `index` into the workspace, parsed and with a label in range.
@@ -101,14 +107,14 @@ void Imagenet::load(std::int64_t index, Workspace& workspace) const {
     clock.add_to(workspace.seconds.parse);
 }
 
-std::int32_t Imagenet::read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
-                            Workspace& workspace) const {
+SampleState Imagenet::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
     for (int replacements = 0;; ++replacements) {
         const std::int64_t record = (index + replacements) % size_;
         load(record, workspace);
         try {
-            preprocess(position, image, workspace);
-            return static_cast<std::int32_t>(workspace.example->label - 1);
+            preprocess(position, image_of(out), workspace);
+            store_label(static_cast<std::int32_t>(workspace.example->label - 1), out);
+            return SampleState::counted;
         } catch (const Error& bad) {
             const Error error = bad.within(records_.describe(record));
             if (bad.kind() != ErrorKind::data || settings_.on_bad_image == OnBadImage::stop) throw error;
@@ -116,8 +122,8 @@ std::int32_t Imagenet::read(std::int64_t index, SamplePosition position, std::sp
             damage_.add(records_.path_of(record), error.what(),
                         replace ? "the next record replaces it" : "it is not counted");
             if (!replace) {
-                std::fill(image.begin(), image.end(), std::byte{0});
-                return kLeftOut;
+                store_nothing(kLeftOut, out);
+                return SampleState::undecodable;
             }
             if (replacements == kMostReplacements) {
                 throw Error(ErrorKind::data, std::string(error.what()) + "; so are the " +

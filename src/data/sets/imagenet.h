@@ -37,9 +37,9 @@ public:
     Imagenet(std::vector<std::string> paths, const ImagenetSettings& settings);
 
     std::int64_t size() const override { return size_; }
-    TensorDesc image_desc() const override;
-    std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
-                      Workspace& workspace) const override;
+    std::vector<Field> fields() const override;
+    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
+    void pad(SampleView out) const override;
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
     std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
     std::uint64_t cache_bytes() const override { return records_.cache().reserved_bytes; }
