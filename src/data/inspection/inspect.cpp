@@ -15,7 +15,7 @@
 #include "data/inspection/byte_progress.h"
 #include "data/records/features.h"
 #include "data/records/raw_records.h"
-#include "data/sets/cifar_file.h"
+#include "data/sets/cifar.h"
 #include "data/sets/data_files.h"
 
 namespace cnntrain::data {

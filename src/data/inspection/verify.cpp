@@ -18,7 +18,7 @@
 #include "data/records/example.h"
 #include "data/records/features.h"
 #include "data/records/raw_records.h"
-#include "data/sets/cifar_file.h"
+#include "data/sets/cifar.h"
 #include "data/sets/data_files.h"
 #include "data/writing/shard_journal.h"
 

@@ -1,5 +1,6 @@
 #include "data/sets/cifar.h"
 
+#include <algorithm>
 #include <array>
 
 #include "cnntrain/base/error.h"
@@ -12,22 +13,16 @@
 namespace cnntrain::data {
 namespace {
 
-constexpr std::int64_t kSide = 32;
+constexpr std::int64_t kSide = kCifarSide;
 constexpr std::int64_t kPlane = kSide * kSide;
 constexpr std::int64_t kPixels = 3 * kPlane;
 constexpr std::int64_t kPadding = 4;
 
-std::size_t label_bytes(DatasetId id) {
-    return id == DatasetId::cifar100 ? 2 : 1;
-}
+constexpr std::int64_t kRecordsAtOnce = 256;
 
-std::size_t record_bytes(DatasetId id) {
-    return label_bytes(id) + kPixels;
-}
-
-void check_whole_records(const DatasetInfo& info, const InputFile& file) {
+void check_whole_records(const DatasetInfo& info, const InputFile& file, const CifarLayout& layout) {
     const std::uint64_t size = file.size_bytes();
-    const std::uint64_t record = record_bytes(info.id);
+    const std::uint64_t record = layout.record_bytes;
     if (size % record == 0) return;
     const std::uint64_t whole = (size + record - 1) / record * record;
     throw Error(ErrorKind::data, file.path() + ": a " + std::string(info.name) + " file is a whole number of " +
@@ -52,14 +47,35 @@ View sample_view(std::uint64_t seed, SamplePosition position) {
 
 }  // namespace
 
+CifarLayout cifar_layout(FileFormat format) {
+    CNNTRAIN_CHECK(format != FileFormat::tfrecord, "no CIFAR file");
+    const std::size_t label_bytes = format == FileFormat::cifar100 ? 2 : 1;
+    return {label_bytes, label_bytes + static_cast<std::size_t>(3 * kCifarSide * kCifarSide)};
+}
+
+void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
+                           const std::function<void(std::int64_t, std::span<const std::byte>)>& visit) {
+    std::vector<std::byte> buffer;
+    for (std::int64_t first = 0; first < count; first += kRecordsAtOnce) {
+        const std::int64_t here = std::min(kRecordsAtOnce, count - first);
+        buffer.resize(static_cast<std::size_t>(here) * layout.record_bytes);
+        file.read_at(static_cast<std::uint64_t>(first) * layout.record_bytes, buffer);
+        for (std::int64_t i = 0; i < here; ++i) {
+            visit(first + i,
+                  std::span(buffer).subspan(static_cast<std::size_t>(i) * layout.record_bytes, layout.record_bytes));
+        }
+    }
+}
+
 Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings)
-    : settings_(settings), label_bytes_(label_bytes(id)) {
+    : settings_(settings),
+      layout_(cifar_layout(id == DatasetId::cifar100 ? FileFormat::cifar100 : FileFormat::cifar10)) {
     const DatasetInfo& info = dataset_info(id);
     std::vector<std::unique_ptr<InputFile>> files;
     std::uint64_t total_bytes = 0;
     for (const std::string& path : paths) {
         files.push_back(posix_files().open(path));
-        check_whole_records(info, *files.back());
+        check_whole_records(info, *files.back(), layout_);
         total_bytes += files.back()->size_bytes();
     }
     if (total_bytes == 0) {
@@ -71,10 +87,10 @@ Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSet
     for (const auto& file : files) {
         const std::uint64_t bytes = file->size_bytes();
         const std::int64_t first = size_;
-        file->read_at(0, {records_.get() + static_cast<std::size_t>(first) * record_bytes(id), bytes});
-        size_ += static_cast<std::int64_t>(bytes / record_bytes(id));
+        file->read_at(0, {records_.get() + static_cast<std::size_t>(first) * layout_.record_bytes, bytes});
+        size_ += static_cast<std::int64_t>(bytes / layout_.record_bytes);
         for (std::int64_t index = first; index < size_; ++index) {
-            const int label = record(index)[label_bytes_ - 1];
+            const int label = record(index)[layout_.label_bytes - 1];
             if (label < info.classes) continue;
             throw Error(ErrorKind::data, file->path() + ", record " + std::to_string(index - first) + ": label " +
                                              std::to_string(label) + " is not in 0.." +
@@ -84,8 +100,8 @@ Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSet
 }
 
 const std::uint8_t* Cifar::record(std::int64_t index) const {
-    const std::size_t bytes = label_bytes_ + kPixels;
-    return reinterpret_cast<const std::uint8_t*>(records_.get()) + static_cast<std::size_t>(index) * bytes;
+    return reinterpret_cast<const std::uint8_t*>(records_.get()) +
+           static_cast<std::size_t>(index) * layout_.record_bytes;
 }
 
 std::vector<Field> Cifar::fields() const {
@@ -97,11 +113,11 @@ void Cifar::pad(SampleView out) const {
 }
 
 std::uint64_t Cifar::memory_bytes() const {
-    return static_cast<std::uint64_t>(size_) * (label_bytes_ + static_cast<std::size_t>(kPixels));
+    return static_cast<std::uint64_t>(size_) * layout_.record_bytes;
 }
 
 SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const {
-    const std::span<const std::uint8_t> planes(record(index) + label_bytes_, kPixels);
+    const std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
     const std::array<float, 256> value = standardisation_table(planes);
     const View view = settings_.augment ? sample_view(settings_.seed, position) : View{};
 
@@ -120,7 +136,7 @@ SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView 
         }
     }
     store_pixels(pixels, {settings_.dtype, std::nullopt}, image_of(out));
-    store_label(record(index)[label_bytes_ - 1], out);
+    store_label(record(index)[layout_.label_bytes - 1], out);
     return SampleState::counted;
 }
 

@@ -3,14 +3,31 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/io.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
+#include "data/sets/data_files.h"
 
 namespace cnntrain::data {
+
+inline constexpr std::int64_t kCifarSide = 32;
+
+struct CifarLayout {
+    std::size_t label_bytes = 1;  // in front of each image's pixels; the last of them is the label used
+    std::size_t record_bytes = 0;
+};
+
+CifarLayout cifar_layout(FileFormat format);  // not of TFRecord
+
+/// The first `count` records, read in large pieces.
+void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
+                           const std::function<void(std::int64_t number, std::span<const std::byte> record)>& visit);
 
 struct CifarSettings {
     bool augment = false;      // flip and pad-4 crop
@@ -34,7 +51,7 @@ private:
     const std::uint8_t* record(std::int64_t index) const;
 
     CifarSettings settings_;
-    std::size_t label_bytes_;  // in front of each image's pixels; the last of them is the label used
+    CifarLayout layout_;
     std::int64_t size_ = 0;
     std::unique_ptr<std::byte[]> records_;  // as in the files, one after the other
 };

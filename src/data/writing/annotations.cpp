@@ -10,7 +10,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
-#include "data/writing/annotations_xml.h"
 
 namespace cnntrain::data {
 namespace {

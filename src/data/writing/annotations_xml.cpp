@@ -1,5 +1,3 @@
-#include "data/writing/annotations_xml.h"
-
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -12,6 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "data/sets/raw_files.h"
+#include "data/writing/annotations.h"
 
 namespace cnntrain::data {
 namespace {
