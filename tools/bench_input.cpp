@@ -13,10 +13,10 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/crop.h"
-#include "data/example.h"
-#include "data/imagenet.h"
-#include "data/jpeg.h"
+#include "data/images/crop.h"
+#include "data/images/jpeg.h"
+#include "data/records/example.h"
+#include "data/sets/imagenet.h"
 
 namespace cnntrain {
 

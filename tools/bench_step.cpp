@@ -16,6 +16,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/train/assemble.h"
@@ -111,11 +112,12 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     const auto backend = train::make_backend(settings.run.backend);
     const DType half = backend->half_type();
     const data::InputData input(train::data_settings(settings, half, 1), data::Split::train);
-    const TensorDesc images_desc = input.image_desc(micro_batch);
+    const std::vector<data::Field> fields = input.fields(micro_batch);
+    const TensorDesc& images_desc = data::field_desc(fields, data::kImages);
     const graph::Graph graph = options.evaluate ? train::evaluation_graph(settings, half, images_desc)
                                                 : train::training_graph(settings, half, images_desc);
     const backend::RuntimeSettings runtime = train::runtime_settings(settings, 1);
-    const auto executable = backend->compile({&graph, micro_batches, runtime});
+    const auto executable = backend->compile({&graph, micro_batches, runtime, fields});
     for (const graph::ValueId id : graph.variables())
         executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
     const auto source = input.stream(train::loader_settings(settings, 0));

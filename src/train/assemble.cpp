@@ -174,11 +174,11 @@ data::LoaderSettings validation_loader_settings(const config::Settings& settings
     return result;
 }
 
-data::LoaderSettings request_loader_settings(const config::Settings& settings, const TensorDesc& images) {
+data::LoaderSettings request_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields) {
     data::LoaderSettings result = loader_settings(settings, 0);
     const std::int64_t held = settings.main.inference_threads;
     result.batches_ahead = std::max(result.batches_ahead, held + 1);
-    result.ring_bytes = std::max(result.ring_bytes, (held + 3) * static_cast<std::int64_t>(images.bytes()));
+    result.ring_bytes = std::max(result.ring_bytes, (held + 3) * static_cast<std::int64_t>(data::total_bytes(fields)));
     return result;
 }
 

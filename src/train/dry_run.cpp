@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cnntrain/base/size_text.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/learning_rate.h"
@@ -51,7 +52,8 @@ public:
           settings_(arguments.settings),
           info_(data::dataset_info(config::name(settings_.data.dataset))),
           half_(make_backend(settings_.run.backend)->half_type()),
-          images_(shape_of_images()) {
+          fields_(fields_of_batches()),
+          images_(data::field_desc(fields_, data::kImages)) {
         if (arguments_.command != config::Command::train) return;
         plan_ = schedule::make_run_plan(schedule::run_shape(settings_, training_images(), 1));
         for (const schedule::HostStep& step : plan_->checkpoint_steps())
@@ -77,11 +79,11 @@ private:
     }
 
     /// Of a batch. The files of real data are not looked for; images of generated data have the same shape.
-    TensorDesc shape_of_images() const {
+    std::vector<data::Field> fields_of_batches() const {
         Settings settings = settings_;
         settings.data.source = config::DataSource::generated;
         const data::InputData input(data_settings(settings, half_, 0), data::Split::train);
-        return input.image_desc(settings.training.micro_batch_size);
+        return input.fields(settings.training.micro_batch_size);
     }
 
     bool measures_inference() const {
@@ -119,7 +121,7 @@ private:
     }
 
     data::LoaderSettings loader() const {
-        if (measures_inference()) return request_loader_settings(settings_, images_);
+        if (measures_inference()) return request_loader_settings(settings_, fields_);
         if (arguments_.command == config::Command::validation) return validation_loader_settings(settings_);
         return loader_settings(settings_, 0);
     }
@@ -266,6 +268,7 @@ private:
     const Settings& settings_;
     const data::DatasetInfo& info_;
     const DType half_;
+    const std::vector<data::Field> fields_;
     const TensorDesc images_;
     std::optional<schedule::RunPlan> plan_;  // of a training
     std::vector<std::int64_t> checkpoints_;  // iterations after which it saves one

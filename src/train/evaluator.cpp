@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
@@ -20,12 +21,17 @@ backend::RuntimeSettings evaluation_runtime(const config::Settings& settings, st
     return runtime;
 }
 
+std::vector<data::Field> fields_of(const data::InputData& data, const config::Settings& settings) {
+    return data.fields(settings.training.micro_batch_size);
+}
+
 }  // namespace
 
 Evaluator::Evaluator(const config::Settings& settings, const backend::Backend& backend, const data::InputData& data,
                      std::uint64_t seed)
-    : graph_(evaluation_graph(settings, backend.half_type(), data.image_desc(settings.training.micro_batch_size))),
-      executable_(backend.compile({&graph_, 1, evaluation_runtime(settings, seed)})),
+    : graph_(
+          evaluation_graph(settings, backend.half_type(), data::field_desc(fields_of(data, settings), data::kImages))),
+      executable_(backend.compile({&graph_, 1, evaluation_runtime(settings, seed), fields_of(data, settings)})),
       stream_(data.stream(validation_loader_settings(settings))),
       latency_(settings.device.latency) {}
 
@@ -40,7 +46,7 @@ void Evaluator::load_random(std::uint64_t seed) {
 std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::RunLog& log,
                                                      const std::function<bool()>& stop_requested) {
     constexpr std::int64_t kPauses = 200;  // at which progress is shown and a stop is noticed
-    const std::int64_t batch = stream_->image_desc().shape.front();
+    const std::int64_t batch = stream_->micro_batch();
     schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), batch);
     if (most_batches_) plan.batches = std::min(plan.batches, *most_batches_);
     const std::int64_t stride = latency_ ? 1 : std::max<std::int64_t>(1, plan.batches / kPauses);

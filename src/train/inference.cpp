@@ -11,6 +11,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/loader.h"
@@ -35,12 +36,14 @@ constexpr std::int64_t kClasses = 5;  // shown for each image
 /// Passes batches on and remembers the labels of the last one.
 class LabelTap final : public data::BatchSource {
 public:
-    explicit LabelTap(data::BatchSource& source) : source_(source) {}
+    explicit LabelTap(data::BatchSource& source)
+        : source_(source), field_(data::field_number(source.fields(), data::kLabels)) {}
 
-    TensorDesc image_desc() const override { return source_.image_desc(); }
+    std::vector<data::Field> fields() const override { return source_.fields(); }
     data::Batch next() override {
         data::Batch batch = source_.next();
-        labels_.assign(batch.labels.begin(), batch.labels.end());
+        const auto labels = batch.as<std::int32_t>(field_);
+        labels_.assign(labels.begin(), labels.end());
         return batch;
     }
 
@@ -48,6 +51,7 @@ public:
 
 private:
     data::BatchSource& source_;
+    std::size_t field_;
     std::vector<std::int32_t> labels_;
 };
 
@@ -188,11 +192,12 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const Images images = open_images(settings, backend->half_type(), seed);
-    const graph::Graph graph =
-        evaluation_graph(settings, backend->half_type(), images.stream->image_desc(), /*with_logits=*/true);
+    const std::vector<data::Field> fields = images.stream->fields();
+    const graph::Graph graph = evaluation_graph(settings, backend->half_type(), data::field_desc(fields, data::kImages),
+                                                /*with_logits=*/true);
     backend::RuntimeSettings runtime = runtime_settings(settings, seed);
     runtime.stochastic_rounding = false;
-    const auto executable = backend->compile({&graph, 1, runtime});
+    const auto executable = backend->compile({&graph, 1, runtime, fields});
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = new_run_folder(settings, *host.files);
@@ -202,7 +207,7 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     Report report(folder, *host.files, log);
     LabelTap tap(*images.stream);
     const Stopwatch watch;
-    const std::int64_t batch = images.stream->image_desc().shape.front();
+    const std::int64_t batch = images.stream->micro_batch();
     const std::int64_t count = images.stream->samples();
     for (std::int64_t first = 0; first < count; first += batch) {
         executable->evaluate(tap, 1);

@@ -18,6 +18,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/metrics/run_log.h"
 #include "cnntrain/nn/model.h"
@@ -39,7 +40,7 @@ class SharedStream {
 public:
     explicit SharedStream(data::Stream& stream) : stream_(stream) {}
 
-    TensorDesc image_desc() const { return stream_.image_desc(); }
+    std::vector<data::Field> fields() const { return stream_.fields(); }
     data::Batch next() {
         const std::lock_guard lock(mutex_);
         return stream_.next();
@@ -59,7 +60,7 @@ public:
         batch_ = {};  // gives its memory back first
         batch_ = stream_.next();
     }
-    TensorDesc image_desc() const override { return stream_.image_desc(); }
+    std::vector<data::Field> fields() const override { return stream_.fields(); }
     data::Batch next() override { return std::move(batch_); }
 
 private:
@@ -143,7 +144,7 @@ Measured measure(const Executables& executables, data::Stream& stream, std::int6
     round.ready.wait();
     const Stopwatch watch;
     round.start.count_down();
-    const double batch = static_cast<double>(stream.image_desc().shape.front());
+    const double batch = static_cast<double>(stream.micro_batch());
     while (round.finished < threads) {
         std::this_thread::sleep_for(kPause);
         if (host.stop_requested && host.stop_requested()) round.cancelled = measured.stopped = true;
@@ -180,14 +181,14 @@ metrics::InferenceRow row_of(const Measured& measured, const config::Settings& s
 
 /// The executables of all threads; the compute threads are divided among them, each has at least one.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
-                    std::uint64_t seed) {
+                    const std::vector<data::Field>& fields, std::uint64_t seed) {
     backend::RuntimeSettings runtime = runtime_settings(settings, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
     const int cores = runtime.threads;
     Executables executables;
     for (int i = 0; i < count; ++i) {
         runtime.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
-        executables.push_back(backend.compile({&graph, 1, runtime}));
+        executables.push_back(backend.compile({&graph, 1, runtime, fields}));
     }
     return executables;
 }
@@ -258,8 +259,8 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
-    const TensorDesc images = data.image_desc(settings.training.micro_batch_size);
-    const auto stream = data.stream(request_loader_settings(settings, images));
+    const std::vector<data::Field> fields = data.fields(settings.training.micro_batch_size);
+    const auto stream = data.stream(request_loader_settings(settings, fields));
 
     const bool only_input = settings.device.dataset_benchmark;
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
@@ -277,7 +278,8 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     log->expect_validations(record(metrics::InferenceRow{}));
 
     log->status("compilation_status", "in progress");
-    const graph::Graph graph = evaluation_graph(settings, backend->half_type(), images);
+    const graph::Graph graph =
+        evaluation_graph(settings, backend->half_type(), data::field_desc(fields, data::kImages));
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
     metrics::InferenceRow row;
@@ -288,7 +290,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
         row.name = source.name;
         row.iteration = model.iteration;
         row.epoch = model.epoch;
-        executables = compile(*backend, graph, settings, seed);
+        executables = compile(*backend, graph, settings, fields, seed);
         for (const auto& executable : executables) {
             for (const auto& [name, tensor] : model.tensors)
                 executable->load(name, tensor);

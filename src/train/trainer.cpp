@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/metrics/rows.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/assemble.h"
@@ -130,11 +131,11 @@ void Trainer::introduce() {
 }
 
 void Trainer::compile() {
-    const TensorDesc images = train_data_->image_desc(settings_.training.micro_batch_size);
+    const std::vector<data::Field> fields = train_data_->fields(settings_.training.micro_batch_size);
     log_.status("compilation_status", "in progress");
-    graph_.emplace(training_graph(settings_, backend_->half_type(), images));
+    graph_.emplace(training_graph(settings_, backend_->half_type(), data::field_desc(fields, data::kImages)));
     executable_ = backend_->compile(
-        {&*graph_, settings_.training.gradient_accumulation_count, runtime_settings(settings_, seed())});
+        {&*graph_, settings_.training.gradient_accumulation_count, runtime_settings(settings_, seed()), fields});
     log_.status("compilation_status", "compiled");
     log_.line(variable_list(*graph_));
     const config::TrainingSettings& training = settings_.training;

@@ -47,7 +47,7 @@ std::vector<double> masked_ones(const backend::Backend& backend, const Setting& 
             identity.set(i * kShape[3] + i, 1);
         executable->load("w", identity);
     }
-    FixedSource source{HostTensor(), HostTensor()};
+    TensorSource source({});
     executable->train_step(source, {0.1, run.iteration});
     const HostTensor y = executable->output("y");
     std::vector<double> values;

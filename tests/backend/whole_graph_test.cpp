@@ -124,27 +124,30 @@ HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low
 }
 
 /// Hands out different micro-batches in turn.
-class TwoBatches : public data::BatchSource {
+class TwoBatches : public TensorSource {
 public:
-    TensorDesc image_desc() const override { return images_[0].desc(); }
-    data::Batch next() override {
-        const std::size_t i = next_++ % 2;
-        return {images_[i].bytes(), labels_[i].as<std::int32_t>(), i == 0 ? 3 : 2, {}};
-    }
-    void skip() { ++next_; }
+    TwoBatches()
+        : TensorSource({{"images", HostTensor({DType::f32, {kSamples, kSize, kSize, 3}})},
+                        {"labels", HostTensor({DType::i32, {kSamples}})}}) {}
 
 private:
+    void fill(std::int64_t batch) override {
+        const auto i = static_cast<std::size_t>(batch % 2);
+        tensor(0) = images_[i];
+        tensor(1) = labels_[i];
+    }
+
     TensorDesc desc_{DType::f32, {kSamples, kSize, kSize, 3}};
     std::array<HostTensor, 2> images_{random_tensor(desc_, 100, -1, 1), random_tensor(desc_, 101, -1, 1)};
     std::array<HostTensor, 2> labels_{HostTensor::of<std::int32_t>({kSamples}, {0, 2, 1}),
                                       HostTensor::of<std::int32_t>({kSamples}, {1, 1, -1})};
-    std::size_t next_ = 0;
 };
 
 std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
     backend::CompileRequest request;
     request.graph = &graph;
     request.micro_batches = micro_batches;
+    request.fields = TwoBatches().fields();
     auto executable = backend::make_ref_backend()->compile(request);
     std::uint64_t index = 0;
     for (const std::string& name : executable->variable_names()) {
@@ -166,7 +169,7 @@ struct NamedGradients {
 NamedGradients gradients_of(const Graph& graph, std::int64_t micro_batches = 1, bool second_batch = false) {
     const auto executable = compile(graph, micro_batches);
     TwoBatches source;
-    if (second_batch) source.skip();
+    if (second_batch) source.next();
     NamedGradients result;
     result.loss = executable->train_step(source, {.learning_rate = 0.1, .iteration = 0}).sums.at("loss");
     for (const ValueId p : graph.values_with_role(graph::Role::parameter)) {
@@ -204,10 +207,8 @@ public:
             values_.push_back({value.desc, std::vector<double>(static_cast<std::size_t>(value.desc.elements()))});
             if (value.role == graph::Role::parameter) fill(ValueId{i}, executable->store(value.name));
         }
-        HostTensor images(source.image_desc());
-        std::copy(batch.images.begin(), batch.images.end(), images.bytes().begin());
-        fill(*graph.find("images"), images);
-        std::copy(batch.labels.begin(), batch.labels.end(), at(*graph.find("labels")).begin());
+        std::ranges::copy(batch.as<float>(0), at(*graph.find("images")).begin());
+        std::ranges::copy(batch.as<std::int32_t>(1), at(*graph.find("labels")).begin());
     }
 
     std::vector<double>& at(ValueId id) { return values_.at(static_cast<std::size_t>(id.index)).values; }

@@ -30,7 +30,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
     const auto stream = test.stream({.micro_batch = 20});
     const Batch batch = stream->next();
     std::map<std::int32_t, int> counts;
-    for (const std::int32_t label : batch.labels) {
+    for (const std::int32_t label : labels_in(batch)) {
         ++counts[label];
     }
     EXPECT_EQ(counts.size(), 10u);

@@ -12,6 +12,7 @@
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/optim/optimiser.h"
 #include "golden/formula.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::golden {
 namespace {
@@ -63,28 +64,20 @@ graph::Graph toy(const optim::OptimiserSettings& settings) {
     return graph;
 }
 
-class ToySource : public data::BatchSource {
+class ToySource : public test::TensorSource {
 public:
-    TensorDesc image_desc() const override { return {DType::f32, {kSamples, 1, 1, kInputs}}; }
-
-    data::Batch next() override {
-        const Stream stream("toy/" + std::to_string(step_));
-        for (std::int64_t i = 0; i < kSamples * kInputs; ++i)
-            pixels_.at(static_cast<std::size_t>(i)) = static_cast<float>(stream.noise(i));
-        for (std::int64_t i = 0; i < kSamples; ++i)
-            labels_.at(static_cast<std::size_t>(i)) = static_cast<std::int32_t>((i * 3 + step_) % kClasses);
-        ++step_;
-        data::Batch batch;
-        batch.images = std::as_bytes(std::span(pixels_));
-        batch.labels = labels_;
-        batch.valid_count = kSamples;
-        return batch;
-    }
+    ToySource()
+        : TensorSource({{"images", HostTensor({DType::f32, {kSamples, 1, 1, kInputs}})},
+                        {"labels", HostTensor({DType::i32, {kSamples}})}}) {}
 
 private:
-    std::vector<float> pixels_ = std::vector<float>(kSamples * kInputs);
-    std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(kSamples);
-    std::int64_t step_ = 0;
+    void fill(std::int64_t batch) override {
+        const Stream stream("toy/" + std::to_string(batch));
+        for (std::int64_t i = 0; i < kSamples * kInputs; ++i)
+            tensor(0).set(i, stream.noise(i));
+        for (std::int64_t i = 0; i < kSamples; ++i)
+            tensor(1).set(i, static_cast<double>((i * 3 + batch) % kClasses));
+    }
 };
 
 HostTensor start(const graph::Value& variable) {
@@ -102,10 +95,10 @@ template <typename Rate> void compare(const backend::Backend& backend, const std
                                       const optim::OptimiserSettings& settings, const Rate& rate, double tolerance) {
     const json& expected = golden().at(name);
     const graph::Graph graph = toy(settings);
-    const auto executable = backend.compile({&graph, 1, {}});
+    ToySource source;
+    const auto executable = backend.compile({&graph, 1, {}, source.fields()});
     for (const ValueId id : graph.variables())
         executable->load(graph.value(id).name, start(graph.value(id)));
-    ToySource source;
     for (std::int64_t step = 0; step < kSteps; ++step) {
         const auto result = executable->train_step(source, {rate(step), step});
         const double loss = expected.at("losses").at(static_cast<std::size_t>(step));

@@ -60,13 +60,16 @@ void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
     random_scale("samples", {9, 4, 3, 17}, 0.5, true);
     random_scale("everything_kept", {4, 3}, 1, false);
     for (const DType from : {DType::u8, DType::f32}) {
-        cases.push_back(
-            {.name = "normalise_image/from_" + std::string(name(from)),
-             .kind = OpKind::normalise_image,
-             .attrs = graph::NormaliseImageAttrs{{1 / 58.0, 1 / 57.0, 1 / 57.5}, {-2.1, -2.0, -1.8}, type},
-             .inputs =
-                 {{.name = "images", .desc = {from, {2, 5, 4, 3}}, .low = 0, .high = 255, .fill = Fill::integers}},
-             .tolerance = tolerance});
+        cases.push_back({.name = "normalise_image/from_" + std::string(name(from)),
+                         .kind = OpKind::normalise_image,
+                         .attrs = graph::NormaliseImageAttrs{{1 / 58.0, 1 / 57.0, 1 / 57.5}, {-2.1, -2.0, -1.8}, type},
+                         .inputs = {{.name = "images",
+                                     .desc = {from, {2, 5, 4, 3}},
+                                     .low = 0,
+                                     .high = 255,
+                                     .fill = Fill::integers,
+                                     .fed = true}},
+                         .tolerance = tolerance});
     }
     const auto shortcut = [&](const char* name, std::int64_t h, std::int64_t w, std::int64_t c, std::int64_t stride,
                               std::int64_t channels) {
@@ -110,7 +113,8 @@ void add_loss_cases(std::vector<OpCase>& cases, DType type) {
                                      .desc = {DType::i32, {samples}},
                                      .low = low,
                                      .high = high,
-                                     .fill = Fill::integers}},
+                                     .fill = Fill::integers,
+                                     .fed = true}},
                          .tolerance = tolerance_of(type)});
     };
     add("c10", 16, 10, 0, 0, 9);

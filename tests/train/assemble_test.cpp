@@ -1,4 +1,5 @@
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/data/image_fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -164,11 +165,12 @@ TEST(Assemble, ImageNetIsNormalisedOnTheDeviceUnlessTheHostDoes) {
 TEST(Assemble, EightBitImagesOfCifarAreConvertedOnTheDevice) {
     const config::Settings all = settings("--eight-bit-io");
     const data::InputData data(data_settings(all, DType::bf16, 1), data::Split::train);
-    const TensorDesc images = data.image_desc(4);
+    const std::vector<data::Field> fields = data.fields(4);
+    const TensorDesc& images = data::field_desc(fields, data::kImages);
     EXPECT_EQ(images.dtype, DType::u8);
     for (const DType half : {DType::bf16, DType::f32}) {
         const graph::Graph graph = training_graph(all, half, images);
-        EXPECT_TRUE(backend::make_cpu_backend()->compile({&graph, 1, {.threads = 1}}));
+        EXPECT_TRUE(backend::make_cpu_backend()->compile({&graph, 1, {.threads = 1}, fields}));
     }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
@@ -20,8 +21,8 @@ public:
 
     /// Counted in the files; the published count for generated and synthetic data.
     std::int64_t samples() const { return samples_; }
-    /// [N, H, W, C] as the stream delivers it.
-    TensorDesc image_desc(std::int64_t micro_batch) const;
+    /// Of the micro-batches that the stream delivers.
+    std::vector<Field> fields(std::int64_t micro_batch) const;
 
     /// The split's stream: training batches for Split::train, passes for Split::validation. `settings.feed` and
     /// `settings.seed` are set here.

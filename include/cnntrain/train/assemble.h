@@ -33,8 +33,8 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
 /// With --latency, a queue of batches that wait would be all that is measured: it is as short as it can be unless its
 /// length is given.
 data::LoaderSettings validation_loader_settings(const config::Settings& settings);
-/// For threads that send requests, each of which keeps a batch. `images`: of one batch.
-data::LoaderSettings request_loader_settings(const config::Settings& settings, const TensorDesc& images);
+/// For threads that send requests, each of which keeps a batch. `fields`: of a batch.
+data::LoaderSettings request_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields);
 nn::ModelSettings model_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, or not as many splits as --shards asks for.
 void check_network(const config::Settings& settings);

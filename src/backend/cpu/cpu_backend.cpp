@@ -28,7 +28,7 @@ public:
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
         CNNTRAIN_CHECK(request.graph != nullptr && request.micro_batches >= 1, "an incomplete compile request");
-        check_supported(*this, *request.graph);
+        check_supported(*this, request);
         try {
             return std::make_unique<cpu::CpuExecutable>(request);
         } catch (const dnnl::error& error) {

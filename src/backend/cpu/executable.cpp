@@ -65,6 +65,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     for (const ValueId id : graph_.values_with_role(Role::input)) {
         inputs_.push_back({graph_.value(id).name, graph_.desc(id), lowering.operand(id), lowering.row_major_desc(id)});
     }
+    input_fields_ = backend::match_fields(graph_, request.fields);
     program_.finish();
 
     for (std::size_t i = 0; i < seconds_.size(); ++i)
@@ -178,9 +179,9 @@ void CpuExecutable::run_micro_batch(data::BatchSource& source, const StepContext
         result.input_wait_seconds += seconds_since(start);
         result.samples += batch.valid_count;
         // The program only reads its inputs; oneDNN's handles are not const.
-        for (const Tensor& input : inputs_) {
-            const auto bytes = backend::input_bytes(batch, input.name, input.desc);
-            program_.bind(input.placed.buffer, const_cast<std::byte*>(bytes.data()));
+        for (std::size_t i = 0; i < inputs_.size(); ++i) {
+            const auto bytes = backend::field_bytes(batch, input_fields_[i], inputs_[i].desc);
+            program_.bind(inputs_[i].placed.buffer, const_cast<std::byte*>(bytes.data()));
         }
     }
     run_section(Section::micro, context);

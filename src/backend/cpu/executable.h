@@ -63,6 +63,7 @@ private:
     std::vector<Tensor> outputs_;
     std::vector<Tensor> gradients_;  // by the name of their parameter
     std::vector<Tensor> inputs_;
+    std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
     std::array<std::vector<double>, 3> seconds_;  // profile: total per step

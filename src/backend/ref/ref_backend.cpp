@@ -101,8 +101,10 @@ private:
     CompileReport report_;
     std::vector<RefTensor> values_;   // by ValueId
     std::vector<ValueId> variables_;  // parameters and states, in order of creation
-    std::vector<ValueId> crossing_;   // computed per micro-batch, read by the update phase
-    std::vector<RefTensor> sums_;     // of crossing_, over the micro-batches of an update
+    std::vector<ValueId> inputs_;
+    std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
+    std::vector<ValueId> crossing_;          // computed per micro-batch, read by the update phase
+    std::vector<RefTensor> sums_;            // of crossing_, over the micro-batches of an update
     bool profiling_ = false;
     std::vector<double> node_seconds_;  // by NodeId
     std::vector<std::int64_t> node_runs_;
@@ -112,6 +114,8 @@ RefExecutable::RefExecutable(const CompileRequest& request)
     : graph_(*request.graph),
       micro_batches_(request.micro_batches),
       random_{.seed = request.runtime.seed},
+      inputs_(graph_.values_with_role(Role::input)),
+      input_fields_(match_fields(graph_, request.fields)),
       node_seconds_(static_cast<std::size_t>(graph_.node_count())),
       node_runs_(static_cast<std::size_t>(graph_.node_count())) {
     const Clock::time_point start = Clock::now();
@@ -179,19 +183,14 @@ void RefExecutable::add_to_sums() {
 }
 
 void RefExecutable::feed(data::BatchSource& source, StepResult& result) {
-    const std::vector<ValueId> inputs = graph_.values_with_role(Role::input);
-    if (inputs.empty()) return;
+    if (inputs_.empty()) return;
     const Clock::time_point start = Clock::now();
     const data::Batch batch = source.next();
     result.input_wait_seconds += seconds_since(start);
     result.samples += batch.valid_count;
-    for (const ValueId id : inputs) {
-        const std::string& name = graph_.value(id).name;
-        RefTensor& to = at(id);
-        CNNTRAIN_CHECK(
-            name != "images" || source.image_desc() == to.desc,
-            "the source's images are " + to_string(source.image_desc()) + ", the graph's " + to_string(to.desc));
-        const std::span<const std::byte> bytes = input_bytes(batch, name, to.desc);
+    for (std::size_t k = 0; k < inputs_.size(); ++k) {
+        RefTensor& to = at(inputs_[k]);
+        const std::span<const std::byte> bytes = field_bytes(batch, input_fields_[k], to.desc);
         HostTensor host(to.desc);
         std::copy(bytes.begin(), bytes.end(), host.bytes().begin());
         for (std::size_t i = 0; i < to.values.size(); ++i)
@@ -353,7 +352,7 @@ public:
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
         CNNTRAIN_CHECK(request.graph != nullptr && request.micro_batches >= 1,
                        "a graph and at least one micro-batch per update are needed");
-        check_supported(*this, *request.graph);
+        check_supported(*this, request);
         return std::make_unique<RefExecutable>(request);
     }
 };
