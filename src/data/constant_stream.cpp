@@ -10,11 +10,11 @@
 
 namespace cnntrain::data {
 
-std::int64_t image_side(const DataSettings& settings) {
+std::int64_t image_side(const InputSettings& settings) {
     return settings.dataset == DatasetId::imagenet ? settings.image_size : dataset_info(settings.dataset).image_size;
 }
 
-ConstantStream::ConstantStream(const DataSettings& data, std::int64_t samples, const LoaderSettings& settings)
+ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings)
     : samples_(samples), feed_(settings.feed), first_sample_(settings.first_sample) {
     CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
     const std::int64_t side = image_side(data);
@@ -27,7 +27,7 @@ ConstantStream::ConstantStream(const DataSettings& data, std::int64_t samples, c
     std::fill(last_labels_.begin() + in_last, last_labels_.end(), -1);
 }
 
-void ConstantStream::make_generated(const DataSettings& data) {
+void ConstantStream::make_generated(const InputSettings& data) {
     Rng rng(data.seed, RngStream::generated_data);
     const auto count = static_cast<std::size_t>(images_.elements() / micro_batch());
     std::vector<float> pixels(count);
@@ -44,7 +44,7 @@ void ConstantStream::make_generated(const DataSettings& data) {
     std::fill(labels_.begin(), labels_.end(), static_cast<std::int32_t>(label));
 }
 
-void ConstantStream::make_synthetic(const DataSettings& data) {
+void ConstantStream::make_synthetic(const InputSettings& data) {
     Rng rng(data.seed, RngStream::synthetic_data);
     std::vector<float> pixels(static_cast<std::size_t>(images_.elements()));
     for (float& pixel : pixels) {

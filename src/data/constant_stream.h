@@ -12,7 +12,7 @@ class ConstantStream final : public Stream {
 public:
     /// Generated: one image, truncated normal around 127 with deviation 60, and one label in 0..classes-2, repeated.
     /// Synthetic: random images and labels. In a pass the samples beyond the published count have label -1.
-    ConstantStream(const DataSettings& data, std::int64_t samples, const LoaderSettings& settings);
+    ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings);
 
     TensorDesc image_desc() const override { return images_.desc(); }
     Batch next() override;
@@ -23,8 +23,8 @@ public:
 
 private:
     std::int64_t micro_batch() const { return images_.shape().front(); }
-    void make_generated(const DataSettings& data);
-    void make_synthetic(const DataSettings& data);
+    void make_generated(const InputSettings& data);
+    void make_synthetic(const InputSettings& data);
 
     std::int64_t samples_;
     Feed feed_;
@@ -37,6 +37,6 @@ private:
 };
 
 /// The side of the images that the settings ask for.
-std::int64_t image_side(const DataSettings& settings);
+std::int64_t image_side(const InputSettings& settings);
 
 }  // namespace cnntrain::data

@@ -274,7 +274,7 @@ std::vector<std::string> efficientnet_sizes(DatasetKind /*dataset*/) {
     return names;
 }
 
-Network efficientnet(const ModelSettings& settings) {
+Network efficientnet(const NetworkSettings& settings) {
     const auto* size =
         std::find_if(kSizes.begin(), kSizes.end(), [&](const Size& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != kSizes.end(), "efficientnet size " + settings.size);

@@ -36,12 +36,12 @@ std::string update_name(const std::string& variable) {
     return variable + "/update";
 }
 
-void add_sgd(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& /*settings*/) {
+void add_sgd(Graph& graph, const ParameterUpdate& update, const UpdateSettings& /*settings*/) {
     graph.add(OpKind::sgd_update, update.attrs, {update.target, update.gradient, update.learning_rate},
               update_name(update.variable));
 }
 
-void add_momentum(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
+void add_momentum(Graph& graph, const ParameterUpdate& update, const UpdateSettings& settings) {
     graph::UpdateAttrs attrs = update.attrs;
     attrs.momentum = settings.momentum;
     const ValueId velocity = add_slot(graph, update, kMomentumSlot);
@@ -49,8 +49,8 @@ void add_momentum(Graph& graph, const ParameterUpdate& update, const OptimiserSe
               update_name(update.variable));
 }
 
-void add_rmsprop(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
-    graph::RmsPropAttrs attrs{update.attrs, settings.rmsprop_decay, settings.rmsprop_epsilon};
+void add_rmsprop(Graph& graph, const ParameterUpdate& update, const UpdateSettings& settings) {
+    graph::RmsPropAttrs attrs{update.attrs, settings.mean_square_decay, settings.rmsprop_epsilon};
     attrs.update.momentum = settings.momentum;
     const ValueId mean_square = add_slot(graph, update, kMeanSquareSlot, 1);
     const ValueId velocity = add_slot(graph, update, kRmsPropMomentumSlot);
@@ -59,7 +59,7 @@ void add_rmsprop(Graph& graph, const ParameterUpdate& update, const OptimiserSet
               update_name(update.variable));
 }
 
-void add_lars(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
+void add_lars(Graph& graph, const ParameterUpdate& update, const UpdateSettings& settings) {
     graph::LarsAttrs attrs;
     attrs.update = update.attrs;
     attrs.update.momentum = settings.momentum;
@@ -75,28 +75,27 @@ void add_lars(Graph& graph, const ParameterUpdate& update, const OptimiserSettin
 }
 
 struct OptimiserEntry {
-    config::Optimiser kind;
+    Optimiser kind;
     bool scales_gradient;
-    void (*add_update)(Graph&, const ParameterUpdate&, const OptimiserSettings&);
+    void (*add_update)(Graph&, const ParameterUpdate&, const UpdateSettings&);
 };
 constexpr OptimiserEntry kOptimisers[] = {
-    {config::Optimiser::sgd, false, add_sgd},
-    {config::Optimiser::momentum, false, add_momentum},
-    {config::Optimiser::rmsprop, true, add_rmsprop},
-    {config::Optimiser::lars, true, add_lars},
+    {Optimiser::sgd, false, add_sgd},
+    {Optimiser::momentum, false, add_momentum},
+    {Optimiser::rmsprop, true, add_rmsprop},
+    {Optimiser::lars, true, add_lars},
 };
 
-const OptimiserEntry& entry_of(config::Optimiser kind) {
+const OptimiserEntry& entry_of(Optimiser kind) {
     const auto* entry = std::ranges::find(kOptimisers, kind, &OptimiserEntry::kind);
     CNNTRAIN_CHECK(entry != std::end(kOptimisers), "unknown optimiser");
     return *entry;
 }
 
-graph::UpdateAttrs update_attrs(const OptimiserSettings& settings, const std::string& name) {
+graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::string& name) {
     graph::UpdateAttrs attrs;
     const double left_in_gradient = scales_gradient(settings.kind) ? 1 : settings.loss_scaling;
-    attrs.gradient_scale =
-        left_in_gradient / (static_cast<double>(settings.micro_batches * settings.replicas) * settings.loss_scaling);
+    attrs.gradient_scale = left_in_gradient / (static_cast<double>(settings.micro_batches) * settings.loss_scaling);
     if (!contains_any(name, settings.weight_decay_exclude)) {
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
     }
@@ -120,15 +119,14 @@ std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const gra
 
 /// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where `weight_decay_exclude`
 /// names proxies; where it does not, this decay comes on top.
-ValueId add_proxy_gradient(Graph& graph, const OptimiserSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
+ValueId add_proxy_gradient(Graph& graph, const UpdateSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
                            ValueId gradient, const std::string& variable) {
     // Brings the decay to the scale of a gradient that is still a sum and still multiplied with the loss scaling.
-    attrs.weight_decay =
-        settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches * settings.replicas);
+    attrs.weight_decay = settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches);
     return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient}, variable + "/gradient");
 }
 
-void add_parameter_update(Graph& graph, const OptimiserSettings& settings, ValueId parameter, ValueId gradient,
+void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId parameter, ValueId gradient,
                           ValueId learning_rate) {
     const graph::Value variable = graph.value(parameter);
     const bool has_master = settings.fp32_weight_copy && variable.desc.dtype != DType::f32;
@@ -148,12 +146,12 @@ void add_parameter_update(Graph& graph, const OptimiserSettings& settings, Value
 }
 
 /// The backend sums the batch values over the micro-batches.
-void add_moving_average(Graph& graph, const OptimiserSettings& settings, const MovingAverage& average) {
+void add_moving_average(Graph& graph, const UpdateSettings& settings, const MovingAverage& average) {
     const auto count = static_cast<double>(average.bessel_count);
     const double bessel = count / std::max(1.0, count - 1);
     graph::MovingAverageAttrs attrs;
     attrs.decay = settings.moving_average_decay;
-    attrs.value_scale = bessel / static_cast<double>(settings.micro_batches * settings.replicas);
+    attrs.value_scale = bessel / static_cast<double>(settings.micro_batches);
     graph.set_stage(graph.node(graph.value(average.batch_value).producer).stage);
     graph.add(OpKind::moving_average_update, attrs, {average.moving, average.batch_value},
               update_name(graph.value(average.moving).name));
@@ -161,7 +159,7 @@ void add_moving_average(Graph& graph, const OptimiserSettings& settings, const M
 
 }  // namespace
 
-bool scales_gradient(config::Optimiser kind) {
+bool scales_gradient(Optimiser kind) {
     return entry_of(kind).scales_gradient;
 }
 
@@ -179,9 +177,9 @@ std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<
     return parameters;
 }
 
-void append_update(Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings,
+void append_update(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings,
                    std::span<const MovingAverage> moving_averages) {
-    CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.replicas >= 1 && settings.loss_scaling > 0,
+    CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.loss_scaling > 0,
                    "batch factors and loss scaling must be positive");
     const graph::StageId stage = graph.stage();
     graph.set_phase(graph::Phase::update);

@@ -19,8 +19,8 @@ std::vector<float> floats_of(const Batch& batch) {
     return values;
 }
 
-DataSettings generated(DatasetId dataset) {
-    DataSettings settings;
+InputSettings generated(DatasetId dataset) {
+    InputSettings settings;
     settings.dataset = dataset;
     settings.kind = DataKind::generated;
     settings.image_size = 16;
@@ -57,7 +57,7 @@ TEST(GeneratedData, OneImageOneLabelRepeated) {
 }
 
 TEST(GeneratedData, EightBitAndHostNormalisation) {
-    DataSettings settings = generated(DatasetId::cifar10);
+    InputSettings settings = generated(DatasetId::cifar10);
     settings.eight_bit_io = true;
     EXPECT_EQ(InputData(settings, Split::train).image_desc(2), (TensorDesc{DType::u8, {2, 32, 32, 3}}));
 
@@ -86,7 +86,7 @@ TEST(GeneratedData, AValidationPassCountsThePublishedImages) {
 }
 
 TEST(SyntheticData, OneBatchMadeOnce) {
-    DataSettings settings = generated(DatasetId::cifar100);
+    InputSettings settings = generated(DatasetId::cifar100);
     settings.kind = DataKind::synthetic;
     const auto stream = InputData(settings, Split::train).stream({.micro_batch = 50});
     const Batch first = stream->next();
@@ -99,7 +99,7 @@ TEST(SyntheticData, OneBatchMadeOnce) {
 }
 
 TEST(Formats, WhoNormalises) {
-    DataSettings settings;
+    InputSettings settings;
     settings.dataset = DatasetId::imagenet;
     settings.compute_dtype = DType::bf16;
     EXPECT_EQ(host_format(settings).dtype, DType::bf16);
@@ -132,7 +132,7 @@ protected:
         settings_.seed = 2;
     }
     TemporaryFolder folder_;
-    DataSettings settings_;
+    InputSettings settings_;
 };
 
 TEST_F(RealCifar, CountsWhatIsThere) {
@@ -171,7 +171,7 @@ TEST_F(RealCifar, EightBitInputStaysRight) {
 TEST_F(RealCifar, TheRingIsKnownWithoutTheFiles) {
     settings_.compute_dtype = DType::bf16;
     settings_.mixing = {.mixup_alpha = 0.2, .on_host = true};
-    DataSettings nowhere = settings_;
+    InputSettings nowhere = settings_;
     nowhere.folder = "/nowhere";
     const LoaderSettings loader{.micro_batch = 5, .batches_ahead = 3};
     const RingSize ring = ring_size(nowhere, Split::train, loader);
@@ -199,7 +199,7 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
         }
         write_records(folder / name, payloads);
     }
-    DataSettings settings;
+    InputSettings settings;
     settings.dataset = DatasetId::imagenet;
     settings.folder = folder.path();
     settings.image_size = 20;
