@@ -165,8 +165,8 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     std::printf("convolutions alone, as this program computes them: %.1f images/s (%.1f ms), %.2f\n",
                 images / executed * 1e3, executed, executed / (1e3 * typical));
     const double gflops = report.flops_per_micro_batch * static_cast<double>(micro_batches) / typical / 1e9;
-    const double peak = measured_peak_gflops(settings.device.precision == config::Precision::p32_32 ? DType::f32 : half,
-                                             runtime.threads);
+    const double peak =
+        measured_peak_gflops(settings.device.precision == nn::Precision::p32_32 ? DType::f32 : half, runtime.threads);
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
                 peak);
     std::printf("%zu layout changes are left:\n", report.reorders.size());

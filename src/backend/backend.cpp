@@ -34,7 +34,7 @@ std::string unknown_scalars(const graph::Graph& graph) {
     std::string lines;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::scalar)) {
         const std::string& name = graph.value(id).name;
-        if (name != "learning_rate") lines += "\n  " + name + ": a step has nothing to fill it with";
+        if (name != "learning_rate" && name != "step") lines += "\n  " + name + ": a step has nothing to fill it with";
     }
     return lines;
 }

@@ -24,26 +24,26 @@ struct SlotRow {
 
 /// One kind of optimiser: its rule, its slots in the rule's order, and its settings as the rule's attributes.
 struct OptimiserRow {
-    config::Optimiser kind;
+    Optimiser kind;
     graph::UpdateRule rule;
     bool scales_gradient;
     std::vector<SlotRow> slots;
-    void (*set)(graph::UpdateAttrs&, const OptimiserSettings&, const std::string& variable);
+    void (*set)(graph::UpdateAttrs&, const UpdateSettings&, const std::string& variable);
 };
 
-void set_nothing(graph::UpdateAttrs& /*attrs*/, const OptimiserSettings& /*settings*/, const std::string& /*name*/) {}
+void set_nothing(graph::UpdateAttrs& /*attrs*/, const UpdateSettings& /*settings*/, const std::string& /*name*/) {}
 
-void set_momentum(graph::UpdateAttrs& attrs, const OptimiserSettings& settings, const std::string& /*name*/) {
+void set_momentum(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& /*name*/) {
     attrs.momentum = settings.momentum;
 }
 
-void set_rmsprop(graph::UpdateAttrs& attrs, const OptimiserSettings& settings, const std::string& /*name*/) {
+void set_rmsprop(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& /*name*/) {
     attrs.momentum = settings.momentum;
-    attrs.decay = settings.rmsprop_decay;
+    attrs.decay = settings.mean_square_decay;
     attrs.epsilon = settings.rmsprop_epsilon;
 }
 
-void set_lars(graph::UpdateAttrs& attrs, const OptimiserSettings& settings, const std::string& variable) {
+void set_lars(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& variable) {
     attrs.momentum = settings.momentum;
     attrs.adapts = !contains_any(variable, settings.lars.skip);
     if (!attrs.adapts) return;
@@ -53,7 +53,6 @@ void set_lars(graph::UpdateAttrs& attrs, const OptimiserSettings& settings, cons
 }
 
 const std::vector<OptimiserRow>& optimisers() {
-    using config::Optimiser;
     using graph::UpdateRule;
     static const std::vector<OptimiserRow> rows = {
         {Optimiser::sgd, UpdateRule::sgd, false, {}, set_nothing},
@@ -64,7 +63,7 @@ const std::vector<OptimiserRow>& optimisers() {
     return rows;
 }
 
-const OptimiserRow& row_of(config::Optimiser kind) {
+const OptimiserRow& row_of(Optimiser kind) {
     const auto row = std::ranges::find(optimisers(), kind, &OptimiserRow::kind);
     CNNTRAIN_CHECK(row != optimisers().end(), "unknown optimiser");
     return *row;
@@ -74,13 +73,12 @@ std::string update_name(const std::string& variable) {
     return variable + "/update";
 }
 
-graph::UpdateAttrs update_attrs(const OptimiserSettings& settings, const std::string& variable) {
+graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::string& variable) {
     const OptimiserRow& row = row_of(settings.kind);
     graph::UpdateAttrs attrs;
     attrs.rule = row.rule;
     const double left_in_gradient = row.scales_gradient ? 1 : settings.loss_scaling;
-    attrs.gradient_scale =
-        left_in_gradient / (static_cast<double>(settings.micro_batches * settings.replicas) * settings.loss_scaling);
+    attrs.gradient_scale = left_in_gradient / (static_cast<double>(settings.micro_batches) * settings.loss_scaling);
     if (!contains_any(variable, settings.weight_decay_exclude)) {
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
     }
@@ -96,8 +94,8 @@ struct UpdateScalars {
 };
 
 /// `target`: the parameter, or its master.
-void add_update_node(Graph& graph, const OptimiserSettings& settings, ValueId parameter, ValueId target,
-                     ValueId gradient, const UpdateScalars& scalars) {
+void add_update_node(Graph& graph, const UpdateSettings& settings, ValueId parameter, ValueId target, ValueId gradient,
+                     const UpdateScalars& scalars) {
     const std::string variable = graph.value(parameter).name;
     const TensorDesc desc = graph.desc(target);
     std::vector<ValueId> inputs = {target, gradient, scalars.learning_rate, scalars.step};
@@ -122,15 +120,14 @@ std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const gra
 
 /// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where `weight_decay_exclude`
 /// names proxies; where it does not, this decay comes on top.
-ValueId add_proxy_gradient(Graph& graph, const OptimiserSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
+ValueId add_proxy_gradient(Graph& graph, const UpdateSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
                            ValueId gradient, const std::string& variable) {
     // Brings the decay to the scale of a gradient that is still a sum and still multiplied with the loss scaling.
-    attrs.weight_decay =
-        settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches * settings.replicas);
+    attrs.weight_decay = settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches);
     return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient}, variable + "/gradient");
 }
 
-void add_parameter_update(Graph& graph, const OptimiserSettings& settings, ValueId parameter, ValueId gradient,
+void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId parameter, ValueId gradient,
                           const UpdateScalars& scalars) {
     const graph::Value variable = graph.value(parameter);
     const bool has_master = settings.fp32_weight_copy && variable.desc.dtype != DType::f32;
@@ -148,19 +145,19 @@ void add_parameter_update(Graph& graph, const OptimiserSettings& settings, Value
 }
 
 /// The backend sums the statistic over the micro-batches.
-void add_moving_average(Graph& graph, const OptimiserSettings& settings, ValueId moving) {
+void add_moving_average(Graph& graph, const UpdateSettings& settings, ValueId moving) {
     const graph::Value average = graph.value(moving);
     if (!average.owner.valid()) return;
     graph::MovingAverageAttrs attrs;
     attrs.decay = settings.moving_average_decay;
-    attrs.value_scale = average.correction / static_cast<double>(settings.micro_batches * settings.replicas);
+    attrs.value_scale = average.correction / static_cast<double>(settings.micro_batches);
     graph.set_stage(graph.node(graph.value(average.owner).producer).stage);
     graph.add(OpKind::moving_average_update, attrs, {moving, average.owner}, update_name(average.name));
 }
 
 }  // namespace
 
-bool scales_gradient(config::Optimiser kind) {
+bool scales_gradient(Optimiser kind) {
     return row_of(kind).scales_gradient;
 }
 
@@ -178,8 +175,8 @@ std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<
     return parameters;
 }
 
-void append_update(Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings) {
-    CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.replicas >= 1 && settings.loss_scaling > 0,
+void append_update(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings) {
+    CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.loss_scaling > 0,
                    "batch factors and loss scaling must be positive");
     const graph::StageId stage = graph.stage();
     graph.set_phase(graph::Phase::update);

@@ -62,8 +62,8 @@ struct Images {
 
 /// A data set's folder holds its files; any other folder is one of JPEG files.
 bool holds_dataset(const config::Settings& settings) {
-    if (settings.data.source != config::DataSource::real) return true;
-    const data::DatasetId id = data::dataset_info(config::name(settings.data.dataset)).id;
+    if (settings.data.kind != data::DataKind::real) return true;
+    const data::DatasetId id = settings.data.dataset;
     try {
         const std::string folder = data::find_data_folder(id, settings.data.data_dir);
         return !data::split_files(id, folder, data::Split::validation).empty();
@@ -79,17 +79,12 @@ Images open_images(const config::Settings& settings, DType half, std::uint64_t s
         const data::InputData data(data_settings(settings, half, seed), data::Split::validation);
         return {data.stream(loader), {}};
     }
-    if (settings.data.dataset != config::Dataset::imagenet) {
+    if (settings.data.dataset != data::DatasetId::imagenet) {
         throw Error(ErrorKind::usage, settings.data.data_dir + ": no " +
                                           std::string(config::name(settings.data.dataset)) +
                                           " files there; a folder of JPEG files needs --dataset imagenet");
     }
-    data::DataSettings format;
-    format.dataset = data::DatasetId::imagenet;
-    format.compute_dtype = numerics(settings.device, half).compute;
-    format.eight_bit_io = settings.data.eight_bit_io;
-    format.hostside_norm = settings.data.hostside_norm;
-    format.normalise_input = settings.data.normalise_input;
+    const data::InputSettings format = data_settings_without_folder(settings, half, seed);
     auto folder = std::make_shared<data::ImageFolder>(settings.data.data_dir, settings.data.image_size,
                                                       data::host_format(format), settings.data.strict);
     std::vector<std::string> names = folder->names();

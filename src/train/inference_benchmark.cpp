@@ -170,7 +170,7 @@ metrics::InferenceRow row_of(const Measured& measured, const config::Settings& s
         correct += tally.correct;
         samples += tally.samples;
     }
-    const bool has_labels = settings.data.source == config::DataSource::real && samples > 0;
+    const bool has_labels = settings.data.kind == data::DataKind::real && samples > 0;
     row.val_acc = has_labels ? 100 * correct / static_cast<double>(samples) : -1;
     row.num_processed_samples = static_cast<std::int64_t>(milliseconds.size()) * settings.training.micro_batch_size;
     row.inference_time = measured.seconds;
@@ -264,7 +264,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
 
     const bool only_input = settings.device.dataset_benchmark;
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
-    const bool with_labels = settings.data.source == config::DataSource::real;
+    const bool with_labels = settings.data.kind == data::DataKind::real;
     const bool temporary = settings.main.temporary_executable;
     const std::string path = compiled_model_name(settings, source.name, with_labels, temporary ? random_tag() : "");
     if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws

@@ -99,14 +99,14 @@ int Trainer::train_and_validate() {
 }
 
 void Trainer::open_data() {
-    const data::DataSettings data = data_settings(settings_, backend_->half_type(), seed());
+    const data::InputSettings data = data_settings(settings_, backend_->half_type(), seed());
     train_data_.emplace(data, data::Split::train);
-    plan_ = schedule::make_run_plan(schedule::run_shape(settings_, train_data_->samples(), 1));
-    const double base = config::base_learning_rate(settings_.learning_rate, global_batch_size(settings_.training));
+    plan_ = run_plan(settings_, train_data_->samples());
+    const double base = optim::base_learning_rate(settings_.learning_rate, plan_.global_batch);
     learning_rate_.emplace(settings_.learning_rate, base, plan_.iterations, plan_.epochs);
     // Opened now, so that missing files are reported before the training and not after it.
     if (plan_.validate && !settings_.device.dataset_benchmark) validation_data_.emplace(data, data::Split::validation);
-    const std::int64_t published = data::dataset_info(config::name(settings_.data.dataset)).validation_images;
+    const std::int64_t published = data::dataset_info(settings_.data.dataset).validation_images;
     mlperf_.prepared(plan_, train_data_->samples(), validation_data_ ? validation_data_->samples() : published);
 }
 
@@ -138,7 +138,7 @@ void Trainer::compile() {
         {&*graph_, settings_.training.gradient_accumulation_count, runtime_settings(settings_, seed()), fields});
     log_.status("compilation_status", "compiled");
     log_.line(variable_list(*graph_));
-    const config::TrainingSettings& training = settings_.training;
+    const TrainingSettings& training = settings_.training;
     meters_.emplace(plan_.global_batch, plan_.averaging_window(),
                     training.pipeline ? 1 : training.gradient_accumulation_count);
 }

@@ -19,7 +19,7 @@ const Shape kShape = {6, 5, 3, 32};
 struct Setting {
     std::uint64_t seed = 1;
     std::int64_t iteration = 0;
-    std::uint32_t site = 0;
+    std::uint64_t site = 0;
     bool per_sample = false;
     int threads = 0;
     std::int64_t micro_batches = 1;
@@ -89,7 +89,7 @@ TEST(RandomScale, KeepsTheShareThatWasAskedForAndScalesIt) {
     std::int64_t kept = 0;
     std::int64_t all = 0;
     for (std::int64_t iteration = 0; iteration < 10; ++iteration) {
-        for (const double value : masked_ones(*ref, {.iteration = iteration}, false)) {
+        for (const double value : masked_ones(*ref, {.iteration = 100 * iteration}, false)) {
             EXPECT_TRUE(value == 0 || value == 2) << value;
             kept += value != 0 ? 1 : 0;
             ++all;
@@ -103,7 +103,7 @@ TEST(RandomScale, DropsWholeSamples) {
     const std::int64_t sample = element_count(kShape) / kShape[0];
     int dropped = 0;
     for (std::int64_t iteration = 0; iteration < 8; ++iteration) {
-        const std::vector<double> values = masked_ones(*cpu, {.iteration = iteration, .per_sample = true}, true);
+        const std::vector<double> values = masked_ones(*cpu, {.iteration = 100 * iteration, .per_sample = true}, true);
         for (std::int64_t i = 0; i < element_count(kShape); ++i) {
             EXPECT_EQ(values[static_cast<std::size_t>(i)], values[static_cast<std::size_t>(i / sample * sample)]);
         }

@@ -15,8 +15,8 @@ namespace {
 
 using testing::Each;
 
-DataSettings generated(DatasetId dataset) {
-    DataSettings settings;
+InputSettings generated(DatasetId dataset) {
+    InputSettings settings;
     settings.dataset = dataset;
     settings.kind = DataKind::generated;
     settings.image_size = 16;
@@ -54,7 +54,7 @@ TEST(GeneratedData, OneImageOneLabelRepeated) {
 }
 
 TEST(GeneratedData, EightBitAndHostNormalisation) {
-    DataSettings settings = generated(DatasetId::cifar10);
+    InputSettings settings = generated(DatasetId::cifar10);
     settings.eight_bit_io = true;
     EXPECT_EQ(InputData(settings, Split::train).fields(2)[0].desc, (TensorDesc{DType::u8, {2, 32, 32, 3}}));
 
@@ -110,7 +110,7 @@ TEST(GeneratedData, RanksShareTheStream) {
 }
 
 TEST(SyntheticData, OneBatchMadeOnce) {
-    DataSettings settings = generated(DatasetId::cifar100);
+    InputSettings settings = generated(DatasetId::cifar100);
     settings.kind = DataKind::synthetic;
     const auto stream = InputData(settings, Split::train).stream({.micro_batch = 50});
     const Batch first = stream->next();
@@ -123,7 +123,7 @@ TEST(SyntheticData, OneBatchMadeOnce) {
 }
 
 TEST(Formats, WhoNormalises) {
-    DataSettings settings;
+    InputSettings settings;
     settings.dataset = DatasetId::imagenet;
     settings.compute_dtype = DType::bf16;
     EXPECT_EQ(host_format(settings).dtype, DType::bf16);
@@ -156,7 +156,7 @@ protected:
         settings_.seed = 2;
     }
     TemporaryFolder folder_;
-    DataSettings settings_;
+    InputSettings settings_;
 };
 
 TEST_F(RealCifar, CountsWhatIsThere) {
@@ -195,7 +195,7 @@ TEST_F(RealCifar, EightBitInputStaysRight) {
 TEST_F(RealCifar, TheRingIsKnownWithoutTheFiles) {
     settings_.compute_dtype = DType::bf16;
     settings_.mixing = {.mixup_alpha = 0.2, .on_host = true};
-    DataSettings nowhere = settings_;
+    InputSettings nowhere = settings_;
     nowhere.folder = "/nowhere";
     const LoaderSettings loader{.micro_batch = 5, .batches_ahead = 3};
     const RingSize ring = ring_size(nowhere, Split::train, loader);
@@ -224,7 +224,7 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
         }
         write_records(folder / name, payloads);
     }
-    DataSettings settings;
+    InputSettings settings;
     settings.dataset = DatasetId::imagenet;
     settings.folder = folder.path();
     settings.image_size = 20;

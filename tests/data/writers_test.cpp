@@ -22,7 +22,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
     const TemporaryFolder folder;
     const std::string written = write_generated_cifar({folder.path(), 3, 52, 20, 10});
     EXPECT_EQ(written, find_data_folder(DatasetId::cifar10, folder.path()));
-    DataSettings settings;
+    InputSettings settings;
     settings.folder = written;
     EXPECT_EQ(InputData(settings, Split::train).samples(), 52);
     const InputData test(settings, Split::validation);

@@ -30,11 +30,18 @@ json load_golden(const std::string& name) {
     return json::parse(file);
 }
 
+nn::Family family_of(const std::string& name) {
+    for (const auto family : {nn::Family::resnet, nn::Family::resnext, nn::Family::efficientnet}) {
+        if (nn::name(family) == name) return family;
+    }
+    throw Error(ErrorKind::data, name + ": no family of models");
+}
+
 nn::BuildRequest build_request(const json& settings) {
     nn::BuildRequest request;
-    nn::ModelSettings& model = request.model;
+    nn::NetworkSettings& model = request.model;
     const std::int64_t groups = settings.at("group_norm_groups");
-    model.family = nn::family_named(settings.value("family", std::string("resnet")));
+    model.family = family_of(settings.value("family", std::string("resnet")));
     model.size = settings.at("size");
     model.dataset = settings.at("imagenet").get<bool>() ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
     model.classes = settings.at("classes");
@@ -59,12 +66,12 @@ nn::BuildRequest build_request(const json& settings) {
     return request;
 }
 
-optim::OptimiserSettings optimiser_settings(const json& settings, double loss_scaling) {
-    optim::OptimiserSettings optimiser;
+optim::UpdateSettings optimiser_settings(const json& settings, double loss_scaling) {
+    optim::UpdateSettings optimiser;
     optimiser.momentum = settings.at("momentum");
-    optimiser.kind = optimiser.momentum > 0 ? config::Optimiser::momentum : config::Optimiser::sgd;
-    optimiser.rmsprop_decay = settings.value("rmsprop_decay", 0.0);
-    if (optimiser.rmsprop_decay > 0) optimiser.kind = config::Optimiser::rmsprop;
+    optimiser.kind = optimiser.momentum > 0 ? optim::Optimiser::momentum : optim::Optimiser::sgd;
+    optimiser.mean_square_decay = settings.value("rmsprop_decay", 0.0);
+    if (optimiser.mean_square_decay > 0) optimiser.kind = optim::Optimiser::rmsprop;
     optimiser.weight_decay = settings.at("weight_decay");
     optimiser.weight_decay_exclude = settings.at("undecayed").get<std::vector<std::string>>();
     optimiser.loss_scaling = loss_scaling;

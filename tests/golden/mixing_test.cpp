@@ -89,7 +89,10 @@ nn::MixingSettings mixing_of(const json& run) {
 
 Graph training_graph(const json& run) {
     nn::BuildRequest request;
-    request.model = {.size = "8", .dataset = nn::DatasetKind::cifar, .classes = kClasses, .image_size = kSize};
+    request.model.size = "8";
+    request.model.dataset = nn::DatasetKind::cifar;
+    request.model.classes = kClasses;
+    request.model.image_size = kSize;
     request.model.norm = nn::NormKind::group;
     request.model.groups = 16;
     const std::int64_t samples = run.at("samples");

@@ -7,6 +7,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
+#include "cnntrain/config/settings.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/learning_rate.h"
@@ -36,7 +37,7 @@ const json& golden() {
     return document;
 }
 
-graph::Graph toy(const optim::OptimiserSettings& settings) {
+graph::Graph toy(const optim::UpdateSettings& settings) {
     graph::Graph graph(ops::op_table());
     const ValueId images = graph.add_input("images", {DType::f32, {kSamples, 1, 1, kInputs}});
     const ValueId labels = graph.add_input("labels", {DType::i32, {kSamples}});
@@ -92,7 +93,7 @@ HostTensor start(const graph::Value& variable) {
 }
 
 template <typename Rate> void compare(const backend::Backend& backend, const std::string& name,
-                                      const optim::OptimiserSettings& settings, const Rate& rate, double tolerance) {
+                                      const optim::UpdateSettings& settings, const Rate& rate, double tolerance) {
     const json& expected = golden().at(name);
     const graph::Graph graph = toy(settings);
     ToySource source;
@@ -116,18 +117,18 @@ template <typename Rate> void compare(const backend::Backend& backend, const std
 }
 
 template <typename Rate>
-void compare_on_both(const std::string& name, const optim::OptimiserSettings& settings, const Rate& rate) {
+void compare_on_both(const std::string& name, const optim::UpdateSettings& settings, const Rate& rate) {
     compare(*backend::make_ref_backend(), name, settings, rate, 1e-9);
     compare(*backend::make_cpu_backend(), name, settings, rate, 1e-5);
 }
 
-optim::OptimiserSettings settings_of(config::Optimiser kind) {
-    optim::OptimiserSettings settings;
+optim::UpdateSettings settings_of(optim::Optimiser kind) {
+    optim::UpdateSettings settings;
     settings.kind = kind;
     settings.momentum = 0.9;
     settings.weight_decay = 1e-3;
     settings.loss_scaling = kLossScaling;
-    settings.rmsprop_decay = 0.9;
+    settings.mean_square_decay = 0.9;
     settings.rmsprop_epsilon = 1e-3;
     settings.lars = {0.05, 5e-3, 1e-6, {"bias"}};
     return settings;
@@ -135,14 +136,14 @@ optim::OptimiserSettings settings_of(config::Optimiser kind) {
 
 TEST(GoldenOptimiser, TenStepsOfEach) {
     for (const auto kind :
-         {config::Optimiser::sgd, config::Optimiser::momentum, config::Optimiser::rmsprop, config::Optimiser::lars}) {
+         {optim::Optimiser::sgd, optim::Optimiser::momentum, optim::Optimiser::rmsprop, optim::Optimiser::lars}) {
         const std::string name = "optimiser/" + std::string(config::name(kind));
         compare_on_both(name, settings_of(kind), [](std::int64_t) { return 0.1; });
     }
 }
 
 TEST(GoldenSchedule, TenStepsOfEach) {
-    config::LearningRateSettings rates;
+    optim::LearningRateSettings rates;
     rates.warmup_epochs = 1;
     rates.stepped_decay = 0.1;
     rates.stepped_fractions = {0.4, 0.7};
@@ -150,7 +151,7 @@ TEST(GoldenSchedule, TenStepsOfEach) {
     rates.exponential_drops = 4;
     rates.polynomial_power = 2;
     rates.polynomial_end_ratio = 0.01;
-    using enum config::LrSchedule;
+    using enum optim::LrSchedule;
     for (const auto& [schedule, name] : {std::pair{stepped, "stepped"},
                                          {cosine, "cosine"},
                                          {exponential, "exponential"},
@@ -160,7 +161,7 @@ TEST(GoldenSchedule, TenStepsOfEach) {
         const std::string key = std::string("schedule/") + name;
         for (std::int64_t t = 0; t < kSteps; ++t)
             EXPECT_NEAR(rate.at(t), golden().at(key).at("rates").at(static_cast<std::size_t>(t)).get<double>(), 1e-12);
-        compare_on_both(key, settings_of(config::Optimiser::momentum), [&](std::int64_t t) { return rate.at(t); });
+        compare_on_both(key, settings_of(optim::Optimiser::momentum), [&](std::int64_t t) { return rate.at(t); });
     }
 }
 

@@ -39,7 +39,7 @@ struct SmallModel {
         graph.set_stage(graph::StageId{0});
     }
 
-    void append(const OptimiserSettings& settings, const std::vector<std::string>& filter = {}) {
+    void append(const UpdateSettings& settings, const std::vector<std::string>& filter = {}) {
         const auto gradients = build_backward(
             graph, {.loss = loss, .targets = trainable_parameters(graph, filter), .recompute_points = {}});
         append_update(graph, gradients, settings);
@@ -67,23 +67,22 @@ struct SmallModel {
     ValueId moving_mean, moving_variance, batch_mean, batch_variance, loss;
 };
 
-OptimiserSettings momentum() {
-    OptimiserSettings settings;
-    settings.kind = config::Optimiser::momentum;
+UpdateSettings momentum() {
+    UpdateSettings settings;
+    settings.kind = optim::Optimiser::momentum;
     settings.momentum = 0.9;
     settings.weight_decay = 1e-4;
     settings.weight_decay_exclude = {"beta", "gamma"};
     settings.loss_scaling = 128;
-    settings.micro_batches = 4;
-    settings.replicas = 2;
+    settings.micro_batches = 8;
     settings.moving_average_decay = 0.97;
     return settings;
 }
 
 TEST(AppendUpdate, SgdHasNoSlots) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::sgd;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::sgd;
     model.append(settings);
     EXPECT_EQ(model.updates().size(), 6u);
     EXPECT_EQ(model.graph.values_with_role(graph::Role::slot).size(), 0u);
@@ -162,9 +161,9 @@ TEST(AppendUpdate, AFilterThatMatchesNothingIsAnError) {
 
 TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::rmsprop;
-    settings.rmsprop_decay = 0.95;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::rmsprop;
+    settings.mean_square_decay = 0.95;
     settings.rmsprop_epsilon = 0.01;
     model.append(settings);
     const graph::Node* update = model.update_of("all/dense/weight");
@@ -184,8 +183,8 @@ TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
 
 TEST(AppendUpdate, LarsSkipsByName) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::lars;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::lars;
     settings.weight_decay = 0.5;
     settings.lars = {0.01, 5e-5, 1e-6, {"beta", "gamma", "bias"}};
     model.append(settings);
@@ -218,7 +217,7 @@ struct ProxyModel {
     }
 
     /// The nodes of the update phase.
-    std::vector<graph::Node> append(const OptimiserSettings& settings) {
+    std::vector<graph::Node> append(const UpdateSettings& settings) {
         append_update(
             graph,
             build_backward(graph, {.loss = loss, .targets = trainable_parameters(graph, {}), .recompute_points = {}}),
@@ -238,7 +237,7 @@ struct ProxyModel {
 
 TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
     ProxyModel model(DType::f32);
-    OptimiserSettings settings = momentum();
+    UpdateSettings settings = momentum();
     settings.weight_decay_exclude = {"proxy"};
     const auto nodes = model.append(settings);
     ASSERT_EQ(nodes.size(), 3U);
@@ -263,8 +262,8 @@ TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
 
 TEST(AppendUpdate, ProxiesOfRmsPropAreDecayedInTheScaleOfTheirGradientToo) {
     ProxyModel model(DType::f32);
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::rmsprop;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::rmsprop;
     const auto nodes = model.append(settings);
     const double gradient_scale = nodes.at(1).as<graph::UpdateAttrs>().gradient_scale;
     EXPECT_DOUBLE_EQ(nodes.at(0).as<graph::ProxyNormAttrs>().weight_decay * gradient_scale, 1e-4);
@@ -272,7 +271,7 @@ TEST(AppendUpdate, ProxiesOfRmsPropAreDecayedInTheScaleOfTheirGradientToo) {
 
 TEST(AppendUpdate, SixteenBitProxiesAreCopiesOfMastersWithStatistics) {
     ProxyModel model(DType::bf16);
-    OptimiserSettings settings = momentum();
+    UpdateSettings settings = momentum();
     settings.fp32_weight_copy = true;
     const auto nodes = model.append(settings);
     ASSERT_EQ(nodes.size(), 4U);
@@ -286,7 +285,7 @@ TEST(AppendUpdate, SixteenBitProxiesAreCopiesOfMastersWithStatistics) {
 
 TEST(AppendUpdate, SixteenBitVariablesAreCopiesOfMasters) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
+    UpdateSettings settings = momentum();
     settings.fp32_weight_copy = true;
     model.append(settings);
     const auto pairs = masters(model.graph);

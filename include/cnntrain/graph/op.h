@@ -152,13 +152,13 @@ struct ShortcutPadAttrs {
 
 /// random_scale: x[N,...] -> y = x / keep * floor(keep + u), with one u in [0, 1) per element (dropout), or per sample
 /// (drop-connect: `per_sample`). Its gradient is the op itself on dy: nothing is stored. Kept is what has a random_word
-/// <= last_word_within(keep) (base/rng.h), for the word_key of seed, `site`, iteration and micro-batch and the row-major index
-/// of the element (or the sample's): the same on every backend, for every thread count, and after a resume. Layers of one
-/// graph have different sites. Training only.
+/// <= last_word_within(keep) (base/rng.h), for the word_key of seed, `site` and the sample's number in the stream, and the
+/// row-major index of the element within its sample (`per_sample`: 0). So what is dropped of a sample never changes with the
+/// backend, the threads, the micro-batch, the ranks, or another op in the graph. Training only.
 struct RandomScaleAttrs {
     double keep = 1;  // probability, in (0, 1]
     bool per_sample = false;
-    std::uint32_t site = 0;
+    std::uint64_t site = 0;  // hash_text() of the place's name in the network
     bool operator==(const RandomScaleAttrs&) const = default;
 };
 
@@ -283,8 +283,7 @@ struct RefTensor {
 /// What the random numbers of one execution depend on, besides the op's attributes.
 struct RandomKey {
     std::uint64_t seed = 0;
-    std::int64_t iteration = 0;
-    std::int64_t micro_batch = 0;  // within the weight update
+    std::int64_t first_sample = 0;  // number of the micro-batch's first sample in the stream of all ranks
 };
 
 class GradContext;

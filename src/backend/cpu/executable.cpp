@@ -170,14 +170,14 @@ void CpuExecutable::refresh_prepared() {
     prepared_is_stale_ = false;
 }
 
-void CpuExecutable::run_micro_batch(data::BatchSource& source, const StepContext& context,
-                                    backend::StepResult& result) {
+void CpuExecutable::run_micro_batch(data::BatchSource& source, StepContext& context, backend::StepResult& result) {
     data::Batch batch;
     if (!inputs_.empty()) {
         const Clock::time_point start = Clock::now();
         batch = source.next();
         result.input_wait_seconds += seconds_since(start);
         result.samples += batch.valid_count;
+        context.first_sample = batch.first_sample;
         // The program only reads its inputs; oneDNN's handles are not const.
         for (std::size_t i = 0; i < inputs_.size(); ++i) {
             const auto bytes = backend::field_bytes(batch, input_fields_[i], inputs_[i].desc);
@@ -227,8 +227,9 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared();
     backend::StepResult result;
-    StepContext context{0, static_cast<float>(scalars.learning_rate), scalars.iteration};
-    for (; context.micro_batch < micro_batches_; ++context.micro_batch) {
+    StepContext context{.learning_rate = static_cast<float>(scalars.learning_rate), .iteration = scalars.iteration};
+    for (std::int64_t i = 0; i < micro_batches_; ++i) {
+        context.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         run_micro_batch(source, context, result);
         if (first_non_finite_) return result;  // the variables stay as they were
     }
@@ -242,8 +243,10 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared();
     backend::StepResult result;
-    for (std::int64_t i = 0; i < batches; ++i)
-        run_micro_batch(source, {}, result);
+    for (std::int64_t i = 0; i < batches; ++i) {
+        StepContext context{.first_sample = i};
+        run_micro_batch(source, context, result);
+    }
     return result;
 }
 

@@ -47,7 +47,7 @@ private:
     void use_threads() const;
     void run_section(Section section, const StepContext& context);
     void refresh_prepared();
-    void run_micro_batch(data::BatchSource& source, const StepContext& context, backend::StepResult& result);
+    void run_micro_batch(data::BatchSource& source, StepContext& context, backend::StepResult& result);
     void add_outputs(backend::StepResult& result);
     void find_non_finite(const StepContext& context);
 

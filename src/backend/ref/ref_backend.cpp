@@ -188,6 +188,7 @@ void RefExecutable::feed(data::BatchSource& source, StepResult& result) {
     const data::Batch batch = source.next();
     result.input_wait_seconds += seconds_since(start);
     result.samples += batch.valid_count;
+    random_.first_sample = batch.first_sample;
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
         RefTensor& to = at(inputs_[k]);
         const std::span<const std::byte> bytes = field_bytes(batch, input_fields_[k], to.desc);
@@ -225,9 +226,8 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
         at(*step).values = {static_cast<double>(scalars.iteration + 1)};
     }
     start_sums();
-    random_.iteration = scalars.iteration;
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
-        random_.micro_batch = i;
+        random_.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         feed(source, result);
         run_phase(Phase::forward);
         run_phase(Phase::backward);
@@ -249,7 +249,7 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
 StepResult RefExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
-        random_.micro_batch = i;
+        random_.first_sample = i;
         feed(source, result);
         run_phase(Phase::forward);
         add_outputs(Phase::forward, result);

@@ -242,7 +242,8 @@ void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult
         }
     }
     if (set.format != FileFormat::tfrecord && !set.files.empty()) {
-        const DatasetInfo& info = dataset_info(name(set.format));
+        const DatasetInfo& info =
+            dataset_info(set.format == FileFormat::cifar10 ? DatasetId::cifar10 : DatasetId::cifar100);
         const std::int64_t published = set.name.ends_with("train") ? info.train_images : info.validation_images;
         if (records != published) {
             result.notes.push_back(set.name + ": " + std::to_string(records) + " images; the published set has " +

@@ -11,11 +11,11 @@
 
 namespace cnntrain::data {
 
-std::int64_t image_side(const DataSettings& settings) {
+std::int64_t image_side(const InputSettings& settings) {
     return settings.dataset == DatasetId::imagenet ? settings.image_size : dataset_info(settings.dataset).image_size;
 }
 
-ConstantStream::ConstantStream(const DataSettings& data, std::int64_t samples, const LoaderSettings& settings)
+ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings)
     : samples_(samples), feed_(settings.feed), places_(samples, settings) {
     CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
     const std::int64_t side = image_side(data);
@@ -39,7 +39,7 @@ std::int64_t ConstantStream::valid_of(std::int64_t first_sample) const {
     return std::clamp<std::int64_t>(samples_ - first_sample, 0, micro_batch());
 }
 
-void ConstantStream::make_generated(const DataSettings& data) {
+void ConstantStream::make_generated(const InputSettings& data) {
     Rng rng(data.seed, RngStream::generated_data);
     const auto count = static_cast<std::size_t>(images_.elements() / micro_batch());
     std::vector<float> pixels(count);
@@ -56,7 +56,7 @@ void ConstantStream::make_generated(const DataSettings& data) {
     std::ranges::fill(labels_.as<std::int32_t>(), static_cast<std::int32_t>(label));
 }
 
-void ConstantStream::make_synthetic(const DataSettings& data) {
+void ConstantStream::make_synthetic(const InputSettings& data) {
     Rng rng(data.seed, RngStream::synthetic_data);
     std::vector<float> pixels(static_cast<std::size_t>(images_.elements()));
     for (float& pixel : pixels) {

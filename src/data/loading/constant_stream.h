@@ -16,7 +16,7 @@ class ConstantStream final : public Stream {
 public:
     /// Generated: one image, truncated normal around 127 with deviation 60, and one label in 0..classes-2, repeated.
     /// Synthetic: random images and labels. In a pass the samples beyond the published count have label -1.
-    ConstantStream(const DataSettings& data, std::int64_t samples, const LoaderSettings& settings);
+    ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings);
 
     std::vector<Field> fields() const override;
     Batch next() override;
@@ -28,8 +28,8 @@ public:
 
 private:
     std::int64_t valid_of(std::int64_t first_sample) const;
-    void make_generated(const DataSettings& data);
-    void make_synthetic(const DataSettings& data);
+    void make_generated(const InputSettings& data);
+    void make_synthetic(const InputSettings& data);
 
     std::int64_t samples_;
     Feed feed_;
@@ -44,6 +44,6 @@ private:
 };
 
 /// The side of the images that the settings ask for.
-std::int64_t image_side(const DataSettings& settings);
+std::int64_t image_side(const InputSettings& settings);
 
 }  // namespace cnntrain::data

@@ -12,20 +12,20 @@ namespace cnntrain::data {
 namespace {
 
 /// Images are mixed before they are converted to the type that travels.
-PixelFormat format_of_samples(const DataSettings& settings, Split split) {
+PixelFormat format_of_samples(const InputSettings& settings, Split split) {
     PixelFormat format = host_format(settings);
     const MixingSettings mixing = effective_mixing(settings);
     if (split == Split::train && mixing.any() && mixing.on_host) format.dtype = DType::f32;
     return format;
 }
 
-std::vector<Field> sample_fields(const DataSettings& settings, Split split) {
+std::vector<Field> sample_fields(const InputSettings& settings, Split split) {
     const std::int64_t side = image_side(settings);
     return image_fields({format_of_samples(settings, split).dtype, {side, side, 3}});
 }
 
 /// What the data and the split say about their stream.
-LoaderSettings completed(LoaderSettings loader, const DataSettings& settings, Split split) {
+LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, Split split) {
     loader.feed = split == Split::train ? Feed::training : Feed::passes;
     loader.seed = settings.seed;
     loader.mixing = effective_mixing(settings);
@@ -33,19 +33,19 @@ LoaderSettings completed(LoaderSettings loader, const DataSettings& settings, Sp
     return loader;
 }
 
-std::shared_ptr<const Dataset> open_imagenet(const DataSettings& settings, Split split, bool augment) {
+std::shared_ptr<const Dataset> open_imagenet(const InputSettings& settings, Split split, bool augment) {
     ImagenetSettings how;
     how.image_size = settings.image_size;
     how.format = format_of_samples(settings, split);
     how.augment = augment;
-    if (split == Split::train) how.percentage_to_use = settings.percentage_to_use;
+    if (split == Split::train) how.percentage_to_use = static_cast<double>(settings.percentage_to_use);
     how.seed = settings.seed;
     how.on_bad_image = settings.strict         ? OnBadImage::stop
                        : split == Split::train ? OnBadImage::replace
                                                : OnBadImage::leave_out;
     how.records.threads = settings.threads;
     how.records.index_name = split == Split::train ? "train.cnntrain-index" : "validation.cnntrain-index";
-    how.records.cache_bytes = settings.cache_bytes;
+    how.records.cache_bytes = static_cast<std::int64_t>(settings.cache_gb * 1e9);
     auto dataset = std::make_shared<Imagenet>(split_files(settings.dataset, settings.folder, split), how);
     if (how.percentage_to_use < 100) {
         log::debug("using the first " + std::to_string(dataset->size()) + " training images of " + settings.folder);
@@ -53,7 +53,7 @@ std::shared_ptr<const Dataset> open_imagenet(const DataSettings& settings, Split
     return dataset;
 }
 
-std::shared_ptr<const Dataset> open_cifar(const DataSettings& settings, Split split, bool augment) {
+std::shared_ptr<const Dataset> open_cifar(const InputSettings& settings, Split split, bool augment) {
     if (settings.eight_bit_io && split == Split::train) {
         log::warning(
             "eight-bit IO has no effect on CIFAR images from files: they are standardised one by one on the host");
@@ -64,7 +64,7 @@ std::shared_ptr<const Dataset> open_cifar(const DataSettings& settings, Split sp
 
 }  // namespace
 
-InputData::InputData(const DataSettings& settings, Split split) : settings_(settings), split_(split) {
+InputData::InputData(const InputSettings& settings, Split split) : settings_(settings), split_(split) {
     CNNTRAIN_CHECK(settings.compute_dtype == DType::f32 || settings.compute_dtype == DType::bf16,
                    "images are f32 or bf16 (or u8 by eight-bit IO)");
     CNNTRAIN_CHECK(settings.image_size > 0, "images have at least one pixel");
@@ -89,7 +89,7 @@ std::unique_ptr<Stream> InputData::stream(LoaderSettings settings) const {
     return std::make_unique<Loader>(dataset_, settings);
 }
 
-RingSize ring_size(const DataSettings& settings, Split split, LoaderSettings loader) {
+RingSize ring_size(const InputSettings& settings, Split split, LoaderSettings loader) {
     return ring_size(sample_fields(settings, split), completed(loader, settings, split));
 }
 

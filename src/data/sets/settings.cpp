@@ -1,8 +1,6 @@
 #include "cnntrain/data/settings.h"
 
 #include <algorithm>
-#include <cctype>
-#include <vector>
 
 #include "cnntrain/base/error.h"
 
@@ -23,21 +21,6 @@ const DatasetInfo& dataset_info(DatasetId id) {
     return *found;
 }
 
-const DatasetInfo& dataset_info(std::string_view name) {
-    std::string lower(name);
-    for (char& c : lower) {
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-    std::vector<std::string> names;
-    for (const DatasetInfo& info : kDatasets) {
-        if (info.name == lower) return info;
-        names.emplace_back(info.name);
-    }
-    const std::string nearest = nearest_name(lower, names);
-    throw Error(ErrorKind::usage, "data set \"" + std::string(name) + "\" is not one of imagenet, cifar-10, cifar-100" +
-                                      (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
-}
-
 Normalisation imagenet_normalisation(bool normalise_input) {
     if (!normalise_input) return {{1.0f, 1.0f, 1.0f}, {-123.68f, -116.78f, -103.94f}};
     constexpr std::array<double, 3> kMean = {0.485, 0.456, 0.406};
@@ -50,7 +33,7 @@ Normalisation imagenet_normalisation(bool normalise_input) {
     return result;
 }
 
-PixelFormat host_format(const DataSettings& settings) {
+PixelFormat host_format(const InputSettings& settings) {
     const bool imagenet = settings.dataset == DatasetId::imagenet;
     if (settings.eight_bit_io && (imagenet || settings.kind != DataKind::real)) return {DType::u8, std::nullopt};
     if (imagenet && settings.hostside_norm) {
@@ -64,7 +47,8 @@ MixingSettings effective_mixing(const DataSettings& settings) {
 }
 
 std::optional<Normalisation> device_normalisation(const DataSettings& settings) {
-    if (settings.dataset != DatasetId::imagenet || host_format(settings).normalise) return std::nullopt;
+    const bool on_host = settings.hostside_norm && !settings.eight_bit_io;
+    if (settings.dataset != DatasetId::imagenet || on_host) return std::nullopt;
     return imagenet_normalisation(settings.normalise_input);
 }
 

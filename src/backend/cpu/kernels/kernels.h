@@ -207,7 +207,9 @@ std::int64_t scale_channels_scratch_floats(const Blocks& shape);
 
 /// RandomScaleAttrs in cnntrain/graph/op.h; y may be x.
 struct RandomScale {
-    WordKey key;
+    std::uint64_t seed = 0;
+    std::uint64_t site = 0;
+    std::int64_t first_sample = 0;
     std::uint32_t last_kept = 0;
     float factor = 1;  // of what is kept
     bool per_sample = false;
