@@ -93,7 +93,7 @@ Graph guessing_graph() {
     const ValueId weights = graph.add_input("weights", {DType::f32, {kBatch}});
     const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {scores, next}, "loss");
     graph.mark_output("loss", loss[0]);
-    graph.mark_output("weights", graph.add_one(OpKind::relu, NoAttrs{}, {weights}, "relu"));
+    graph.mark_output("weights", graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {weights}, "relu"));
     return graph;
 }
 
@@ -166,7 +166,7 @@ TEST_P(Fields, ReachTheInputsOfTheirNames) {
 TEST_P(Fields, InputsThatTheyDoNotFillAreRefusedInCompile) {
     Graph graph = guessing_graph();
     graph.mark_output("mask",
-                      graph.add_one(OpKind::relu, NoAttrs{}, {graph.add_input("mask", {DType::f32, {kBatch}})}, "a"));
+                      graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {graph.add_input("mask", {DType::f32, {kBatch}})}, "a"));
     std::vector<Field> fields = pass_over(false).fields();
     fields[1].desc.shape = {kBatch + 1};
     fields[3].desc.dtype = DType::bf16;

@@ -8,7 +8,7 @@ constexpr UpdateRounding kStochastic{
     .how = {.stochastic = true, .seed = 42, .iteration = 7}, .target = 3, .second_slot = 4};
 
 template <typename T>
-void sgd(std::int64_t count, T* p, const float* g, const UpdateFactors& factors, const UpdateRounding& rounding) {
+void update_by_gradient(std::int64_t count, T* p, const float* g, const UpdateFactors& factors, const UpdateRounding& rounding) {
     update<T>(UpdateRule::sgd, count, {.target = p, .gradient = g}, factors, rounding);
 }
 
@@ -49,7 +49,7 @@ TYPED_TEST(Update, MatchesFloat64) {
                 momentum.push_back(widened(p[i]) - 0.1 * velocity.back());
             }
             auto parameter = p;
-            sgd(count, parameter.data(), g.data(), kFactors, {});
+            update_by_gradient(count, parameter.data(), g.data(), kFactors, {});
             expect_near(parameter, sgd, 1e-6, "sgd");
             parameter = p;
             auto state = v;
@@ -153,7 +153,7 @@ TYPED_TEST(Update, MovingAverage) {
 std::vector<BFloat16> rounded_sums(std::int64_t count, double value, double added, const UpdateRounding& rounding) {
     std::vector<BFloat16> p(at(count), to_bfloat16(static_cast<float>(value)));
     const std::vector<float> g(at(count), static_cast<float>(-added));
-    sgd(count, p.data(), g.data(), {.step = 1.0F}, rounding);
+    update_by_gradient(count, p.data(), g.data(), {.step = 1.0F}, rounding);
     return p;
 }
 

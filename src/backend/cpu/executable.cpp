@@ -229,6 +229,7 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     backend::StepResult result;
     StepContext context{.learning_rate = static_cast<float>(scalars.learning_rate), .iteration = scalars.iteration};
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
+        context.micro_batch = i;
         context.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         run_micro_batch(source, context, result);
         if (first_non_finite_) return result;  // the variables stay as they were
