@@ -165,8 +165,8 @@ TEST_P(Fields, ReachTheInputsOfTheirNames) {
 
 TEST_P(Fields, InputsThatTheyDoNotFillAreRefusedInCompile) {
     Graph graph = guessing_graph();
-    graph.mark_output("mask",
-                      graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {graph.add_input("mask", {DType::f32, {kBatch}})}, "a"));
+    graph.mark_output("mask", graph.add_one(OpKind::activation, graph::ActivationAttrs{},
+                                            {graph.add_input("mask", {DType::f32, {kBatch}})}, "a"));
     std::vector<Field> fields = pass_over(false).fields();
     fields[1].desc.shape = {kBatch + 1};
     fields[3].desc.dtype = DType::bf16;

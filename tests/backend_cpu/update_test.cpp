@@ -7,8 +7,8 @@ constexpr UpdateFactors kFactors{.gradient_scale = 0.25F, .weight_decay = 0.01F,
 constexpr UpdateRounding kStochastic{
     .how = {.stochastic = true, .seed = 42, .iteration = 7}, .target = 3, .second_slot = 4};
 
-template <typename T>
-void update_by_gradient(std::int64_t count, T* p, const float* g, const UpdateFactors& factors, const UpdateRounding& rounding) {
+template <typename T> void update_by_gradient(std::int64_t count, T* p, const float* g, const UpdateFactors& factors,
+                                              const UpdateRounding& rounding) {
     update<T>(UpdateRule::sgd, count, {.target = p, .gradient = g}, factors, rounding);
 }
 

@@ -62,7 +62,7 @@ std::vector<BadNode> bad_nodes() {
         {OpKind::activation, graph::ActivationAttrs{}, {x, x}, "takes 1 inputs, got 2"},
         {OpKind::activation_grad, graph::ActivationAttrs{}, {x, labels}, "dy must be f32"},
         {OpKind::random_scale, graph::RandomScaleAttrs{.keep = 0}, {x}, "keep must be in (0, 1]"},
-        {OpKind::random_scale, graph::RandomScaleAttrs{}, {c}, "x[N,H,W,C] or x[N,C] cannot have the shape [16]"},
+        {OpKind::random_scale, graph::RandomScaleAttrs{}, {one}, "x needs an axis of samples"},
         {OpKind::scale_channels, NoAttrs{}, {x, f32({2, 8})}, "gate must have the shape [2, 16]"},
         {OpKind::scale_channels, NoAttrs{}, {x, bf16({2, 16})}, "x and gate must have one type"},
         {OpKind::scale_channels_grad, NoAttrs{}, {x, f32({2, 16}), c}, "x and dy must be alike"},
