@@ -17,18 +17,19 @@ struct ActivationRow {
     std::string_view name;
     double (*value)(double x);
     double (*slope)(double at);  // see slope()
+    ActivationFlops flops;
 };
 
 constexpr ActivationRow kRows[] = {
-    {Activation::none, "none", [](double x) { return x; }, [](double /*y*/) { return 1.0; }},
-    {Activation::relu, "relu", [](double x) { return x < 0 ? 0 : x; }, [](double y) { return y > 0 ? 1.0 : 0.0; }},
+    {Activation::none, "none", [](double x) { return x; }, [](double /*y*/) { return 1.0; }, {}},
+    {Activation::relu, "relu", [](double x) { return x < 0 ? 0 : x; }, [](double y) { return y > 0 ? 1.0 : 0.0; }, {1, 1}},
     // x * sigmoid(x): Ramachandran et al. 2017.
     {Activation::swish, "swish", [](double x) { return x * sigmoid(x); },
      [](double x) {
          const double s = sigmoid(x);
          return s * (1 + x * (1 - s));
-     }},
-    {Activation::sigmoid, "sigmoid", sigmoid, [](double y) { return y * (1 - y); }},
+     }, {4, 7}},
+    {Activation::sigmoid, "sigmoid", sigmoid, [](double y) { return y * (1 - y); }, {3, 3}},
 };
 
 const ActivationRow& row_of(Activation activation) {
@@ -50,6 +51,10 @@ double activated(Activation activation, double x) {
 
 double slope(Activation activation, double at) {
     return row_of(activation).slope(at);
+}
+
+ActivationFlops flops(Activation activation) {
+    return row_of(activation).flops;
 }
 
 double slope_at_input(Activation activation, double x) {

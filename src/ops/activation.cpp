@@ -37,6 +37,14 @@ void activation_gradient(GradContext& context) {
     context.set_grad(0, context.add_one(OpKind::activation_grad, a, {at, context.grad_output(0)}, "grad"));
 }
 
+double activation_flops(const Attrs& attrs, Descs inputs, Descs /*outputs*/) {
+    return flops(std::get<ActivationAttrs>(attrs).activation).value * static_cast<double>(inputs[0].elements());
+}
+
+double activation_grad_flops(const Attrs& attrs, Descs inputs, Descs /*outputs*/) {
+    return flops(std::get<ActivationAttrs>(attrs).activation).gradient * static_cast<double>(inputs[0].elements());
+}
+
 void evaluate_activation(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const graph::Activation activation = std::get<ActivationAttrs>(attrs).activation;
     std::ranges::transform(inputs[0]->values, outputs[0].values.begin(),
@@ -63,7 +71,7 @@ std::vector<OpDef> activation_ops() {
          .results = {Layout::same},
          .infer = infer_activation,
          .gradient = activation_gradient,
-         .flops = flops_per_input<4>,
+         .flops = activation_flops,
          .evaluate = evaluate_activation,
          .describe = describe_activation},
         {.kind = OpKind::activation_grad,
@@ -71,7 +79,7 @@ std::vector<OpDef> activation_ops() {
          .inputs = {{Layout::same}},
          .results = {Layout::same},
          .infer = infer_activation_grad,
-         .flops = flops_per_input<5>,
+         .flops = activation_grad_flops,
          .evaluate = evaluate_activation_grad,
          .describe = describe_activation},
     };

@@ -157,7 +157,7 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
         add(name, attrs, desc);
         add(name + "_large", attrs, large);
         attrs.adapts = false;
-        if (facts.has_trust) add(name + "_not_adapted", attrs, {type, {17}});
+        if (facts.has_trust()) add(name + "_not_adapted", attrs, {type, {17}});
     }
     if (type == DType::bf16) {
         cases.push_back({.name = "round_copy/kernel",

@@ -28,6 +28,13 @@ constexpr bool slope_follows_from_result(Activation activation) {
 /// f'(x). `at` is y where slope_follows_from_result(), else x.
 double slope(Activation activation, double at);
 
+/// Floating-point operations of one value, and of one gradient times its slope.
+struct ActivationFlops {
+    int value = 0;
+    int gradient = 0;
+};
+ActivationFlops flops(Activation activation);
+
 /// f'(x) from x.
 double slope_at_input(Activation activation, double x);
 

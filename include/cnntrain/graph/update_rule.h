@@ -1,4 +1,4 @@
-// The rules by which optimisers change a variable: names, slots, formulas' parameters.
+// The rules by which optimisers change a variable: names, slots, formulas.
 #pragma once
 
 #include <array>
@@ -9,32 +9,6 @@
 namespace cnntrain::graph {
 
 enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars };
-
-inline constexpr std::size_t kMostUpdateSlots = 2;
-
-struct UpdateRuleFacts {
-    UpdateRule rule;
-    std::string_view name;
-    std::size_t slots;  // tensors like the target
-    bool has_trust;     // the step is scaled by a ratio of norms over the whole tensor
-};
-
-inline constexpr std::array kUpdateRules = {
-    UpdateRuleFacts{UpdateRule::sgd, "sgd", 0, false},
-    UpdateRuleFacts{UpdateRule::momentum, "momentum", 1, false},
-    UpdateRuleFacts{UpdateRule::rmsprop, "rmsprop", 2, false},
-    UpdateRuleFacts{UpdateRule::lars, "lars", 1, true},
-};
-
-constexpr const UpdateRuleFacts& facts_of(UpdateRule rule) {
-    return kUpdateRules.at(static_cast<std::size_t>(rule));
-}
-static_assert([] {
-    for (const UpdateRuleFacts& facts : kUpdateRules) {
-        if (facts_of(facts.rule).rule != facts.rule || facts.slots > kMostUpdateSlots) return false;
-    }
-    return true;
-}());
 
 /// update: target, gradient, learning_rate f32[], step f32[] (the number of the update, from 1), the rule's slots like the
 /// target: overwrites target and slots. The gradient may be of another type than the target. With p the target,
@@ -62,7 +36,43 @@ struct UpdateAttrs {
     bool operator==(const UpdateAttrs&) const = default;
 };
 
-/// By which a rule with a trust scales its step. `other`: |g| for lars.
-double trust_ratio(const UpdateAttrs& attrs, double target_norm, double other_norm);
+inline constexpr std::size_t kMostUpdateSlots = 2;
+
+struct UpdateRuleFacts {
+    UpdateRule rule;
+    std::string_view name;
+    std::size_t slots;  // tensors like the target
+    /// By which the step is scaled, from norms over the whole tensor: of the target, and of another vector (lars: g). Null for
+    /// rules without a trust.
+    double (*trust)(const UpdateAttrs& attrs, double target_norm, double other_norm);
+
+    constexpr bool has_trust() const { return trust != nullptr; }
+};
+
+inline constexpr std::array kUpdateRules = {
+    UpdateRuleFacts{UpdateRule::sgd, "sgd", 0, nullptr},
+    UpdateRuleFacts{UpdateRule::momentum, "momentum", 1, nullptr},
+    UpdateRuleFacts{UpdateRule::rmsprop, "rmsprop", 2, nullptr},
+    UpdateRuleFacts{UpdateRule::lars, "lars", 1,
+                    [](const UpdateAttrs& a, double target, double g) {
+                        return a.trust_scale * target / (g + a.rule_weight_decay * target + a.epsilon);
+                    }},
+};
+
+constexpr const UpdateRuleFacts& facts_of(UpdateRule rule) {
+    return kUpdateRules.at(static_cast<std::size_t>(rule));
+}
+static_assert([] {
+    for (const UpdateRuleFacts& facts : kUpdateRules) {
+        if (facts_of(facts.rule).rule != facts.rule || facts.slots > kMostUpdateSlots) return false;
+    }
+    return true;
+}());
+
+/// The trust of a rule that has one; 1 where it does not adapt, or a norm is 0 or no number.
+inline double trust_ratio(const UpdateAttrs& attrs, double target_norm, double other_norm) {
+    if (!attrs.adapts || !(target_norm > 0) || !(other_norm > 0)) return 1;
+    return facts_of(attrs.rule).trust(attrs, target_norm, other_norm);
+}
 
 }  // namespace cnntrain::graph

@@ -81,7 +81,7 @@ void lower_optimiser_update(Lowering& lower) {
             UpdateRounding rounding = base;
             rounding.how.iteration = context.iteration;
             UpdateFactors factors = factors_of(attrs, context);
-            if (facts_of(attrs.rule).has_trust) {
+            if (facts_of(attrs.rule).has_trust()) {
                 const SquareSums sums = update_norms(attrs.rule, at.count, tensors, factors, rounding, scratch());
                 const double trust = trust_ratio(attrs, std::sqrt(sums.target), std::sqrt(sums.other));
                 factors.step = static_cast<float>(static_cast<double>(factors.step) * trust);

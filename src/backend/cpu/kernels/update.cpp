@@ -164,7 +164,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(co
 /// The second pass where `sums` is null.
 template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
     with_rule(args.rule, [&]<UpdateRule kRule>() {
-        if constexpr (facts_of(kRule).has_trust) {
+        if constexpr (facts_of(kRule).has_trust()) {
             if (args.sums != nullptr) return norms_range_by<kRule, kStochastic>(args);
         }
         update_range_by<kRule, kStochastic>(args);
@@ -261,13 +261,13 @@ template <typename T> void update(UpdateRule rule, std::int64_t count, const Upd
 }
 
 std::int64_t update_scratch_floats(UpdateRule rule, std::int64_t count) {
-    return facts_of(rule).has_trust ? 2 * ((count + kSquareGrain - 1) / kSquareGrain) : 0;
+    return facts_of(rule).has_trust() ? 2 * ((count + kSquareGrain - 1) / kSquareGrain) : 0;
 }
 
 template <typename T> SquareSums update_norms(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
                                               const UpdateFactors& factors, const UpdateRounding& rounding,
                                               std::span<float> scratch) {
-    CNNTRAIN_CHECK(facts_of(rule).has_trust, "norms are for rules with a trust");
+    CNNTRAIN_CHECK(facts_of(rule).has_trust(), "norms are for rules with a trust");
     parallel_ranges(
         count,
         [&](std::int64_t begin, std::int64_t end) {
