@@ -1,45 +1,32 @@
-// Swish, sigmoid, channel gates, random scales and the depthwise weight gradient against float64, on every instruction set.
+// Activations, channel gates, random scales and the depthwise weight gradient against float64, on every instruction set.
 #include "backend_cpu/kernel_data.h"
 
 namespace cnntrain::cpu {
 namespace {
 
-double exact_sigmoid(double x) {
-    return 1 / (1 + std::exp(-x));
-}
-
 template <typename T> class Gate : public ::testing::Test {};
 TYPED_TEST_SUITE(Gate, Reals);
 
-TYPED_TEST(Gate, SwishAndSigmoidMatchFloat64) {
+TYPED_TEST(Gate, ActivationsMatchFloat64) {
     for_each_target([] {
-        for (const std::int64_t count : {1, 15, 16, 1003}) {
-            const auto x = random_values<TypeParam>(count, 1, -20, 20);
-            const auto dy = random_values<TypeParam>(count, 2);
-            std::vector<double> swished;
-            std::vector<double> swish_slopes;
-            std::vector<double> gates;
-            std::vector<double> gate_slopes;
-            for (std::size_t i = 0; i < x.size(); ++i) {
-                const double value = widened(x[i]);
-                const double s = exact_sigmoid(value);
-                swished.push_back(value * s);
-                swish_slopes.push_back(widened(dy[i]) * s * (1 + value * (1 - s)));
-                gates.push_back(s);
-                gate_slopes.push_back(widened(dy[i]) * value * (1 - value));
+        for (const Activation activation : graph::kActivations) {
+            for (const std::int64_t count : {1, 15, 16, 1003}) {
+                const auto x = random_values<TypeParam>(count, 1, -20, 20);
+                const auto dy = random_values<TypeParam>(count, 2);
+                std::vector<double> values;
+                std::vector<double> gradients;  // where x stands for y, too
+                for (std::size_t i = 0; i < x.size(); ++i) {
+                    values.push_back(graph::activated(activation, widened(x[i])));
+                    gradients.push_back(widened(dy[i]) * graph::slope(activation, widened(x[i])));
+                }
+                const std::string name(graph::name(activation));
+                auto y = x;
+                activate(count, activation, y.data(), y.data());
+                expect_near(y, values, 2e-6, name);
+                y = dy;
+                activation_grad(count, activation, x.data(), y.data(), y.data());
+                expect_near(y, gradients, 1e-5, name + " gradient");
             }
-            auto y = x;
-            activate(count, Activation::swish, y.data(), y.data());
-            expect_near(y, swished, 1e-6, "swish");
-            y = dy;
-            activation_grad(count, Activation::swish, x.data(), y.data(), y.data());
-            expect_near(y, swish_slopes, 2e-6, "swish_grad");
-            y = x;
-            activate(count, Activation::sigmoid, y.data(), y.data());
-            expect_near(y, gates, 1e-6, "sigmoid");
-            y = dy;
-            activation_grad(count, Activation::sigmoid, x.data(), y.data(), y.data());
-            expect_near(y, gate_slopes, 1e-5, "sigmoid_grad");
         }
     });
 }
