@@ -1,6 +1,8 @@
 #include "cnntrain/graph/activation.h"
 
 #include <cmath>
+#include <numbers>
+#include <string>
 
 #include "cnntrain/base/error.h"
 
@@ -10,6 +12,11 @@ namespace {
 
 double sigmoid(double x) {
     return 1 / (1 + std::exp(-x));
+}
+
+/// GELU's approximation by tanh is x * sigmoid(2 * inner(x)), because (1 + tanh(u)) / 2 = sigmoid(2 * u).
+double gelu_inner(double x) {
+    return std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
 }
 
 struct ActivationRow {
@@ -22,13 +29,38 @@ struct ActivationRow {
 
 constexpr ActivationRow kRows[] = {
     {Activation::none, "none", [](double x) { return x; }, [](double /*y*/) { return 1.0; }, {}},
-    {Activation::relu, "relu", [](double x) { return x < 0 ? 0 : x; }, [](double y) { return y > 0 ? 1.0 : 0.0; }, {1, 1}},
+    {Activation::relu,
+     "relu",
+     [](double x) { return x < 0 ? 0 : x; },
+     [](double y) { return y > 0 ? 1.0 : 0.0; },
+     {1, 1}},
     // x * sigmoid(x): Ramachandran et al. 2017.
-    {Activation::swish, "swish", [](double x) { return x * sigmoid(x); },
+    {Activation::swish,
+     "swish",
+     [](double x) { return x * sigmoid(x); },
      [](double x) {
          const double s = sigmoid(x);
          return s * (1 + x * (1 - s));
-     }, {4, 7}},
+     },
+     {4, 7}},
+    // x times the normal distribution function at x: Hendrycks and Gimpel 2016.
+    {Activation::gelu,
+     "gelu",
+     [](double x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2); },
+     [](double x) {
+         const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+         return std::erfc(-x / std::numbers::sqrt2) / 2 + x * density;
+     },
+     {20, 25}},
+    {Activation::gelu_tanh,
+     "gelu_tanh",
+     [](double x) { return x * sigmoid(2 * gelu_inner(x)); },
+     [](double x) {
+         const double s = sigmoid(2 * gelu_inner(x));
+         const double inner_slope = std::sqrt(2 / std::numbers::pi) * (1 + 3 * 0.044715 * x * x);
+         return s + x * s * (1 - s) * 2 * inner_slope;
+     },
+     {9, 14}},
     {Activation::sigmoid, "sigmoid", sigmoid, [](double y) { return y * (1 - y); }, {3, 3}},
 };
 

@@ -15,6 +15,8 @@ using graph::Activation;
 using graph::Attrs;
 using graph::OpKind;
 using graph::RefTensor;
+using testing::DoubleNear;
+using testing::Pair;
 using testing::Pointwise;
 
 RefTensor tensor(Shape shape, std::vector<double> values, DType type = DType::f32) {
@@ -78,6 +80,35 @@ TEST(Forward, Pointwise) {
     expect_values(run(OpKind::activation_grad, graph::ActivationAttrs{Activation::relu},
                       {tensor({3}, {0, 0.1, 5}), tensor({3}, {7, 8, -9})})[0],
                   {3}, {0, 8, -9});
+}
+
+/// Values and slopes of torch.nn.functional.gelu in float64 (approximate 'none' and 'tanh').
+TEST(Forward, Gelu) {
+    const auto both = [](Activation activation, double x) {
+        const graph::ActivationAttrs attrs{activation};
+        const double y = run(OpKind::activation, attrs, {tensor({1}, {x})})[0].values[0];
+        const double dx = run(OpKind::activation_grad, attrs, {tensor({1}, {x}), tensor({1}, {1})})[0].values[0];
+        return std::pair{y, dx};
+    };
+    EXPECT_THAT(both(Activation::gelu, -3.0),
+                Pair(DoubleNear(-0.00404969409489031, 1e-12), DoubleNear(-0.0119456472041839, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu, -0.5),
+                Pair(DoubleNear(-0.154268769362993, 1e-12), DoubleNear(0.132504875343837, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu, 0.0), Pair(DoubleNear(0, 1e-12), DoubleNear(0.5, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu, 0.75),
+                Pair(DoubleNear(0.580029485717349, 1e-12), DoubleNear(0.999225721739235, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu, 4.0),
+                Pair(DoubleNear(3.99987331503267, 1e-12), DoubleNear(1.00050364966123, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu_tanh, -3.0),
+                Pair(DoubleNear(-0.00363739208177299, 1e-12), DoubleNear(-0.0115841666309696, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu_tanh, -0.5),
+                Pair(DoubleNear(-0.154285990174856, 1e-12), DoubleNear(0.132630096465358, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu_tanh, 0.0), Pair(DoubleNear(0, 1e-12), DoubleNear(0.5, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu_tanh, 0.75),
+                Pair(DoubleNear(0.57996055516562, 1e-12), DoubleNear(0.998938256137414, 1e-12)));
+    EXPECT_THAT(both(Activation::gelu_tanh, 4.0),
+                Pair(DoubleNear(3.99992975405181, 1e-12), DoubleNear(1.00033512319712, 1e-12)));
+    EXPECT_TRUE(std::isnan(both(Activation::gelu, std::nan("")).first));
 }
 
 TEST(Forward, NormaliseImage) {

@@ -10,9 +10,10 @@
 
 namespace cnntrain::graph {
 
-enum class Activation : std::uint8_t { none, relu, swish, sigmoid };
+enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh };
 
-inline constexpr std::array kActivations = {Activation::none, Activation::relu, Activation::swish, Activation::sigmoid};
+inline constexpr std::array kActivations = {Activation::none,    Activation::relu, Activation::swish,
+                                            Activation::sigmoid, Activation::gelu, Activation::gelu_tanh};
 
 /// "relu", as graphs are printed.
 std::string_view name(Activation activation);

@@ -281,6 +281,10 @@ void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
             return append(dnnl::algorithm::eltwise_swish, 1);  // alpha: the factor inside the sigmoid
         case graph::Activation::sigmoid:
             return append(dnnl::algorithm::eltwise_logistic, 0);
+        case graph::Activation::gelu:
+            return append(dnnl::algorithm::eltwise_gelu_erf, 0);
+        case graph::Activation::gelu_tanh:
+            return append(dnnl::algorithm::eltwise_gelu_tanh, 0);
     }
 }
 

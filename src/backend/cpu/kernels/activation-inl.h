@@ -57,6 +57,53 @@ HWY_INLINE Floats swish_slope(Floats x) {
     return hn::MulAdd(hn::Mul(x, s), hn::Sub(hn::Set(FloatTag(), 1.0F), s), s);
 }
 
+/// The normal distribution function. erfc(z) for z >= 0 is t * (a1 + t * (a2 + ... )) * exp(-z^2) with t = 1 / (1 + p * z):
+/// Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
+HWY_INLINE Floats normal_share(Floats x) {
+    const FloatTag d;
+    const auto set = [&](float value) HWY_ATTR { return hn::Set(d, value); };
+    const Floats z = hn::Mul(hn::Min(hn::Abs(x), set(13.0F)), set(0x1.6a09e6p-1F));  // |x| / sqrt(2)
+    const Floats t = hn::Div(set(1.0F), hn::MulAdd(z, set(0.3275911F), set(1.0F)));
+    Floats p = set(1.061405429F);
+    p = hn::MulAdd(p, t, set(-1.453152027F));
+    p = hn::MulAdd(p, t, set(1.421413741F));
+    p = hn::MulAdd(p, t, set(-0.284496736F));
+    p = hn::MulAdd(p, t, set(0.254829592F));
+    const Floats upper = hn::Mul(hn::Mul(set(0.5F), hn::Mul(p, t)), exp_of_number(hn::Neg(hn::Mul(z, z))));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), upper, hn::Sub(set(1.0F), upper));
+}
+
+HWY_INLINE Floats gelu(Floats x) {
+    return hn::Mul(x, normal_share(x));
+}
+
+HWY_INLINE Floats gelu_slope(Floats x) {
+    const FloatTag d;
+    const Floats limited = hn::Min(hn::Abs(x), hn::Set(d, 13.0F));
+    const Floats exponential = exp_of_number(hn::Mul(hn::Mul(limited, limited), hn::Set(d, -0.5F)));
+    const Floats density = hn::Mul(exponential, hn::Set(d, 0x1.988454p-2F));  // 1 / sqrt(2 pi)
+    return hn::MulAdd(x, density, normal_share(x));
+}
+
+/// 2 * sqrt(2 / pi) * (x + 0.044715 x^3): GELU's approximation by tanh is x * sigmoid of this.
+HWY_INLINE Floats gelu_tanh_inner(Floats x) {
+    const FloatTag d;
+    const Floats cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715F), hn::Set(d, 1.0F));
+    return hn::Mul(hn::Mul(x, cubic), hn::Set(d, 1.5957691216F));
+}
+
+HWY_INLINE Floats gelu_tanh(Floats x) {
+    return hn::Mul(x, sigmoid_of_number(gelu_tanh_inner(x)));
+}
+
+HWY_INLINE Floats gelu_tanh_slope(Floats x) {
+    const FloatTag d;
+    const Floats s = sigmoid_of_number(gelu_tanh_inner(x));
+    const Floats inner_slope =
+        hn::Mul(hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.134145F), hn::Set(d, 1.0F)), hn::Set(d, 1.5957691216F));
+    return hn::MulAdd(hn::Mul(hn::Mul(x, s), hn::Sub(hn::Set(d, 1.0F), s)), inner_slope, s);
+}
+
 /// What the kernels know of an activation: its value, and a gradient times its slope.
 template <Activation kActivation> struct ActivationOf;
 
@@ -75,6 +122,14 @@ template <> struct ActivationOf<Activation::swish> {
 template <> struct ActivationOf<Activation::sigmoid> {
     static HWY_INLINE Floats value(Floats x) { return sigmoid(x); }
     static HWY_INLINE Floats times_slope(Floats y, Floats dy) { return hn::Mul(hn::NegMulAdd(y, y, y), dy); }
+};
+template <> struct ActivationOf<Activation::gelu> {
+    static HWY_INLINE Floats value(Floats x) { return gelu(x); }
+    static HWY_INLINE Floats times_slope(Floats x, Floats dy) { return hn::Mul(gelu_slope(x), dy); }
+};
+template <> struct ActivationOf<Activation::gelu_tanh> {
+    static HWY_INLINE Floats value(Floats x) { return gelu_tanh(x); }
+    static HWY_INLINE Floats times_slope(Floats x, Floats dy) { return hn::Mul(gelu_tanh_slope(x), dy); }
 };
 
 /// dy * f'(x) from x, also where the slope is given as a function of y.
@@ -96,6 +151,10 @@ template <typename Call> void with_activation(Activation activation, Call call) 
             return call.template operator()<Activation::swish>();
         case Activation::sigmoid:
             return call.template operator()<Activation::sigmoid>();
+        case Activation::gelu:
+            return call.template operator()<Activation::gelu>();
+        case Activation::gelu_tanh:
+            return call.template operator()<Activation::gelu_tanh>();
     }
 }
 
