@@ -20,7 +20,7 @@ struct ModelDefaults {
     std::string_view norm;
     std::int64_t groups;
     double weight_decay;
-    std::array<double, 4> lr_exponents;  // SGD, RMSprop, momentum, LARS, in the order of Optimiser
+    std::array<double, 4> lr_exponents;  // SGD, RMSprop, momentum, LARS; later enumerators of Optimiser have none
     double rmsprop_base_decay_exp;
     double epochs;
     std::vector<double> drop_fractions;
@@ -99,9 +99,9 @@ void fill_training(Resolution& run, const ModelDefaults& defaults) {
     if (optimiser == optim::Optimiser::rmsprop && !values.is_set("rmsprop_decay")) {
         fill.number("rmsprop_base_decay_exp", defaults.rmsprop_base_decay_exp);
     }
-    if (!values.is_set("abs_learning_rate")) {
-        fill.number_unless_zero("base_learning_rate_exponent",
-                                defaults.lr_exponents[static_cast<std::size_t>(optimiser)]);
+    const auto index = static_cast<std::size_t>(optimiser);
+    if (!values.is_set("abs_learning_rate") && index < defaults.lr_exponents.size()) {
+        fill.number_unless_zero("base_learning_rate_exponent", defaults.lr_exponents[index]);
     }
     if (values.integer("iterations") == 0) fill.number_unless_zero("epochs", defaults.epochs);
     if (values.has("learning_rate_schedule") && !values.is_set("learning_rate_schedule")) {

@@ -31,7 +31,7 @@ template <> const std::vector<std::string_view>& names<data::DatasetId>() {
 }
 
 template <> const std::vector<std::string_view>& names<optim::Optimiser>() {
-    static const std::vector<std::string_view> all = {"SGD", "RMSprop", "momentum", "LARS"};
+    static const std::vector<std::string_view> all(optim::kOptimiserNames.begin(), optim::kOptimiserNames.end());
     return all;
 }
 

@@ -72,6 +72,10 @@ struct UpdateView {
     double gradient(std::size_t i) const {
         return attrs.gradient_scale * inputs[kGradient]->values[i] + attrs.weight_decay * target(i);
     }
+    /// Of a mean that started at 0 and decays so.
+    double correction(double decay) const {
+        return attrs.corrects_bias ? 1 / (1 - std::pow(decay, inputs[kStep]->values[0])) : 1;
+    }
     double slot(std::size_t k, std::size_t i) const { return inputs[kFirstSlot + k]->values[i]; }
     double& new_target(std::size_t i) const { return outputs[0].values[i]; }
     double& new_slot(std::size_t k, std::size_t i) const { return outputs[1 + k].values[i]; }
@@ -158,6 +162,7 @@ void describe_update(const Attrs& attrs, AttrText& text) {
     text.item("the rule's weight decay", a.rule_weight_decay);
     text.item("trust scale", a.trust_scale);
     text.flag("does not adapt", !a.adapts);
+    text.flag("corrects bias", a.corrects_bias);
 }
 
 void describe_moving_average(const Attrs& attrs, AttrText& text) {

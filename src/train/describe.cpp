@@ -139,6 +139,8 @@ void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings
             out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
             out << " Skip List: " << text(settings.lars.skip) << '\n';
             return;
+        default:
+            out << config::name(settings.kind) << '\n';
     }
 }
 

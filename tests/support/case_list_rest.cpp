@@ -152,7 +152,8 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
                                  .decay = 0.9,
                                  .epsilon = 1e-3,
                                  .rule_weight_decay = 5e-3,
-                                 .trust_scale = 0.01};
+                                 .trust_scale = 0.01,
+                                 .corrects_bias = true};
         const std::string name(facts.name);
         add(name, attrs, desc);
         add(name + "_large", attrs, large);

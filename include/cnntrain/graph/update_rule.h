@@ -33,6 +33,7 @@ struct UpdateAttrs {
     double rule_weight_decay = 0;  // of the rule's own, on top of weight_decay
     double trust_scale = 0;        // lars
     bool adapts = true;            // rules with a trust
+    bool corrects_bias = false;    // means that start at 0 are divided by 1 - momentum^step and 1 - decay^step
     bool operator==(const UpdateAttrs&) const = default;
 };
 

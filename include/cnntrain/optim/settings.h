@@ -1,15 +1,20 @@
 // What the user says about the optimiser and its learning rate.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cnntrain::optim {
 
 enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars };
+/// As flags, configurations and logs spell them, in the enumerators' order.
+inline constexpr std::array<std::string_view, 4> kOptimiserNames = {"SGD", "RMSprop", "momentum", "LARS"};
+
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial };
 
 struct LarsSettings {

@@ -36,13 +36,17 @@ UpdateOperands place_update(Lowering& lower) {
 }
 
 UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context) {
+    const auto step = static_cast<double>(context.iteration + 1);
+    const auto correction = [&](double decay) { return attrs.corrects_bias ? 1 / (1 - std::pow(decay, step)) : 1; };
     return {.gradient_scale = static_cast<float>(attrs.gradient_scale),
             .weight_decay = static_cast<float>(attrs.weight_decay),
             .step = static_cast<float>(context.learning_rate * attrs.learning_rate_scale),
             .momentum = static_cast<float>(attrs.momentum),
             .decay = static_cast<float>(attrs.decay),
             .epsilon = static_cast<float>(attrs.epsilon),
-            .rule_weight_decay = static_cast<float>(attrs.rule_weight_decay)};
+            .rule_weight_decay = static_cast<float>(attrs.rule_weight_decay),
+            .mean_correction = static_cast<float>(correction(attrs.momentum)),
+            .square_correction = static_cast<float>(correction(attrs.decay))};
 }
 
 /// The iteration is filled in by each step.

@@ -311,6 +311,8 @@ struct UpdateFactors {
     float decay = 0;
     float epsilon = 0;
     float rule_weight_decay = 0;
+    float mean_correction = 1;    // of a mean of gradients that started at 0
+    float square_correction = 1;  // of a mean of squares
 };
 template <typename T> struct UpdateTensors {
     T* target = nullptr;

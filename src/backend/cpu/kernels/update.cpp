@@ -114,6 +114,12 @@ template <UpdateRule kRule, bool kStochastic, typename T> struct Slots {
     Floats values[graph::kMostUpdateSlots];
 };
 
+/// True of rules whose slots have their new values after the first pass.
+template <UpdateRule kRule> constexpr bool first_pass_writes_slots() {
+    if constexpr (facts_of(kRule).has_trust()) return RuleOf<kRule>::kFirstPassWritesSlots;
+    return false;
+}
+
 template <UpdateRule kRule, bool kStochastic, typename T> void update_range_by(const UpdateRange<T>& args) {
     const Gradient gradient_of(args.factors);
     const RuleOf<kRule> rule(args.factors);
@@ -124,7 +130,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> void update_range_by(c
         Slots<kRule, kStochastic, T> slots;
         slots.load(extent, args, i);
         rule.change(g, target, slots.values);
-        slots.store(extent, args, random, i);
+        if constexpr (!first_pass_writes_slots<kRule>()) slots.store(extent, args, random, i);
         store_rounded<kStochastic>(extent, target, random, args.tensors.target + i);
     });
 }
@@ -147,7 +153,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(co
             Slots<kRule, kStochastic, T> slots;
             slots.load(extent, args, i);
             const Floats other = rule.first_pass(g, target, slots.values);
-            if constexpr (RuleOf<kRule>::kFirstPassWritesSlots) {
+            if constexpr (first_pass_writes_slots<kRule>()) {
                 const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
                 slots.store(extent, args, random, i);
             }
