@@ -123,6 +123,26 @@ void lars(const UpdateView& u) {
     }
 }
 
+/// The new means of Adam's family.
+void set_moments(const UpdateView& u, std::size_t i) {
+    const double g = u.gradient(i);
+    u.new_slot(0, i) = u.attrs.momentum * u.slot(0, i) + (1 - u.attrs.momentum) * g;
+    u.new_slot(1, i) = u.attrs.decay * u.slot(1, i) + (1 - u.attrs.decay) * g * g;
+}
+
+double adam_direction(const UpdateView& u, std::size_t i) {
+    const double mean = u.new_slot(0, i) * u.correction(u.attrs.momentum);
+    const double square = u.new_slot(1, i) * u.correction(u.attrs.decay);
+    return mean / (std::sqrt(square) + u.attrs.epsilon) + u.attrs.rule_weight_decay * u.target(i);
+}
+
+void adamw(const UpdateView& u) {
+    for (std::size_t i = 0; i < u.count(); ++i) {
+        set_moments(u, i);
+        u.new_target(i) = u.target(i) - u.rate() * adam_direction(u, i);
+    }
+}
+
 void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const UpdateView view{std::get<UpdateAttrs>(attrs), inputs, outputs};
     switch (view.attrs.rule) {
@@ -134,6 +154,8 @@ void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
             return rmsprop(view);
         case UpdateRule::lars:
             return lars(view);
+        case UpdateRule::adamw:
+            return adamw(view);
     }
 }
 

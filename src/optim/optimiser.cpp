@@ -52,6 +52,14 @@ void set_lars(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const s
     attrs.epsilon = settings.lars.epsilon;
 }
 
+void set_adam(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& /*name*/) {
+    attrs.momentum = settings.adam.beta1;
+    attrs.decay = settings.adam.beta2;
+    attrs.epsilon = settings.adam.epsilon;
+    attrs.corrects_bias = settings.adam.corrects_bias;
+    attrs.rule_weight_decay = std::exchange(attrs.weight_decay, 0);
+}
+
 const std::vector<OptimiserRow>& optimisers() {
     using graph::UpdateRule;
     static const std::vector<OptimiserRow> rows = {
@@ -59,6 +67,7 @@ const std::vector<OptimiserRow>& optimisers() {
         {Optimiser::momentum, UpdateRule::momentum, false, {{kMomentumSlot}}, set_momentum},
         {Optimiser::rmsprop, UpdateRule::rmsprop, true, {{kRmsPropMomentumSlot}, {kMeanSquareSlot, 1}}, set_rmsprop},
         {Optimiser::lars, UpdateRule::lars, true, {{kMomentumSlot}}, set_lars},
+        {Optimiser::adamw, UpdateRule::adamw, true, {{"/adam_m"}, {"/adam_v"}}, set_adam},
     };
     return rows;
 }

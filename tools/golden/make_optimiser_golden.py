@@ -47,9 +47,20 @@ def loss_and_gradients(v, x, labels):
 
 class Optimiser:
     def __init__(self, kind):
-        self.kind, self.velocity, self.square = kind, {}, {}
+        self.kind, self.velocity, self.square, self.step = kind, {}, {}, {}
+
+    def adam(self, name, w, g):
+        """Means with corrected bias, and decoupled weight decay: Loshchilov and Hutter 2019."""
+        self.step[name] = self.step.get(name, 0) + 1
+        self.velocity[name] = 0.9 * self.velocity.get(name, np.zeros_like(w)) + 0.1 * g
+        self.square[name] = 0.999 * self.square.get(name, np.zeros_like(w)) + 0.001 * g * g
+        mean = self.velocity[name] / (1 - 0.9 ** self.step[name])
+        square = self.square[name] / (1 - 0.999 ** self.step[name])
+        return mean / (np.sqrt(square) + 1e-6) + L2 * w
 
     def update(self, name, w, g, rate):
+        if self.kind == "AdamW":
+            return w - rate * self.adam(name, w, g)
         g = g + L2 * w
         v = self.velocity.get(name, np.zeros_like(w))
         if self.kind == "SGD":
@@ -98,7 +109,7 @@ def run(optimiser, rate_of):
 
 
 def main():
-    document = {f"optimiser/{k}": run(k, lambda _: 0.1) for k in ("SGD", "momentum", "RMSprop", "LARS")}
+    document = {f"optimiser/{k}": run(k, lambda _: 0.1) for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW")}
     for k in ("stepped", "cosine", "exponential", "polynomial"):
         document[f"schedule/{k}"] = {"rates": [schedule(k, t) for t in range(STEPS)],
                                      **run("momentum", lambda t, k=k: schedule(k, t))}

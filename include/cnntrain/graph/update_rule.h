@@ -8,7 +8,7 @@
 
 namespace cnntrain::graph {
 
-enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars };
+enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars, adamw };
 
 /// update: target, gradient, learning_rate f32[], step f32[] (the number of the update, from 1), the rule's slots like the
 /// target: overwrites target and slots. The gradient may be of another type than the target. With p the target,
@@ -20,6 +20,9 @@ enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars };
 ///           its quotient is 0
 /// lars      (You et al. 2017) slot v: v = momentum * v + r * trust * (g + rule_weight_decay * p); p -= v, with
 ///           trust = trust_scale * |p| / (|g| + rule_weight_decay * |p| + epsilon)
+/// adamw     (Loshchilov and Hutter 2019) slots m, s: m = momentum * m + (1 - momentum) * g; s = decay * s + (1 - decay) * g^2;
+///           u = m^ / (sqrt(s^) + epsilon) + rule_weight_decay * p, where m^ and s^ are m and s with their bias corrected;
+///           p -= r * u
 ///
 /// Norms are taken over the whole tensor. A trust is 1 where one of its two norms is 0, and where `adapts` is false.
 struct UpdateAttrs {
@@ -58,6 +61,7 @@ inline constexpr std::array kUpdateRules = {
                     [](const UpdateAttrs& a, double target, double g) {
                         return a.trust_scale * target / (g + a.rule_weight_decay * target + a.epsilon);
                     }},
+    UpdateRuleFacts{UpdateRule::adamw, "adamw", 2, nullptr},
 };
 
 constexpr const UpdateRuleFacts& facts_of(UpdateRule rule) {

@@ -11,9 +11,9 @@
 
 namespace cnntrain::optim {
 
-enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars };
+enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars, adamw };
 /// As flags, configurations and logs spell them, in the enumerators' order.
-inline constexpr std::array<std::string_view, 4> kOptimiserNames = {"SGD", "RMSprop", "momentum", "LARS"};
+inline constexpr std::array<std::string_view, 5> kOptimiserNames = {"SGD", "RMSprop", "momentum", "LARS", "AdamW"};
 
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial };
 
@@ -22,6 +22,14 @@ struct LarsSettings {
     double weight_decay = 0;    // --lars-weight-decay; --weight-decay comes on top
     double epsilon = 0;
     std::vector<std::string> skip;  // variables whose name contains one: trust ratio 1, none of this weight decay
+};
+
+/// The weight decay of these optimisers is their own, not a part of the gradient.
+struct AdamSettings {
+    double beta1 = 0.9;    // decay of the mean of gradients
+    double beta2 = 0.999;  // decay of the mean of squares
+    double epsilon = 1e-6;
+    bool corrects_bias = true;
 };
 
 struct OptimiserSettings {
@@ -34,6 +42,7 @@ struct OptimiserSettings {
     std::optional<double> rmsprop_base_decay_exp;  // it is 1 - 2^exponent * global batch
     double rmsprop_epsilon = 1e-3;
     LarsSettings lars;
+    AdamSettings adam;
     bool fp32_weight_copy = false;             // 16-bit variables are updated through 32-bit masters, which are slots
     std::vector<std::string> variable_filter;  // train only variables whose name contains one; empty: all
 };

@@ -69,6 +69,39 @@ template <> struct RuleOf<UpdateRule::lars> {
     Floats step, momentum, decay;
 };
 
+/// What the rules of Adam's family share.
+struct AdamMoments {
+    explicit HWY_INLINE AdamMoments(const UpdateFactors& f)
+        : beta1(hn::Set(FloatTag(), f.momentum)),
+          rest1(hn::Set(FloatTag(), 1.0F - f.momentum)),
+          beta2(hn::Set(FloatTag(), f.decay)),
+          rest2(hn::Set(FloatTag(), 1.0F - f.decay)),
+          mean_correction(hn::Set(FloatTag(), f.mean_correction)),
+          square_correction(hn::Set(FloatTag(), f.square_correction)),
+          epsilon(hn::Set(FloatTag(), f.epsilon)),
+          decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
+    HWY_INLINE void set(Floats g, Floats* slots) const {
+        slots[0] = hn::MulAdd(beta1, slots[0], hn::Mul(rest1, g));
+        slots[1] = hn::MulAdd(beta2, slots[1], hn::Mul(rest2, hn::Mul(g, g)));
+    }
+    HWY_INLINE Floats direction(Floats target, const Floats* slots) const {
+        const Floats root = hn::Sqrt(hn::Mul(slots[1], square_correction));
+        const Floats quotient = hn::Div(hn::Mul(slots[0], mean_correction), hn::Add(root, epsilon));
+        return hn::MulAdd(decay, target, quotient);
+    }
+    Floats beta1, rest1, beta2, rest2, mean_correction, square_correction, epsilon, decay;
+};
+
+template <> struct RuleOf<UpdateRule::adamw> {
+    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), step(hn::Set(FloatTag(), f.step)) {}
+    HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
+        moments.set(g, slots);
+        target = hn::NegMulAdd(step, moments.direction(target, slots), target);
+    }
+    AdamMoments moments;
+    Floats step;
+};
+
 /// Calls call.template operator()<rule>().
 template <typename Call> void with_rule(UpdateRule rule, Call call) {
     switch (rule) {
@@ -80,6 +113,8 @@ template <typename Call> void with_rule(UpdateRule rule, Call call) {
             return call.template operator()<UpdateRule::rmsprop>();
         case UpdateRule::lars:
             return call.template operator()<UpdateRule::lars>();
+        case UpdateRule::adamw:
+            return call.template operator()<UpdateRule::adamw>();
     }
 }
 
