@@ -143,6 +143,14 @@ void adamw(const UpdateView& u) {
     }
 }
 
+void lamb(const UpdateView& u) {
+    for (std::size_t i = 0; i < u.count(); ++i)
+        set_moments(u, i);
+    const double rate = u.rate() * u.trust([&](std::size_t i) { return adam_direction(u, i); });
+    for (std::size_t i = 0; i < u.count(); ++i)
+        u.new_target(i) = u.target(i) - rate * adam_direction(u, i);
+}
+
 void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const UpdateView view{std::get<UpdateAttrs>(attrs), inputs, outputs};
     switch (view.attrs.rule) {
@@ -156,6 +164,8 @@ void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
             return lars(view);
         case UpdateRule::adamw:
             return adamw(view);
+        case UpdateRule::lamb:
+            return lamb(view);
     }
 }
 

@@ -60,6 +60,11 @@ void set_adam(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const s
     attrs.rule_weight_decay = std::exchange(attrs.weight_decay, 0);
 }
 
+void set_lamb(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& variable) {
+    set_adam(attrs, settings, variable);
+    attrs.adapts = !contains_any(variable, settings.adam.skip);
+}
+
 const std::vector<OptimiserRow>& optimisers() {
     using graph::UpdateRule;
     static const std::vector<OptimiserRow> rows = {
@@ -68,6 +73,7 @@ const std::vector<OptimiserRow>& optimisers() {
         {Optimiser::rmsprop, UpdateRule::rmsprop, true, {{kRmsPropMomentumSlot}, {kMeanSquareSlot, 1}}, set_rmsprop},
         {Optimiser::lars, UpdateRule::lars, true, {{kMomentumSlot}}, set_lars},
         {Optimiser::adamw, UpdateRule::adamw, true, {{"/adam_m"}, {"/adam_v"}}, set_adam},
+        {Optimiser::lamb, UpdateRule::lamb, true, {{"/lamb_m"}, {"/lamb_v"}}, set_lamb},
     };
     return rows;
 }

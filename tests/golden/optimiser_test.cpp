@@ -136,7 +136,7 @@ optim::UpdateSettings settings_of(optim::Optimiser kind) {
 
 TEST(GoldenOptimiser, TenStepsOfEach) {
     for (const auto kind : {optim::Optimiser::sgd, optim::Optimiser::momentum, optim::Optimiser::rmsprop,
-                            optim::Optimiser::lars, optim::Optimiser::adamw}) {
+                            optim::Optimiser::lars, optim::Optimiser::adamw, optim::Optimiser::lamb}) {
         const std::string name = "optimiser/" + std::string(config::name(kind));
         compare_on_both(name, settings_of(kind), [](std::int64_t) { return 0.1; });
     }

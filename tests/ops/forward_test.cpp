@@ -415,6 +415,31 @@ TEST(Forward, LarsTrustsWhatHasNoNorm) {
     expect_values(updated(attrs, tensor({1}, {8}), zero, 0.25, {zero})[0], {1}, {8 - 0.25 * 0.5 * 8});
 }
 
+/// Three updates of w = (0.5, -1, 2) with learning rate 0.1, betas 0.9 and 0.999, epsilon 1e-6, weight decay 0.01, worked out
+/// in float64 by an implementation of BERT's optimisers.
+TEST(Forward, AdamWAndLamb) {
+    const auto after_three = [](graph::UpdateRule rule, bool corrects_bias) {
+        const graph::UpdateAttrs attrs{.rule = rule,
+                                       .momentum = 0.9,
+                                       .decay = 0.999,
+                                       .epsilon = 1e-6,
+                                       .rule_weight_decay = 0.01,
+                                       .corrects_bias = corrects_bias};
+        std::vector<RefTensor> state = {tensor({3}, {0.5, -1, 2}), tensor({3}, {0, 0, 0}), tensor({3}, {0, 0, 0})};
+        double step = 0;
+        for (const auto& g :
+             {tensor({3}, {0.3, -0.2, 0.1}), tensor({3}, {0.05, 0.4, -0.6}), tensor({3}, {-0.1, 0.1, 0.2})}) {
+            state = updated(attrs, state[0], g, 0.1, {state[1], state[2]}, ++step);
+        }
+        return state[0].values;
+    };
+    using graph::UpdateRule;
+    const auto near = [](double a, double b, double c) { return Pointwise(Near(1e-9), std::vector{a, b, c}); };
+    EXPECT_THAT(after_three(UpdateRule::adamw, false), near(-0.3354157740, -1.0426126660, 2.0713351638));
+    EXPECT_THAT(after_three(UpdateRule::lamb, false), near(0.0784990931, -1.0882673572, 2.0808065619));
+    EXPECT_THAT(after_three(UpdateRule::lamb, true), near(0.0745680531, -1.0872995681, 2.0738283722));
+}
+
 /// g = 0.5 * gradient + 0.1 * target = 2.1; r = 0.2 * 0.5.
 TEST(Forward, Updates) {
     graph::UpdateAttrs attrs{.gradient_scale = 0.5, .weight_decay = 0.1, .learning_rate_scale = 0.5, .momentum = 0.9};

@@ -61,6 +61,11 @@ class Optimiser:
     def update(self, name, w, g, rate):
         if self.kind == "AdamW":
             return w - rate * self.adam(name, w, g)
+        if self.kind == "LAMB":  # You et al. 2020
+            u = self.adam(name, w, g)
+            wn, un = np.linalg.norm(w), np.linalg.norm(u)
+            trust = wn / un if "bias" not in name and wn > 0 and un > 0 else 1.0
+            return w - rate * trust * u
         g = g + L2 * w
         v = self.velocity.get(name, np.zeros_like(w))
         if self.kind == "SGD":
@@ -109,7 +114,7 @@ def run(optimiser, rate_of):
 
 
 def main():
-    document = {f"optimiser/{k}": run(k, lambda _: 0.1) for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW")}
+    document = {f"optimiser/{k}": run(k, lambda _: 0.1) for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW", "LAMB")}
     for k in ("stepped", "cosine", "exponential", "polynomial"):
         document[f"schedule/{k}"] = {"rates": [schedule(k, t) for t in range(STEPS)],
                                      **run("momentum", lambda t, k=k: schedule(k, t))}

@@ -8,7 +8,7 @@
 
 namespace cnntrain::graph {
 
-enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars, adamw };
+enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars, adamw, lamb };
 
 /// update: target, gradient, learning_rate f32[], step f32[] (the number of the update, from 1), the rule's slots like the
 /// target: overwrites target and slots. The gradient may be of another type than the target. With p the target,
@@ -23,6 +23,7 @@ enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars, adamw };
 /// adamw     (Loshchilov and Hutter 2019) slots m, s: m = momentum * m + (1 - momentum) * g; s = decay * s + (1 - decay) * g^2;
 ///           u = m^ / (sqrt(s^) + epsilon) + rule_weight_decay * p, where m^ and s^ are m and s with their bias corrected;
 ///           p -= r * u
+/// lamb      (You et al. 2020) as adamw, but p -= r * trust * u with trust = |p| / |u|
 ///
 /// Norms are taken over the whole tensor. A trust is 1 where one of its two norms is 0, and where `adapts` is false.
 struct UpdateAttrs {
@@ -46,7 +47,7 @@ struct UpdateRuleFacts {
     UpdateRule rule;
     std::string_view name;
     std::size_t slots;  // tensors like the target
-    /// By which the step is scaled, from norms over the whole tensor: of the target, and of another vector (lars: g). Null for
+    /// By which the step is scaled, from norms over the whole tensor: of the target, and of another vector (lars: g; lamb: u). Null for
     /// rules without a trust.
     double (*trust)(const UpdateAttrs& attrs, double target_norm, double other_norm);
 
@@ -62,6 +63,8 @@ inline constexpr std::array kUpdateRules = {
                         return a.trust_scale * target / (g + a.rule_weight_decay * target + a.epsilon);
                     }},
     UpdateRuleFacts{UpdateRule::adamw, "adamw", 2, nullptr},
+    UpdateRuleFacts{UpdateRule::lamb, "lamb", 2,
+                    [](const UpdateAttrs& /*attrs*/, double target, double u) { return target / u; }},
 };
 
 constexpr const UpdateRuleFacts& facts_of(UpdateRule rule) {

@@ -11,9 +11,10 @@
 
 namespace cnntrain::optim {
 
-enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars, adamw };
+enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb };
 /// As flags, configurations and logs spell them, in the enumerators' order.
-inline constexpr std::array<std::string_view, 5> kOptimiserNames = {"SGD", "RMSprop", "momentum", "LARS", "AdamW"};
+inline constexpr std::array<std::string_view, 6> kOptimiserNames = {"SGD",  "RMSprop", "momentum",
+                                                                    "LARS", "AdamW",   "LAMB"};
 
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial };
 
@@ -30,6 +31,7 @@ struct AdamSettings {
     double beta2 = 0.999;  // decay of the mean of squares
     double epsilon = 1e-6;
     bool corrects_bias = true;
+    std::vector<std::string> skip = {"bias", "beta", "gamma"};  // LAMB: trust ratio 1 where a name contains one
 };
 
 struct OptimiserSettings {

@@ -102,6 +102,21 @@ template <> struct RuleOf<UpdateRule::adamw> {
     Floats step;
 };
 
+template <> struct RuleOf<UpdateRule::lamb> {
+    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), step(hn::Set(FloatTag(), f.step)) {}
+    /// The norm is that of the direction; in 16 bits, before the means are rounded.
+    HWY_INLINE Floats first_pass(Floats g, Floats target, Floats* slots) const {
+        moments.set(g, slots);
+        return moments.direction(target, slots);
+    }
+    HWY_INLINE void change(Floats /*g*/, Floats& target, Floats* slots) const {
+        target = hn::NegMulAdd(step, moments.direction(target, slots), target);
+    }
+    static constexpr bool kFirstPassWritesSlots = true;
+    AdamMoments moments;
+    Floats step;
+};
+
 /// Calls call.template operator()<rule>().
 template <typename Call> void with_rule(UpdateRule rule, Call call) {
     switch (rule) {
@@ -115,6 +130,8 @@ template <typename Call> void with_rule(UpdateRule rule, Call call) {
             return call.template operator()<UpdateRule::lars>();
         case UpdateRule::adamw:
             return call.template operator()<UpdateRule::adamw>();
+        case UpdateRule::lamb:
+            return call.template operator()<UpdateRule::lamb>();
     }
 }
 
