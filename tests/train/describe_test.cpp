@@ -1,4 +1,4 @@
-#include "train/describe.h"
+#include "train/reports/describe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

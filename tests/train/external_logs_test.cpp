@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "cnntrain/base/error.h"
-#include "train/external_logs.h"
 #include "train/fixtures.h"
+#include "train/reports/external_logs.h"
 
 namespace cnntrain::train::testing {
 namespace {

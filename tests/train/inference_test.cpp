@@ -7,7 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "train/fixtures.h"
-#include "train/latency.h"
+#include "train/runs/timing.h"
 
 namespace cnntrain::train::testing {
 namespace {

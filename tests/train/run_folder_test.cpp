@@ -1,10 +1,10 @@
-#include "train/run_folder.h"
+#include "train/runs/run_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "train/fixtures.h"
-#include "train/predictions.h"
+#include "train/reports/predictions.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/averaging.h"
+#include "train/runs/averaging.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "train/inference_benchmark.h"
+#include "train/runs/request_latency.h"
 
 #include <algorithm>
 #include <atomic>
@@ -23,13 +23,12 @@
 #include "cnntrain/metrics/run_log.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/assemble.h"
-#include "train/compiled_model.h"
-#include "train/external_logs.h"
-#include "train/input_benchmark.h"
-#include "train/latency.h"
-#include "train/run_folder.h"
-#include "train/stopwatch.h"
-#include "train/weights.h"
+#include "train/reports/external_logs.h"
+#include "train/runs/compiled_model.h"
+#include "train/runs/input_speed.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train {
 
@@ -252,7 +251,7 @@ checkpoint::Checkpoint compiled_weights(const config::Settings& settings, const 
 
 }  // namespace
 
-int benchmark_inference(const config::ParseResult& arguments, const Host& host) {
+int measure_requests(const config::ParseResult& arguments, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = arguments.settings;
     FileSystem& files = *host.files;
@@ -272,7 +271,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     const RunFolder folder = new_run_folder(settings, files);
     const auto log = open_evaluation_log(arguments, folder, host);
     if (only_input) {
-        benchmark_input(*stream, stream->batches_per_pass(), *log, host.stop_requested);
+        measure_input_speed(*stream, stream->batches_per_pass(), *log, host.stop_requested);
         return 0;
     }
     log->expect_validations(record(metrics::InferenceRow{}));

@@ -18,11 +18,11 @@
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/runs.h"
-#include "train/averaging.h"
-#include "train/evaluator.h"
-#include "train/mlperf_log.h"
-#include "train/run_folder.h"
-#include "train/stopwatch.h"
+#include "train/reports/mlperf_log.h"
+#include "train/runs/averaging.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
 
 namespace cnntrain::train {
 

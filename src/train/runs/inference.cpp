@@ -20,12 +20,12 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/runs.h"
-#include "train/external_logs.h"
-#include "train/inference_benchmark.h"
-#include "train/predictions.h"
-#include "train/run_folder.h"
-#include "train/stopwatch.h"
-#include "train/weights.h"
+#include "train/reports/external_logs.h"
+#include "train/reports/predictions.h"
+#include "train/runs/request_latency.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train {
 
@@ -181,7 +181,7 @@ void refuse_measuring_options(const config::ParseResult& arguments) {
 int run_inference(const config::ParseResult& arguments, const Host& host) {
     const config::Settings& settings = arguments.settings;
     if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only) {
-        return benchmark_inference(arguments, host);
+        return measure_requests(arguments, host);
     }
     refuse_measuring_options(arguments);
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));

@@ -1,4 +1,4 @@
-#include "train/external_logs.h"
+#include "train/reports/external_logs.h"
 
 #include <cmath>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "train/compiled_model.h"
+#include "train/runs/compiled_model.h"
 
 #include <algorithm>
 #include <span>

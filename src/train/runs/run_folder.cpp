@@ -1,4 +1,4 @@
-#include "train/run_folder.h"
+#include "train/runs/run_folder.h"
 
 #include <charconv>
 #include <random>

@@ -14,7 +14,7 @@
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
-#include "train/compiled_model.h"
+#include "train/runs/compiled_model.h"
 
 namespace cnntrain::train {
 

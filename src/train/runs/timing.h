@@ -1,12 +1,22 @@
-// How long calls took.
+// How long things take.
 #pragma once
 
+#include <chrono>
 #include <vector>
 
 #include "cnntrain/data/batch.h"
 #include "cnntrain/metrics/rows.h"
 
 namespace cnntrain::train {
+
+/// Seconds since it was made.
+class Stopwatch {
+public:
+    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 /// Of at least one time in milliseconds. Percentile p stands at position p * (n - 1) of the sorted times, linear between
 /// neighbours.

@@ -1,4 +1,4 @@
-#include "train/mlperf_log.h"
+#include "train/reports/mlperf_log.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cnntrain/train/assemble.h"
-#include "train/describe.h"
+#include "train/reports/describe.h"
 
 namespace cnntrain::train {
 

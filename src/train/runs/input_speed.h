@@ -11,7 +11,7 @@ namespace cnntrain::train {
 
 /// Takes `batches` batches as fast as they come (fewer when a stop is asked for) and logs the throughput, the rate of
 /// each stage per core, and the memory held.
-void benchmark_input(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
-                     const std::function<bool()>& stop_requested);
+void measure_input_speed(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
+                         const std::function<bool()>& stop_requested);
 
 }  // namespace cnntrain::train

@@ -8,7 +8,7 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/schedule/run_plan.h"
-#include "train/run_folder.h"
+#include "train/runs/run_folder.h"
 
 namespace cnntrain::train {
 

@@ -1,4 +1,4 @@
-#include "train/input_benchmark.h"
+#include "train/runs/input_speed.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/config/parse.h"
-#include "train/stopwatch.h"
+#include "train/runs/timing.h"
 
 namespace cnntrain::train {
 
@@ -24,8 +24,8 @@ std::string stage_line(std::string_view name, double seconds, std::int64_t image
 
 }  // namespace
 
-void benchmark_input(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
-                     const std::function<bool()>& stop_requested) {
+void measure_input_speed(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
+                         const std::function<bool()>& stop_requested) {
     const auto stopped = [&] { return stop_requested && stop_requested(); };
     // A full ring is handed over at once, and says nothing about the rate at which it is filled.
     const std::int64_t ring = stream.stats().ring_batches;

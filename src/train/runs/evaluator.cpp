@@ -1,4 +1,4 @@
-#include "train/evaluator.h"
+#include "train/runs/evaluator.h"
 
 #include <algorithm>
 
@@ -7,9 +7,8 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
-#include "train/latency.h"
-#include "train/stopwatch.h"
-#include "train/weights.h"
+#include "train/runs/timing.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train {
 

@@ -12,8 +12,8 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/run_log.h"
 #include "cnntrain/train/runs.h"
-#include "train/describe.h"
-#include "train/run_folder.h"
+#include "train/reports/describe.h"
+#include "train/runs/run_folder.h"
 
 namespace cnntrain::train {
 

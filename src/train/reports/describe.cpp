@@ -1,4 +1,4 @@
-#include "train/describe.h"
+#include "train/reports/describe.h"
 
 #include <unistd.h>
 

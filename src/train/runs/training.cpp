@@ -6,9 +6,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "train/describe.h"
-#include "train/run_folder.h"
-#include "train/trainer.h"
+#include "train/reports/describe.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/trainer.h"
 
 namespace cnntrain::train {
 

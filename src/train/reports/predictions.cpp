@@ -1,4 +1,4 @@
-#include "train/predictions.h"
+#include "train/reports/predictions.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "train/latency.h"
+#include "train/runs/timing.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "train/runs/trainer.h"
 
 #include <charconv>
 #include <cmath>
@@ -10,12 +10,11 @@
 #include "cnntrain/metrics/rows.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/assemble.h"
-#include "train/describe.h"
-#include "train/evaluator.h"
-#include "train/external_logs.h"
-#include "train/input_benchmark.h"
-#include "train/masters.h"
-#include "train/weights.h"
+#include "train/reports/describe.h"
+#include "train/reports/external_logs.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/input_speed.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train {
 
@@ -72,7 +71,7 @@ int Trainer::run() {
     if (settings_.device.dataset_benchmark) {
         stream_ = train_data_->stream(loader_settings(settings_, 0));
         const std::int64_t batches = plan_.iterations_per_host_step * settings_.training.gradient_accumulation_count;
-        benchmark_input(*stream_, batches, log_, host_.stop_requested);
+        measure_input_speed(*stream_, batches, log_, host_.stop_requested);
         return 0;
     }
     compile();

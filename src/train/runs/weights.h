@@ -1,4 +1,5 @@
-// Between executables and checkpoints.
+// Between executables and checkpoints. A 16-bit variable may have a 32-bit master (optim::Master), which starts with the
+// variable's own value, unrounded.
 #pragma once
 
 #include <cstdint>
@@ -30,5 +31,11 @@ std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, s
 /// Loads model_variables().
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path);
+
+/// Draws the masters and their variables anew; after initialise() of everything.
+void initialise_masters(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
+
+/// Loads the masters from the variables' values in a checkpoint that holds the model.
+void load_masters(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
 }  // namespace cnntrain::train

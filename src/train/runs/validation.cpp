@@ -11,11 +11,11 @@
 #include "cnntrain/metrics/run_log.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/runs.h"
-#include "train/evaluator.h"
-#include "train/external_logs.h"
-#include "train/input_benchmark.h"
-#include "train/run_folder.h"
-#include "train/stopwatch.h"
+#include "train/reports/external_logs.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/input_speed.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
 
 namespace cnntrain::train {
 
@@ -59,7 +59,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     metrics::RunLog& log = *run_log;
     if (settings.device.dataset_benchmark) {
         const auto stream = data.stream(loader_settings(settings, 0));
-        benchmark_input(*stream, stream->batches_per_pass(), log, host.stop_requested);
+        measure_input_speed(*stream, stream->batches_per_pass(), log, host.stop_requested);
         return 0;
     }
     log.expect_validations(record(metrics::ValidationRow{}));
