@@ -44,39 +44,6 @@ std::string_view python(bool value) {
     return value ? "True" : "False";
 }
 
-std::string model_title(const nn::ModelSettings& model) {
-    switch (model.family) {
-        case nn::Family::resnet:
-            return "ResNet-" + model.size;
-        case nn::Family::resnext:
-            return "ResNeXt-" + model.size + "_" + std::to_string(model.resnext.convolution_groups) + "-" +
-                   std::to_string(model.resnext.group_dim) + "d";
-        case nn::Family::efficientnet:
-            return "EfficientNet-" + model.size;
-    }
-    return "";
-}
-
-void write_data_and_model(std::ostream& out, const config::ParseResult& arguments) {
-    constexpr double kUsualDecay = 0.97;
-    const Settings& settings = arguments.settings;
-    const bool parallel_given = arguments.at("pipeline_num_parallel").source != config::Source::default_value;
-    out << config::name(settings.data.dataset) << '\n';
-    if (parallel_given) out << " Pipeline Num Parallel: " << settings.data.pipeline_num_parallel << '\n';
-    if (settings.data.kind == data::DataKind::generated) out << " Generated random Data\n";
-    if (settings.data.kind == data::DataKind::synthetic) out << " Synthetic Data\n";
-    out << model_title(settings.model) << '\n';
-    if (settings.model.norm == nn::NormKind::group) {
-        out << " Group Norm\n  " << settings.model.groups << " groups\n";
-        return;
-    }
-    out << " Batch Norm\n";
-    const bool always_shown = settings.model.family == nn::Family::efficientnet;
-    if (always_shown || settings.model.bn_decay != kUsualDecay) {
-        out << "  Decay: " << text(settings.model.bn_decay) << '\n';
-    }
-}
-
 void write_warmup(std::ostream& out, double epochs) {
     if (epochs > 0) {
         out << " Warmup: " << text(epochs) << " epochs\n";
@@ -198,11 +165,11 @@ bool seed_was_given(const config::ParseResult& arguments) {
     return source != config::Source::default_value && source != config::Source::adjusted;
 }
 
-std::string summary_block(const config::ParseResult& arguments, const RunFacts& facts, const schedule::RunPlan* plan) {
+std::string summary_block(const config::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
+                          const schedule::RunPlan* plan) {
     const Settings& settings = arguments.settings;
     std::ostringstream out;
-    out << '\n';
-    write_data_and_model(out, arguments);
+    out << '\n' << task.summary_head;
     if (plan != nullptr) {
         write_training(out, settings);
         if (!plan->validate) out << "No Validation\n";
@@ -213,12 +180,12 @@ std::string summary_block(const config::ParseResult& arguments, const RunFacts& 
     write_device(out, settings, facts);
     out << "Logging\n Name: " << facts.folder.name << '\n';
     out << " Saving to " << (facts.folder.logs.empty() ? facts.folder.checkpoints : facts.folder.logs) << '\n';
-    const std::int64_t side = settings.data.image_size;
-    if (settings.data.dataset == data::DatasetId::imagenet) out << "Image Size: " << side << "x" << side << '\n';
+    out << task.summary_tail;
     return out.str();
 }
 
-std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts) {
+std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments,
+                                                       const TaskDescription& task, const RunFacts& facts) {
     const Settings& settings = arguments.settings;
     const std::int64_t batch = batch_plan(settings).global_batch();
     const bool scales_gradient = optim::scales_gradient(settings.optimiser.kind);
@@ -226,7 +193,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         if (value.empty()) return std::monostate{};
         return value;
     };
-    return {
+    std::map<std::string, config::Value> derived = {
         {"training", arguments.command == config::Command::train},
         {"restoring", facts.restoring},
         {"command", std::string(config::name(arguments.command))},
@@ -235,9 +202,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"distributed_worker_count", std::int64_t{1}},
         {"distributed_worker_index", std::int64_t{0}},
         {"distributed_cluster", std::monostate{}},
-        {"shortcut_type", std::string(settings.data.dataset == data::DatasetId::imagenet ? "B" : "A")},
         {"wd_exclude", settings.optimiser.weight_decay_exclude},
-        {"norm_type", std::string(settings.model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
         {"warmup", settings.learning_rate.warmup_epochs > 0},
         {"global_batch_size", batch},
         {"lr_scale", scales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
@@ -251,6 +216,8 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"logs_path", optional_text(facts.folder.logs)},
         {"checkpoint_path", facts.folder.checkpoints + "/ckpt"},
     };
+    derived.insert(task.arguments.begin(), task.arguments.end());
+    return derived;
 }
 
 std::string option_dictionary(const std::string& arguments_json) {

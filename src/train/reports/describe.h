@@ -9,6 +9,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "train/runs/run_folder.h"
+#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 
@@ -29,10 +30,12 @@ config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);
 bool seed_was_given(const config::ParseResult& arguments);
 
 /// The block that a run prints about itself at its start. `plan` is absent where nothing is trained.
-std::string summary_block(const config::ParseResult& arguments, const RunFacts& facts, const schedule::RunPlan* plan);
+std::string summary_block(const config::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
+                          const schedule::RunPlan* plan);
 
 /// The keys that arguments.json has beyond the options.
-std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts);
+std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments,
+                                                       const TaskDescription& task, const RunFacts& facts);
 
 /// An arguments.json on one line, without the summary block.
 std::string option_dictionary(const std::string& arguments_json);

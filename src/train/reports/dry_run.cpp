@@ -1,20 +1,16 @@
 #include "cnntrain/train/dry_run.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <optional>
 #include <sstream>
 #include <vector>
 
-#include "cnntrain/base/size_text.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/nn/model.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
 #include "train/runs/compiled_model.h"
+#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train {
 
@@ -27,9 +23,7 @@ std::string text(double value) {
 }
 
 std::string short_text(double value) {
-    std::array<char, 40> result{};
-    std::snprintf(result.data(), result.size(), "%.5g", value);
-    return result.data();
+    return formatted("%.5g", value);
 }
 
 /// "3, 6, 9, ... 30 (10 in all)"
@@ -47,15 +41,10 @@ std::string some_of(const std::vector<std::int64_t>& values) {
 
 class Description {
 public:
-    explicit Description(const config::ParseResult& arguments)
-        : arguments_(arguments),
-          settings_(arguments.settings),
-          info_(data::dataset_info(settings_.data.dataset)),
-          half_(make_backend(settings_.run.backend)->half_type()),
-          fields_(fields_of_batches()),
-          images_(data::field_desc(fields_, data::kImages)) {
+    Description(const Task& task, const config::ParseResult& arguments)
+        : task_(task), arguments_(arguments), settings_(arguments.settings) {
         if (arguments_.command != config::Command::train) return;
-        plan_ = run_plan(settings_, training_images());
+        plan_ = run_plan(settings_, task_.used_samples(data::Split::train));
         for (const schedule::HostStep& step : plan_->checkpoint_steps())
             checkpoints_.push_back(step.end());
     }
@@ -64,8 +53,8 @@ public:
         const config::Command command = arguments_.command;
         line("Dry run", std::string(config::name(command)) + "; no data is read, nothing is written");
         if (settings_.main.config) line("Configuration", *settings_.main.config);
-        model();
-        data();
+        for (const Topic& topic : task_.dry_run_topics(command))
+            line(topic.name, topic.text);
         plan_ ? training(*plan_) : evaluation(command);
         precision();
         files();
@@ -78,67 +67,8 @@ private:
         out_ << topic << ": " << std::string(kColumn - std::min(kColumn, topic.size()), ' ') << what << '\n';
     }
 
-    /// Of a batch. The files of real data are not looked for; images of generated data have the same shape.
-    std::vector<data::Field> fields_of_batches() const {
-        Settings settings = settings_;
-        settings.data.kind = data::DataKind::generated;
-        const data::InputData input(data_settings(settings, half_, 0), data::Split::train);
-        return input.fields(settings.training.micro_batch_size);
-    }
-
     bool measures_inference() const {
         return arguments_.command == config::Command::inference && settings_.training.iterations;
-    }
-
-    void model() {
-        const graph::Graph graph = evaluation_graph(settings_, half_, images_);
-        const double flops = nn::forward_flops(graph) / static_cast<double>(images_.shape.front());
-        const bool batch_norm = settings_.model.norm == nn::NormKind::batch;
-        line("Model", std::string(config::name(settings_.model.family)) + " " + settings_.model.size + ", " +
-                          (batch_norm ? "batch norm" : "group norm of " + std::to_string(settings_.model.groups)) +
-                          ", " + std::to_string(nn::parameter_count(graph)) + " parameters, " +
-                          short_text(flops / 1e9) + " GFLOP forward per image");
-    }
-
-    void data() {
-        const std::int64_t side = settings_.data.image_size;
-        std::string what(config::name(settings_.data.dataset));
-        switch (settings_.data.kind) {
-            case data::DataKind::real:
-                what += " from " + settings_.data.data_dir + " (not opened; counts are those of the published set)";
-                break;
-            case data::DataKind::generated:
-                what += ", one generated image";
-                break;
-            case data::DataKind::synthetic:
-                what += ", synthetic images";
-                break;
-        }
-        line("Data", what + ", " + std::to_string(training_images()) + " training and " +
-                         std::to_string(info_.validation_images) + " validation images of " + std::to_string(side) +
-                         " x " + std::to_string(side));
-        if (settings_.data.kind == data::DataKind::real) input();
-    }
-
-    data::LoaderSettings loader() const {
-        if (measures_inference()) return request_loader_settings(settings_, fields_);
-        if (arguments_.command == config::Command::validation) return validation_loader_settings(settings_);
-        return loader_settings(settings_, 0);
-    }
-
-    void input() {
-        const data::LoaderSettings loader = this->loader();
-        const data::RingSize ring = data::ring_size(data_settings_without_folder(settings_, half_, 0),
-                                                    plan_ ? data::Split::train : data::Split::validation, loader);
-        line("Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
-                          std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
-                          std::to_string(loader.threads) + (loader.threads == 1 ? " thread" : " threads"));
-    }
-
-    std::int64_t training_images() const {
-        constexpr std::int64_t kPercent = 100;
-        const bool part = settings_.data.dataset == data::DatasetId::imagenet;
-        return part ? info_.train_images * settings_.data.percentage_to_use / kPercent : info_.train_images;
     }
 
     void training(const schedule::RunPlan& plan) {
@@ -207,14 +137,14 @@ private:
     bool validates() const { return plan_->validate && !checkpoints_.empty(); }
 
     std::string passes() const {
-        const schedule::ValidationPlan plan =
-            schedule::make_validation_plan(info_.validation_images, settings_.training.micro_batch_size);
+        const schedule::ValidationPlan plan = schedule::make_validation_plan(
+            task_.used_samples(data::Split::validation), settings_.training.micro_batch_size);
         return std::to_string(plan.batches) + " batches of " + std::to_string(plan.batch);
     }
 
     void evaluation(config::Command command) {
         const bool validates = command == config::Command::validation;
-        const bool all_alike = settings_.data.kind != data::DataKind::real;
+        const bool all_alike = !task_.has_real_data();
         std::string what = passes();
         if (settings_.training.iterations && (all_alike || !validates)) {
             what = std::to_string(*settings_.training.iterations) + " batches of " +
@@ -237,7 +167,7 @@ private:
         const bool resumes = plan_ && settings_.main.restore_path;
         std::string folder = logging.no_logs ? "/tmp" : logging.log_dir;
         if (!folder.ends_with('/')) folder += '/';
-        folder += config::run_name(settings_, "???");
+        folder += task_.run_name("???");
         if (!logging.no_logs && logging.logs_path) folder = *logging.logs_path;
         if (resumes) folder = *settings_.main.restore_path;
         if (!folder.ends_with('/')) folder += '/';
@@ -266,12 +196,9 @@ private:
         return names;
     }
 
+    const Task& task_;
     const config::ParseResult& arguments_;
     const Settings& settings_;
-    const data::DatasetInfo& info_;
-    const DType half_;
-    const std::vector<data::Field> fields_;
-    const TensorDesc images_;
     std::optional<schedule::RunPlan> plan_;  // of a training
     std::vector<std::int64_t> checkpoints_;  // iterations after which it saves one
     std::ostringstream out_;
@@ -280,7 +207,8 @@ private:
 }  // namespace
 
 std::string dry_run_text(const config::ParseResult& arguments) {
-    return Description(arguments).whole();
+    const ImageClassification task(arguments, make_backend(arguments.settings.run.backend)->half_type(), 0);
+    return Description(task, arguments).whole();
 }
 
 }  // namespace cnntrain::train

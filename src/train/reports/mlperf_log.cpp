@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/train/assemble.h"
 #include "train/reports/describe.h"
 
@@ -54,14 +55,20 @@ std::string tensor_name(const std::string& variable) {
 }
 
 std::string result_path(const config::ParseResult& arguments, const std::string& folder) {
-    if (!arguments.settings.logging.mlperf || folder.empty()) return {};
     const std::string seed = seed_was_given(arguments) ? std::to_string(*arguments.settings.device.seed) : "None";
     return folder + "/result_" + seed + ".txt";
 }
 
-/// Epochs that are over after this many weight updates.
-std::int64_t finished_epochs(const schedule::RunPlan& plan, std::int64_t iteration) {
-    return iteration * plan.global_batch / plan.images;
+Json json_of(const config::Value& value) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
+    return config::to_string(value);
+}
+
+double value_of(const metrics::Record& row, const std::string& column) {
+    for (const metrics::Field& field : row.fields) {
+        if (field.name == column) return std::get<double>(field.value);
+    }
+    throw Error(ErrorKind::internal, "a validation row has no column " + column);
 }
 
 double end_learning_rate(const config::Settings& settings, double base) {
@@ -75,8 +82,8 @@ double end_learning_rate(const config::Settings& settings, double base) {
 /// Writes the lines.
 class MlperfLog::Events {
 public:
-    Events(std::string path, FileSystem& files, metrics::RunLog& log)
-        : path_(std::move(path)), files_(files), log_(log) {}
+    Events(std::string name, std::string path, FileSystem& files, metrics::Observer& console)
+        : name_(std::move(name)), path_(std::move(path)), files_(files), console_(console) {}
 
     void point(std::string_view key, const Json& value, const Where& where = Where::current()) {
         write(kPoint, key, value, {}, where);
@@ -87,31 +94,30 @@ public:
         Json metadata = {{"file", short_file(where.file)}, {"lineno", where.line}};
         for (const auto& [name, item] : extra.items())
             metadata[name] = item;
-        const Json event = {{"namespace", "resnet"}, {"time_ms", milliseconds_now()},
-                            {"event_type", type},    {"key", key},
-                            {"value", value},        {"metadata", metadata}};
+        const Json event = {{"namespace", name_}, {"time_ms", milliseconds_now()}, {"event_type", type}, {"key", key},
+                            {"value", value},     {"metadata", metadata}};
         const std::string line = ":::MLLOG " + event.dump();
-        log_.console_line(line);
+        console_.console_line(line);
         files_.append(path_, line + "\n");
     }
 
 private:
+    std::string name_;  // of the benchmark
     std::string path_;
     FileSystem& files_;
-    metrics::RunLog& log_;
+    metrics::Observer& console_;
 };
 
-MlperfLog::MlperfLog(const config::ParseResult& arguments, const std::string& folder, FileSystem& files,
-                     metrics::RunLog& log)
-    : arguments_(arguments), settings_(arguments.settings) {
-    const std::string path = result_path(arguments, folder);
-    if (path.empty()) return;
+MlperfLog::MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& arguments, const std::string& folder,
+                     FileSystem& files, metrics::Observer& console)
+    : benchmark_(std::move(benchmark)),
+      settings_(arguments.settings),
+      events_(std::make_unique<Events>(benchmark_.name, result_path(arguments, folder), files, console)) {
     files.make_directories(folder);
-    events_ = std::make_unique<Events>(path, files, log);
     const TrainingSettings& training = settings_.training;
     events_->point("cache_clear", true);
     events_->write(kStart, "init_start", nullptr, {});
-    events_->point("submission_benchmark", "resnet");
+    events_->point("submission_benchmark", benchmark_.name);
     events_->point("submission_division", "closed");
     events_->point("submission_org", "Graphcore");
     events_->point("submission_status", "onprem");
@@ -121,28 +127,28 @@ MlperfLog::MlperfLog(const config::ParseResult& arguments, const std::string& fo
     events_->point("gradient_accumulation_steps", training.gradient_accumulation_count);
     events_->point("opt_weight_decay", settings_.optimiser.weight_decay);
     events_->point("opt_learning_rate_warmup_epochs", number(settings_.learning_rate.warmup_epochs));
-    const auto span = std::get<std::int64_t>(arguments_.at("BN_span").value);
-    events_->point("model_bn_span", span * training.micro_batch_size);
+    for (const auto& [key, value] : benchmark_.facts)
+        events_->point(key, json_of(value));
 }
 
 MlperfLog::~MlperfLog() = default;
 
-void MlperfLog::prepared(const schedule::RunPlan& plan, std::int64_t train_samples, std::int64_t eval_samples) {
-    if (!events_) return;
-    events_->point("train_samples", train_samples);
-    events_->point("eval_samples", eval_samples);
-    optimiser(plan);
+void MlperfLog::training_planned(const metrics::TrainingSize& size) {
+    size_ = size;
+    events_->point("train_samples", size_.training_samples);
+    events_->point("eval_samples", size_.validation_samples);
+    optimiser();
 }
 
-void MlperfLog::optimiser(const schedule::RunPlan& plan) {
+void MlperfLog::optimiser() {
     const optim::OptimiserSettings& settings = settings_.optimiser;
     const bool lars = settings.kind == optim::Optimiser::lars;
     if (!lars && settings.kind != optim::Optimiser::momentum) return;
     const std::string prefix = lars ? "lars_opt_" : "sgd_opt_";
-    const double base = optim::base_learning_rate(settings_.learning_rate, plan.global_batch);
-    const double warmup = std::floor(static_cast<double>(plan.iterations) * settings_.learning_rate.warmup_epochs /
-                                     std::max(1.0, std::round(plan.epochs)));
-    events_->point(prefix + "learning_rate_decay_steps", number(static_cast<double>(plan.iterations) - warmup));
+    const double base = optim::base_learning_rate(settings_.learning_rate, size_.global_batch);
+    const double warmup = std::floor(static_cast<double>(size_.iterations) * settings_.learning_rate.warmup_epochs /
+                                     std::max(1.0, std::round(size_.epochs)));
+    events_->point(prefix + "learning_rate_decay_steps", number(static_cast<double>(size_.iterations) - warmup));
     events_->point("opt_name", lars ? "lars" : "sgd");
     events_->point(prefix + "momentum", settings.momentum);
     events_->point(prefix + "weight_decay", lars ? settings.lars.weight_decay : settings.weight_decay);
@@ -154,66 +160,64 @@ void MlperfLog::optimiser(const schedule::RunPlan& plan) {
     if (lars) events_->point("lars_epsilon", settings.lars.epsilon);
 }
 
-void MlperfLog::weights_initialised(const graph::Graph& graph) {
-    if (!events_) return;
-    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
-        events_->write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(graph.value(id).name)}});
-    }
+void MlperfLog::weights_initialised(const std::vector<std::string>& parameters) {
+    for (const std::string& name : parameters)
+        events_->write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(name)}});
 }
 
-void MlperfLog::training_begins(const schedule::RunPlan& plan, std::int64_t first_iteration) {
-    if (!events_) return;
-    first_epoch_ = finished_epochs(plan, first_iteration) + 1;
+std::int64_t MlperfLog::finished_epochs(std::int64_t iteration) const {
+    return iteration * size_.global_batch / size_.training_samples;
+}
+
+void MlperfLog::training_began(std::int64_t iteration) {
+    first_epoch_ = finished_epochs(iteration) + 1;
     open_epoch_ = first_epoch_;
     running_ = true;
     events_->write(kEnd, "init_stop", nullptr, {});
     events_->write(kStart, "run_start", nullptr, {});
-    const double epochs = std::max(1.0, std::ceil(plan.epochs)) - static_cast<double>(first_epoch_ - 1);
+    const double epochs = std::max(1.0, std::ceil(size_.epochs)) - static_cast<double>(first_epoch_ - 1);
     events_->write(kStart, "block_start", nullptr,
                    {{"first_epoch_num", first_epoch_}, {"epoch_count", number(epochs)}});
     events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", open_epoch_}});
 }
 
-void MlperfLog::trained(const schedule::RunPlan& plan, std::int64_t iteration) {
-    if (!events_ || iteration >= plan.iterations) return;
-    while (open_epoch_ <= finished_epochs(plan, iteration)) {
+void MlperfLog::host_step_ended(std::int64_t iteration) {
+    if (iteration >= size_.iterations) return;
+    while (open_epoch_ <= finished_epochs(iteration)) {
         events_->write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
         events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
     }
 }
 
-void MlperfLog::training_ends() {
-    if (!events_ || open_epoch_ == 0) return;
+void MlperfLog::training_finished() {
     events_->write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
     events_->write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
-    open_epoch_ = 0;
 }
 
-void MlperfLog::validation_begins() {
-    if (!events_) return;
+void MlperfLog::validation_began() {
     events_->write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
-void MlperfLog::evaluation_begins(double epoch) {
-    if (!events_) return;
-    events_->write(kStart, "eval_start", nullptr, {{"epoch_num", number(std::round(epoch))}});
+void MlperfLog::evaluation_began(double epoch) {
+    evaluated_epoch_ = std::round(epoch);
+    events_->write(kStart, "eval_start", nullptr, {{"epoch_num", number(evaluated_epoch_)}});
 }
 
-void MlperfLog::evaluation_ends(double epoch, double accuracy) {
-    if (!events_) return;
-    const Json which = {{"epoch_num", number(std::round(epoch))}};
+void MlperfLog::row(const metrics::Record& row) {
+    if (row.table != metrics::kValidation) return;
+    const double quality = value_of(row, benchmark_.quality);
+    const Json which = {{"epoch_num", number(evaluated_epoch_)}};
     events_->write(kEnd, "eval_stop", nullptr, which);
-    events_->write(kPoint, "eval_accuracy", accuracy / 100, which);
-    succeeded_ = succeeded_ || accuracy > kMlperfTarget;
+    events_->write(kPoint, "eval_accuracy", quality / 100, which);
+    succeeded_ = succeeded_ || quality > benchmark_.target;
 }
 
-void MlperfLog::validation_ends() {
-    if (!events_) return;
+void MlperfLog::validation_ended() {
     events_->write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
-void MlperfLog::run_ends() {
-    if (!events_ || !running_) return;
+void MlperfLog::run_ended() {
+    if (!running_) return;
     running_ = false;
     events_->write(kEnd, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
 }

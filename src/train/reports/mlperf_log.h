@@ -6,53 +6,51 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/graph/graph.h"
-#include "cnntrain/metrics/run_log.h"
-#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/metrics/observer.h"
+#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 
-/// Top-1 accuracy in percent above which a run counts as a success.
-inline constexpr double kMlperfTarget = 75.9;
-
-class MlperfLog {
+class MlperfLog final : public metrics::Observer {
 public:
-    /// Without the option, or without a log folder, every call does nothing. Begins with what is known before the data.
-    MlperfLog(const config::ParseResult& arguments, const std::string& folder, FileSystem& files, metrics::RunLog& log);
-    ~MlperfLog();
+    /// Begins with what is known before the data are. `console` gets every line, too.
+    MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& arguments, const std::string& folder,
+              FileSystem& files, metrics::Observer& console);
+    ~MlperfLog() override;
 
-    /// Sizes, optimiser and, unless it is resumed, the initialisation of every variable.
-    void prepared(const schedule::RunPlan& plan, std::int64_t train_samples, std::int64_t eval_samples);
-    void weights_initialised(const graph::Graph& graph);
-
-    /// `first_iteration`: weight updates done before this process.
-    void training_begins(const schedule::RunPlan& plan, std::int64_t first_iteration);
+    /// Sizes and optimiser.
+    void training_planned(const metrics::TrainingSize& size) override;
+    void weights_initialised(const std::vector<std::string>& parameters) override;
+    void training_began(std::int64_t iteration) override;
     /// Closes the epochs that have ended, and opens the next one unless the training has ended.
-    void trained(const schedule::RunPlan& plan, std::int64_t iteration);
-    void training_ends();
+    void host_step_ended(std::int64_t iteration) override;
+    void training_finished() override;
 
-    void validation_begins();
-    void evaluation_begins(double epoch);
-    /// `accuracy` in percent.
-    void evaluation_ends(double epoch, double accuracy);
-    void validation_ends();
-    /// success when an accuracy has reached the target, else aborted. Once; later calls do nothing.
-    void run_ends();
+    void validation_began() override;
+    void evaluation_began(double epoch) override;
+    /// A validation row ends the evaluation.
+    void row(const metrics::Record& row) override;
+    void validation_ended() override;
+    /// success when the quality has been above the target, else aborted. Once; later calls do nothing.
+    void run_ended() override;
 
 private:
     class Events;
 
-    void optimiser(const schedule::RunPlan& plan);
+    void optimiser();
+    std::int64_t finished_epochs(std::int64_t iteration) const;
 
-    const config::ParseResult& arguments_;
-    const config::Settings& settings_;
-    std::unique_ptr<Events> events_;  // null: off
-    std::int64_t open_epoch_ = 0;     // 0: none
+    MlperfBenchmark benchmark_;
+    config::Settings settings_;
+    std::unique_ptr<Events> events_;
+    metrics::TrainingSize size_;
+    std::int64_t open_epoch_ = 0;  // 0: none
     std::int64_t first_epoch_ = 1;
+    double evaluated_epoch_ = 0;
     bool succeeded_ = false;
     bool running_ = false;
 };

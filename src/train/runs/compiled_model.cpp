@@ -78,29 +78,28 @@ WeightSource weight_source(const config::Settings& settings, const FileSystem& f
     return {};
 }
 
-std::string compiled_model_name(const config::Settings& settings, const std::string& weights, bool with_labels,
+std::string compiled_model_name(const Task& task, const config::Settings& settings, const std::string& weights,
                                 const std::string& tag) {
-    std::string name = "model_" + std::string(config::name(settings.model.family)) + settings.model.size + "_bs_" +
+    std::string name = "model_" + task.description().model + "_bs_" +
                        std::to_string(settings.training.micro_batch_size) + "_bps_" +
                        std::to_string(settings.training.device_iterations) + "_" + weights + "_" +
-                       (with_labels ? "withlabels" : "nolabels");
+                       (task.has_real_data() ? "withlabels" : "nolabels");
     if (!tag.empty()) name += "_" + tag;
     return name.append(kCompiledModelSuffix);
 }
 
-std::map<std::string, std::string> compiled_model_key(const config::Settings& settings, const graph::Graph& graph,
-                                                      std::string_view backend, const WeightSource& source,
-                                                      const FileSystem& files, std::uint64_t seed) {
+std::map<std::string, std::string> compiled_model_key(const TaskDescription& task, const config::Settings& settings,
+                                                      const graph::Graph& graph, std::string_view backend,
+                                                      const WeightSource& source, const FileSystem& files,
+                                                      std::uint64_t seed) {
     std::map<std::string, std::string> key = {
         {"program", CNNTRAIN_VERSION},
         {"backend", std::string(backend)},
-        {"model", std::string(config::name(settings.model.family)) + "-" + settings.model.size},
-        {"data set", std::string(config::name(settings.data.dataset))},
-        {"image size", std::to_string(settings.data.image_size)},
         {"micro batch", std::to_string(settings.training.micro_batch_size)},
         {"precision", std::string(config::name(settings.device.precision))},
         {"graph", digest(graph.to_text())},
     };
+    key.insert(task.identity.begin(), task.identity.end());
     if (source.path.empty()) {
         key[kCheckpoint] = "none, seed " + std::to_string(seed);
         return key;

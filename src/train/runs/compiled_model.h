@@ -16,6 +16,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/config/settings.h"
 #include "cnntrain/graph/graph.h"
+#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 
@@ -32,14 +33,15 @@ WeightSource weight_source(const config::Settings& settings, const FileSystem& f
 inline constexpr std::string_view kCompiledModelSuffix = ".cnntrain_exec";
 
 /// `model_resnet50_bs_1_bps_1000_ckpt-100_nolabels.cnntrain_exec`; a `tag` keeps the file apart from all others.
-std::string compiled_model_name(const config::Settings& settings, const std::string& weights, bool with_labels,
+std::string compiled_model_name(const Task& task, const config::Settings& settings, const std::string& weights,
                                 const std::string& tag = "");
 
 /// Every fact that a compiled model depends on, by name: the checkpoint by its content, or by its path once it is gone.
 /// Random weights depend on the seed.
-std::map<std::string, std::string> compiled_model_key(const config::Settings& settings, const graph::Graph& graph,
-                                                      std::string_view backend, const WeightSource& source,
-                                                      const FileSystem& files, std::uint64_t seed);
+std::map<std::string, std::string> compiled_model_key(const TaskDescription& task, const config::Settings& settings,
+                                                      const graph::Graph& graph, std::string_view backend,
+                                                      const WeightSource& source, const FileSystem& files,
+                                                      std::uint64_t seed);
 
 /// The file's weights. Nothing when it is not there; nothing, and a warning with the reason, when it must not be used.
 std::optional<checkpoint::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,

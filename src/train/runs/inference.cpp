@@ -1,7 +1,6 @@
 // `cnntrain inference` without --iterations: what a trained net sees in the images of a folder or of a validation split.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,20 +11,18 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/image_folder.h"
-#include "cnntrain/data/input.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/data/resolve.h"
-#include "cnntrain/metrics/run_log.h"
-#include "cnntrain/nn/model.h"
+#include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/runs.h"
-#include "train/reports/external_logs.h"
 #include "train/reports/predictions.h"
+#include "train/reports/run_report.h"
+#include "train/runs/evaluator.h"
 #include "train/runs/request_latency.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
+#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train {
 
@@ -55,43 +52,6 @@ private:
     std::vector<std::int32_t> labels_;
 };
 
-struct Images {
-    std::unique_ptr<data::Stream> stream;
-    std::vector<std::string> names;  // empty for a data set: numbered then
-};
-
-/// A data set's folder holds its files; any other folder is one of JPEG files.
-bool holds_dataset(const config::Settings& settings) {
-    if (settings.data.kind != data::DataKind::real) return true;
-    const data::DatasetId id = settings.data.dataset;
-    try {
-        const std::string folder = data::find_data_folder(id, settings.data.data_dir);
-        return !data::split_files(id, folder, data::Split::validation).empty();
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::data || !std::filesystem::is_directory(settings.data.data_dir)) throw;
-        return false;
-    }
-}
-
-Images open_images(const config::Settings& settings, DType half, std::uint64_t seed) {
-    data::LoaderSettings loader = loader_settings(settings, 0);
-    if (holds_dataset(settings)) {
-        const data::InputData data(data_settings(settings, half, seed), data::Split::validation);
-        return {data.stream(loader), {}};
-    }
-    if (settings.data.dataset != data::DatasetId::imagenet) {
-        throw Error(ErrorKind::usage, settings.data.data_dir + ": no " +
-                                          std::string(config::name(settings.data.dataset)) +
-                                          " files there; a folder of JPEG files needs --dataset imagenet");
-    }
-    const data::InputSettings format = data_settings_without_folder(settings, half, seed);
-    auto folder = std::make_shared<data::ImageFolder>(settings.data.data_dir, settings.data.image_size,
-                                                      data::host_format(format), settings.data.strict);
-    std::vector<std::string> names = folder->names();
-    loader.feed = data::Feed::passes;
-    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
-}
-
 /// Exactly one checkpoint, or random weights.
 std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,
                          const FileSystem& files, std::uint64_t seed) {
@@ -107,8 +67,8 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
 
 class Report {
 public:
-    Report(const RunFolder& folder, FileSystem& files, metrics::RunLog& log)
-        : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"), files_(files), log_(log) {}
+    Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers)
+        : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"), files_(files), observers_(observers) {}
 
     void add(const std::string& image, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
         const auto is_label = [&](const ClassProbability& item) { return item.label == label; };
@@ -118,24 +78,24 @@ public:
         ++images_;
         if (csv_.empty()) csv_ = prediction_header(static_cast<std::int64_t>(classes.size())) + "\r\n";
         csv_ += prediction_row(image, label, classes) + "\r\n";
-        if (shown) log_.line(line_of(image, classes));
+        if (shown) observers_.line(line_of(image, classes));
     }
 
     void leave_out() { ++left_out_; }
 
     void finish(const std::string& name, double seconds) {
         if (left_out_ > 0) {
-            log_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) +
-                      " images could not be decoded and are left out");
+            observers_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) +
+                            " images could not be decoded and are left out");
         }
         if (images_ == 0) throw Error(ErrorKind::data, "no image could be decoded");
         if (!path_.empty()) files_.write_text(path_, csv_);
         const double count = static_cast<double>(images_);
-        log_.line("Inference [" + name + "]: " + std::to_string(images_) +
-                  " images, throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
+        observers_.line("Inference [" + name + "]: " + std::to_string(images_) +
+                        " images, throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
         if (labelled_ > 0)
-            log_.line("top-1 accuracy: " + percent(top1_) + " %, top-5 accuracy: " + percent(top5_) + " %");
-        if (!path_.empty()) log_.line("Saved predictions to " + path_);
+            observers_.line("top-1 accuracy: " + percent(top1_) + " %, top-5 accuracy: " + percent(top5_) + " %");
+        if (!path_.empty()) observers_.line("Saved predictions to " + path_);
     }
 
 private:
@@ -159,7 +119,7 @@ private:
 
     std::string path_;
     FileSystem& files_;
-    metrics::RunLog& log_;
+    metrics::Observers& observers_;
     std::string csv_;
     std::int64_t images_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
 };
@@ -186,20 +146,17 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     refuse_measuring_options(arguments);
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
-    const Images images = open_images(settings, backend->half_type(), seed);
+    const ImageClassification task(arguments, backend->half_type(), seed);
+    const ImageClassification::Images images = task.images_to_classify();
     const std::vector<data::Field> fields = images.stream->fields();
-    const graph::Graph graph = evaluation_graph(settings, backend->half_type(), data::field_desc(fields, data::kImages),
-                                                /*with_logits=*/true);
-    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
-    runtime.stochastic_rounding = false;
-    const auto executable = backend->compile({&graph, 1, runtime, fields});
+    const graph::Graph graph = task.classifying_graph(fields);
+    const auto executable = backend->compile({&graph, 1, evaluation_runtime(settings, seed), fields});
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
-    const RunFolder folder = new_run_folder(settings, *host.files);
-    const auto run_log = open_evaluation_log(arguments, folder, host);
-    metrics::RunLog& log = *run_log;
+    const RunFolder folder = new_run_folder(task, settings.logging, *host.files);
+    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
 
-    Report report(folder, *host.files, log);
+    Report report(folder, *host.files, observers);
     LabelTap tap(*images.stream);
     const Stopwatch watch;
     const std::int64_t batch = images.stream->micro_batch();
@@ -219,8 +176,8 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
                        likeliest(logits, row, kClasses), named);
         }
         if (host.stop_requested && host.stop_requested()) {
-            log.line("Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) + " of " +
-                     std::to_string(count) + " images; predictions.csv is not written.");
+            observers.line("Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
+                           " of " + std::to_string(count) + " images; predictions.csv is not written.");
             return kInterruptedExitCode;
         }
     }

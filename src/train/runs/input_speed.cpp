@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/config/parse.h"
 #include "train/runs/timing.h"
@@ -14,18 +14,16 @@ namespace cnntrain::train {
 
 namespace {
 
-std::string stage_line(std::string_view name, double seconds, std::int64_t images) {
-    std::array<char, 100> line{};
-    const auto count = static_cast<double>(images);
-    std::snprintf(line.data(), line.size(), "  %-22s%10.0f imgs/sec/core%10.3f ms", std::string(name).c_str(),
-                  count / seconds, 1e3 * seconds / count);
-    return line.data();
+std::string stage_line(std::string_view name, double seconds, std::int64_t samples, const metrics::Unit& unit) {
+    const auto count = static_cast<double>(samples);
+    return formatted("  %-22s%10.0f %ss/sec/core%10.3f ms", std::string(name).c_str(), count / seconds,
+                     unit.brief.c_str(), 1e3 * seconds / count);
 }
 
 }  // namespace
 
-void measure_input_speed(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
-                         const std::function<bool()>& stop_requested) {
+void measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
+                         metrics::Observers& observers, const std::function<bool()>& stop_requested) {
     const auto stopped = [&] { return stop_requested && stop_requested(); };
     // A full ring is handed over at once, and says nothing about the rate at which it is filled.
     const std::int64_t ring = stream.stats().ring_batches;
@@ -39,10 +37,10 @@ void measure_input_speed(data::Stream& stream, std::int64_t batches, metrics::Ru
     for (std::int64_t i = 0; i < batches && !stopped(); ++i) {
         stream.next();
         rate = static_cast<double>(stream.stats().images - images_before) / watch.seconds();
-        log.progress({i + 1, 0, batches, rate, watch.seconds(), "batches"});
+        observers.progress({i + 1, 0, batches, rate, watch.seconds(), "batches", unit.many});
     }
     const data::StreamStats stats = stream.stats();
-    log.line("mean throughput: " + config::to_string(config::Value{rate}) + " imgs/sec");
+    observers.line("mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec");
     struct Stage {
         std::string_view name;
         double seconds;
@@ -53,11 +51,11 @@ void measure_input_speed(data::Stream& stream, std::int64_t batches, metrics::Ru
                                           {"resize and store", stats.stages.resize},
                                           {"all stages", stats.work_seconds}}};
     for (const Stage& stage : stages) {
-        if (stage.seconds > 0) log.line(stage_line(stage.name, stage.seconds, stats.filled));
+        if (stage.seconds > 0) observers.line(stage_line(stage.name, stage.seconds, stats.filled, unit));
     }
-    log.line("memory: ring " + size_text(stats.ring_bytes) + ", workers " + size_text(stats.worker_bytes) +
-             ", data set " + size_text(stats.dataset_bytes) + ", shared cache " + size_text(stats.cache_bytes));
-    if (stats.damaged > 0) log.line(std::to_string(stats.damaged) + " images could not be decoded");
+    observers.line("memory: ring " + size_text(stats.ring_bytes) + ", workers " + size_text(stats.worker_bytes) +
+                   ", data set " + size_text(stats.dataset_bytes) + ", shared cache " + size_text(stats.cache_bytes));
+    if (stats.damaged > 0) observers.line(std::to_string(stats.damaged) + " " + unit.many + " could not be decoded");
 }
 
 }  // namespace cnntrain::train

@@ -5,13 +5,13 @@
 #include <functional>
 
 #include "cnntrain/data/loader.h"
-#include "cnntrain/metrics/run_log.h"
+#include "cnntrain/metrics/observer.h"
 
 namespace cnntrain::train {
 
 /// Takes `batches` batches as fast as they come (fewer when a stop is asked for) and logs the throughput, the rate of
 /// each stage per core, and the memory held.
-void measure_input_speed(data::Stream& stream, std::int64_t batches, metrics::RunLog& log,
-                         const std::function<bool()>& stop_requested);
+void measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
+                         metrics::Observers& observers, const std::function<bool()>& stop_requested);
 
 }  // namespace cnntrain::train

@@ -18,17 +18,15 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/metrics/run_log.h"
-#include "cnntrain/nn/model.h"
+#include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/assemble.h"
-#include "train/reports/external_logs.h"
+#include "train/reports/run_report.h"
 #include "train/runs/compiled_model.h"
 #include "train/runs/input_speed.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
+#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train {
 
@@ -70,7 +68,7 @@ private:
 /// What a thread has seen.
 struct Tally {
     std::vector<double> milliseconds;
-    double correct = 0;
+    metrics::Sums sums;
     std::int64_t samples = 0;
     std::exception_ptr error;
 };
@@ -94,7 +92,7 @@ void send_requests(backend::Executable& executable, SharedStream& stream, std::i
         const Stopwatch watch;
         const backend::StepResult result = executable.evaluate(request, 1);
         tally.milliseconds.push_back(1e3 * watch.seconds());
-        tally.correct += result.sums.at(std::string(nn::kCorrect));
+        metrics::add(tally.sums, result.sums);
         tally.samples += result.samples;
     };
     tally.milliseconds.reserve(static_cast<std::size_t>(iterations) + 1);
@@ -102,7 +100,7 @@ void send_requests(backend::Executable& executable, SharedStream& stream, std::i
     try {
         call();  // untimed: starts the thread's helpers and touches all memory
         tally.milliseconds.clear();
-        tally.correct = 0;
+        tally.sums.clear();
         tally.samples = 0;
         arrived = true;
         round.ready.count_down();
@@ -127,8 +125,9 @@ struct Measured {
 
 using Executables = std::vector<std::unique_ptr<backend::Executable>>;
 
-Measured measure(const Executables& executables, data::Stream& stream, std::int64_t iterations, metrics::RunLog& log,
-                 const Host& host) {
+Measured measure(const Executables& executables, data::Stream& stream, const config::Settings& settings,
+                 const metrics::Unit& unit, metrics::Observers& observers, const Host& host) {
+    const std::int64_t iterations = *settings.training.iterations;
     constexpr std::chrono::milliseconds kPause(2);
     const auto threads = static_cast<std::int64_t>(executables.size());
     SharedStream shared(stream);
@@ -149,7 +148,8 @@ Measured measure(const Executables& executables, data::Stream& stream, std::int6
         if (host.stop_requested && host.stop_requested()) round.cancelled = measured.stopped = true;
         const std::int64_t calls = round.calls;
         const double seconds = watch.seconds();
-        log.progress({calls, 0, threads * iterations, static_cast<double>(calls) * batch / seconds, seconds, "calls"});
+        observers.progress({calls, 0, threads * iterations, static_cast<double>(calls) * batch / seconds, seconds,
+                            "calls", unit.many});
     }
     measured.seconds = watch.seconds();
     for (std::jthread& worker : workers)
@@ -160,20 +160,22 @@ Measured measure(const Executables& executables, data::Stream& stream, std::int6
     return measured;
 }
 
-metrics::InferenceRow row_of(const Measured& measured, const config::Settings& settings, metrics::InferenceRow row) {
+metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::int64_t micro_batch,
+                             metrics::InferenceRow row) {
     std::vector<double> milliseconds;
-    double correct = 0;
+    metrics::Sums sums;
     std::int64_t samples = 0;
     for (const Tally& tally : measured.tallies) {
         milliseconds.insert(milliseconds.end(), tally.milliseconds.begin(), tally.milliseconds.end());
-        correct += tally.correct;
+        metrics::add(sums, tally.sums);
         samples += tally.samples;
     }
-    const bool has_labels = settings.data.kind == data::DataKind::real && samples > 0;
-    row.val_acc = has_labels ? 100 * correct / static_cast<double>(samples) : -1;
-    row.num_processed_samples = static_cast<std::int64_t>(milliseconds.size()) * settings.training.micro_batch_size;
+    const std::vector<metrics::Column>& columns = task.columns().inference;
+    const bool has_labels = task.has_real_data() && samples > 0;
+    row.results = has_labels ? metrics::values_of(columns, sums, samples) : std::vector<double>(columns.size(), -1);
+    row.num_processed_samples = static_cast<std::int64_t>(milliseconds.size()) * micro_batch;
     row.inference_time = measured.seconds;
-    row.img_per_sec = static_cast<double>(row.num_processed_samples) / measured.seconds;
+    row.samples_per_second = static_cast<double>(row.num_processed_samples) / measured.seconds;
     row.latencies = summarise(std::move(milliseconds));
     return row;
 }
@@ -232,21 +234,28 @@ checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph
 }
 
 /// From the compiled model's file when it may be used; else from the checkpoint, and the file is written.
-checkpoint::Checkpoint compiled_weights(const config::Settings& settings, const graph::Graph& graph,
+checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings& settings, const graph::Graph& graph,
                                         std::string_view backend, const WeightSource& source, const std::string& path,
-                                        metrics::RunLog& log, FileSystem& files, std::uint64_t seed) {
-    const auto key = compiled_model_key(settings, graph, backend, source, files, seed);
+                                        metrics::Observers& observers, FileSystem& files, std::uint64_t seed) {
+    const auto key = compiled_model_key(task.description(), settings, graph, backend, source, files, seed);
     if (!settings.main.force_recompile) {
         auto model = read_compiled_model(files, path, key);
         if (model) {
             const std::string why = source.there ? "" : "; " + source.path + " itself is not there any more";
-            log.line("Using the compiled model " + path + " (weights: " + source.name + ")" + why);
+            observers.line("Using the compiled model " + path + " (weights: " + source.name + ")" + why);
             return std::move(*model);
         }
     }
     checkpoint::Checkpoint model = weights_of(source, graph, files, seed);
-    if (write_compiled_model(files, path, key, model)) log.line("Saved the compiled model to " + path);
+    if (write_compiled_model(files, path, key, model)) observers.line("Saved the compiled model to " + path);
     return model;
+}
+
+/// A row with the columns that will be written.
+metrics::Record expected_row(const Task& task) {
+    metrics::InferenceRow row;
+    row.results.resize(task.columns().inference.size());
+    return metrics::record(row, task.columns());
 }
 
 }  // namespace
@@ -257,35 +266,34 @@ int measure_requests(const config::ParseResult& arguments, const Host& host) {
     FileSystem& files = *host.files;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
-    const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
-    const std::vector<data::Field> fields = data.fields(settings.training.micro_batch_size);
-    const auto stream = data.stream(request_loader_settings(settings, fields));
+    const ImageClassification task(arguments, backend->half_type(), seed);
+    const auto data = task.open(data::Split::validation);
+    const std::vector<data::Field> fields = data->fields(settings.training.micro_batch_size);
+    const auto stream = data->stream(request_loader_settings(settings, fields));
 
     const bool only_input = settings.device.dataset_benchmark;
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
-    const bool with_labels = settings.data.kind == data::DataKind::real;
     const bool temporary = settings.main.temporary_executable;
-    const std::string path = compiled_model_name(settings, source.name, with_labels, temporary ? random_tag() : "");
+    const std::string path = compiled_model_name(task, settings, source.name, temporary ? random_tag() : "");
     if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws
 
-    const RunFolder folder = new_run_folder(settings, files);
-    const auto log = open_evaluation_log(arguments, folder, host);
+    const RunFolder folder = new_run_folder(task, settings.logging, files);
+    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
     if (only_input) {
-        measure_input_speed(*stream, stream->batches_per_pass(), *log, host.stop_requested);
+        measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
         return 0;
     }
-    log->expect_validations(record(metrics::InferenceRow{}));
+    observers.expect(expected_row(task));
 
-    log->status("compilation_status", "in progress");
-    const graph::Graph graph =
-        evaluation_graph(settings, backend->half_type(), data::field_desc(fields, data::kImages));
+    observers.status("compilation_status", "in progress");
+    const graph::Graph graph = task.evaluation_graph(fields);
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
     metrics::InferenceRow row;
     Executables executables;
     {
         const checkpoint::Checkpoint model =
-            compiled_weights(settings, graph, backend->name(), source, path, *log, files, seed);
+            compiled_weights(task, settings, graph, backend->name(), source, path, observers, files, seed);
         row.name = source.name;
         row.iteration = model.iteration;
         row.epoch = model.epoch;
@@ -295,19 +303,21 @@ int measure_requests(const config::ParseResult& arguments, const Host& host) {
                 executable->load(name, tensor);
         }
     }
-    log->line(metrics::compilation_line(since_start.seconds()));
-    log->status("compilation_status", "compiled");
+    observers.line(metrics::compilation_line(since_start.seconds()));
+    observers.status("compilation_status", "compiled");
     if (settings.device.compile_only) {
-        log->line("Compilation successful; stopping because of --compile-only.");
+        observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
-        const Measured measured = measure(executables, *stream, *settings.training.iterations, *log, host);
+        const Measured measured = measure(executables, *stream, settings, task.columns().unit, observers, host);
         if (measured.stopped) {
-            log->line("Inference stopped by a signal.");
+            observers.line("Inference stopped by a signal.");
             return kInterruptedExitCode;
         }
-        log->inference(row_of(measured, settings, row));
+        const metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);
+        observers.console_line(metrics::printed(result.latencies));
+        observers.row(reported(task, result));
     }
     return 0;
 }

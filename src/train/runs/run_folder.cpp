@@ -39,27 +39,33 @@ std::int64_t iteration_of_row(std::string_view row) {
 
 }  // namespace
 
-RunFolder new_run_folder(const config::Settings& settings, const FileSystem& files) {
+RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const FileSystem& files) {
     constexpr int kAttempts = 1000;
-    const bool no_logs = settings.logging.no_logs;
+    const bool no_logs = logging.no_logs;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         RunFolder folder;
-        folder.name = config::run_name(settings, random_tag());
-        const std::string parent = no_logs ? "/tmp" : settings.logging.log_dir;
+        folder.name = task.run_name(random_tag());
+        const std::string parent = no_logs ? "/tmp" : logging.log_dir;
         folder.checkpoints = in_folder(parent, folder.name);
-        if (!no_logs && settings.logging.logs_path) folder.checkpoints = *settings.logging.logs_path;
-        const bool named_by_user = !no_logs && settings.logging.logs_path;
+        if (!no_logs && logging.logs_path) folder.checkpoints = *logging.logs_path;
+        const bool named_by_user = !no_logs && logging.logs_path;
         if (!named_by_user && files.exists(folder.checkpoints)) continue;
         if (!no_logs) folder.logs = folder.checkpoints;
         return folder;
     }
     throw Error(ErrorKind::storage,
-                settings.logging.log_dir + ": no free name for a run folder; choose one with " + "--logs-path");
+                logging.log_dir + ": no free name for a run folder; choose one with " + "--logs-path");
 }
 
-RunFolder resumed_run_folder(const config::Settings& settings, const std::string& folder) {
+RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder) {
     const std::string path = without_trailing_slashes(folder);
-    return {path.substr(path.rfind('/') + 1), settings.logging.no_logs ? "" : path, path};
+    return {path.substr(path.rfind('/') + 1), logging.no_logs ? "" : path, path};
+}
+
+std::string how_to_continue(const RunFolder& folder) {
+    const std::string how = "continue with ";
+    if (!folder.logs.empty()) return how + "cnntrain restore --restore-path " + folder.checkpoints;
+    return how + "--restore-path " + folder.checkpoints;  // no arguments.json: the line's own options are needed
 }
 
 void refuse_used_folder(const RunFolder& folder, const FileSystem& files) {

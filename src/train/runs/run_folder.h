@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/settings.h"
+#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 
@@ -15,11 +16,14 @@ struct RunFolder {
     std::string checkpoints;  // the same folder, or one under /tmp
 };
 
-/// For a new run, under a name that nothing in the log folder has yet. Makes no folder.
-RunFolder new_run_folder(const config::Settings& settings, const FileSystem& files);
+/// For a new run of the task, under a name that nothing in the log folder has yet. Makes no folder.
+RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const FileSystem& files);
 
 /// Of a run that is resumed.
-RunFolder resumed_run_folder(const config::Settings& settings, const std::string& folder);
+RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder);
+
+/// What a user types to continue a run that was stopped.
+std::string how_to_continue(const RunFolder& folder);
 
 /// A new run must not mix its checkpoints with another's. Error(usage) when the folder has some.
 void refuse_used_folder(const RunFolder& folder, const FileSystem& files);

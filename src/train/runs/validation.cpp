@@ -1,4 +1,4 @@
-// `cnntrain validation`: the accuracy of checkpoints that are already there.
+// `cnntrain validation`: the results of checkpoints that are already there.
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,39 +7,83 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/metrics/run_log.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/runs.h"
-#include "train/reports/external_logs.h"
+#include "train/reports/run_report.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/input_speed.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
+#include "train/runs/weights.h"
+#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train {
 
 namespace {
 
 /// Epoch of a checkpoint: as it says itself, unless the user gives the global batch.
-double epoch_of(const checkpoint::Checkpoint& checkpoint, const config::Settings& settings) {
+double epoch_of(const checkpoint::Checkpoint& checkpoint, const Task& task, const config::Settings& settings) {
     if (!settings.main.total_batch_size) return checkpoint.epoch;
-    const std::int64_t images = data::dataset_info(settings.data.dataset).train_images;
-    return static_cast<double>(*settings.main.total_batch_size * checkpoint.iteration) / static_cast<double>(images);
+    const std::int64_t samples = task.published_samples(data::Split::train);
+    return static_cast<double>(*settings.main.total_batch_size * checkpoint.iteration) / static_cast<double>(samples);
 }
 
-/// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
-bool run_repeatedly(Evaluator& evaluator, const metrics::ValidationRow& point, const config::Settings& settings,
-                    const Host& host, metrics::RunLog& log) {
-    for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
-        const auto row = evaluator.run(point, log, host.stop_requested);
-        if (!row) {
-            log.line("Validation of " + point.name + " stopped by a signal.");
-            return false;
-        }
-        log.validation(*row);
+/// A validation, with everything that it needs.
+class Validation {
+public:
+    Validation(const Task& task, Evaluator& evaluator, const config::Settings& settings, const Host& host,
+               metrics::Observers& observers)
+        : task_(task), evaluator_(evaluator), settings_(settings), host_(host), observers_(observers) {}
+
+    /// Both return the exit code.
+    int of_random_weights(std::uint64_t seed) {
+        log::warning("no --restore-path: the weights are random, and so is the accuracy");
+        evaluator_.load_random(seed);
+        metrics::ValidationRow row;
+        row.name = "random";
+        return run_repeatedly(row) ? 0 : kInterruptedExitCode;
     }
-    return true;
+    int of_checkpoints(const std::vector<checkpoint::Found>& points) {
+        for (const checkpoint::Found& point : points) {
+            checkpoint::Checkpoint checkpoint = checkpoint::load(*host_.files, point.path);
+            metrics::ValidationRow row;
+            row.name = point.name;
+            row.iteration = checkpoint.iteration;
+            row.epoch = epoch_of(checkpoint, task_, settings_);
+            if (settings_.device.analyse_nans)
+                observers_.row(metrics::record(count_nans(checkpoint.iteration, checkpoint.tensors)));
+            evaluator_.load(std::move(checkpoint), point.path);
+            if (!run_repeatedly(row)) return kInterruptedExitCode;
+        }
+        return 0;
+    }
+
+private:
+    /// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
+    bool run_repeatedly(const metrics::ValidationRow& point) {
+        for (std::int64_t i = 0; i < settings_.main.repeat; ++i) {
+            const auto row = evaluator_.run(point, observers_, host_.stop_requested);
+            if (!row) {
+                observers_.line("Validation of " + point.name + " stopped by a signal.");
+                return false;
+            }
+            observers_.row(reported(task_, *row));
+        }
+        return true;
+    }
+
+    const Task& task_;
+    Evaluator& evaluator_;
+    const config::Settings& settings_;
+    const Host& host_;
+    metrics::Observers& observers_;
+};
+
+/// A row with the columns that will be written.
+metrics::Record expected_row(const Task& task) {
+    metrics::ValidationRow row;
+    row.results.resize(task.columns().validation.size());
+    return metrics::record(row, task.columns());
 }
 
 }  // namespace
@@ -53,45 +97,28 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     if (settings.main.restore_path) points = checkpoint::find_checkpoints(files, *settings.main.restore_path);
 
     const auto backend = make_backend(settings.run.backend);
-    const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
-    const RunFolder folder = new_run_folder(settings, files);
-    const auto run_log = open_evaluation_log(arguments, folder, host);
-    metrics::RunLog& log = *run_log;
+    const ImageClassification task(arguments, backend->half_type(), seed);
+    const auto data = task.open(data::Split::validation);
+    const RunFolder folder = new_run_folder(task, settings.logging, files);
+    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
     if (settings.device.dataset_benchmark) {
-        const auto stream = data.stream(loader_settings(settings, 0));
-        measure_input_speed(*stream, stream->batches_per_pass(), log, host.stop_requested);
+        const auto stream = data->stream(loader_settings(settings, 0));
+        measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
         return 0;
     }
-    log.expect_validations(record(metrics::ValidationRow{}));
+    observers.expect(expected_row(task));
 
-    log.status("compilation_status", "in progress");
-    Evaluator evaluator(settings, *backend, data, seed);
-    log.line(metrics::compilation_line(since_start.seconds()));
-    log.status("compilation_status", "compiled");
+    observers.status("compilation_status", "in progress");
+    Evaluator evaluator(task, *backend, *data, settings, seed);
+    observers.line(metrics::compilation_line(since_start.seconds()));
+    observers.status("compilation_status", "compiled");
     if (settings.device.compile_only) {
-        log.line("Compilation successful; stopping because of --compile-only.");
+        observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
-    const bool all_alike = settings.data.kind != data::DataKind::real;
-    if (all_alike && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
-    if (points.empty()) {
-        log::warning("no --restore-path: the weights are random, and so is the accuracy");
-        evaluator.load_random(seed);
-        metrics::ValidationRow row;
-        row.name = "random";
-        return run_repeatedly(evaluator, row, settings, host, log) ? 0 : kInterruptedExitCode;
-    }
-    for (const checkpoint::Found& point : points) {
-        checkpoint::Checkpoint checkpoint = checkpoint::load(files, point.path);
-        metrics::ValidationRow row;
-        row.name = point.name;
-        row.iteration = checkpoint.iteration;
-        row.epoch = epoch_of(checkpoint, settings);
-        if (settings.device.analyse_nans) log.nans(count_nans(checkpoint.iteration, checkpoint.tensors));
-        evaluator.load(std::move(checkpoint), point.path);
-        if (!run_repeatedly(evaluator, row, settings, host, log)) return kInterruptedExitCode;
-    }
-    return 0;
+    if (!task.has_real_data() && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
+    Validation validation(task, evaluator, settings, host, observers);
+    return points.empty() ? validation.of_random_weights(seed) : validation.of_checkpoints(points);
 }
 
 }  // namespace cnntrain::train

@@ -1,5 +1,6 @@
 #include "train/runs/weights.h"
 
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -30,6 +31,14 @@ std::map<std::string, HostTensor> in_types(const std::map<std::string, TensorDes
 void load_tensors(backend::Executable& executable, const std::map<std::string, HostTensor>& tensors) {
     for (const auto& [name, tensor] : tensors)
         executable.load(name, tensor);
+}
+
+std::int64_t nans_in(const HostTensor& tensor) {
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        if (std::isnan(tensor.at(i))) ++count;
+    }
+    return count;
 }
 
 }  // namespace
@@ -98,6 +107,17 @@ void load_masters(backend::Executable& executable, const graph::Graph& graph,
         const HostTensor& tensor = checkpoint.tensors.at(graph.value(pair.parameter).name);
         executable.load(graph.value(pair.master).name, tensor.cast(DType::f32));
     }
+}
+
+metrics::NanRow count_nans(std::int64_t iteration, const std::map<std::string, HostTensor>& tensors) {
+    metrics::NanRow row;
+    row.iteration = iteration;
+    for (const auto& [name, tensor] : tensors) {
+        const std::int64_t count = nans_in(tensor);
+        row.nan_count += count;
+        if (count > 0) ++row.nan_variables;
+    }
+    return row;
 }
 
 }  // namespace cnntrain::train

@@ -9,6 +9,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/metrics/rows.h"
 
 namespace cnntrain::train {
 
@@ -37,5 +38,7 @@ void initialise_masters(backend::Executable& executable, const graph::Graph& gra
 
 /// Loads the masters from the variables' values in a checkpoint that holds the model.
 void load_masters(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+
+metrics::NanRow count_nans(std::int64_t iteration, const std::map<std::string, HostTensor>& tensors);
 
 }  // namespace cnntrain::train

@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "train/fixtures.h"
-#include "train/reports/external_logs.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -24,7 +24,7 @@ std::vector<std::string> event_files(const MemoryFiles& files) {
     return names;
 }
 
-TEST(ExternalLogs, TensorBoardIsOnAndCanBeSwitchedOff) {
+TEST(RunReport, TensorBoardIsOnAndCanBeSwitchedOff) {
     MemoryFiles files;
     train(files, "", stop_after(12));
     ASSERT_EQ(event_files(files).size(), 1U);
@@ -37,7 +37,7 @@ TEST(ExternalLogs, TensorBoardIsOnAndCanBeSwitchedOff) {
     EXPECT_TRUE(event_files(without).empty());
 }
 
-TEST(ExternalLogs, NansAreCountedAndReported) {
+TEST(RunReport, NansAreCountedAndReported) {
     HostTensor tensor = HostTensor::of<float>({3}, {1, 0, 2});
     tensor.set(1, std::nan(""));
     tensor.set(2, std::nan(""));
@@ -50,7 +50,7 @@ TEST(ExternalLogs, NansAreCountedAndReported) {
     EXPECT_THAT(files.read_text("run/" + event_files(files).front()), HasSubstr("nans/nan_count"));
 }
 
-TEST(ExternalLogs, WandbGetsTheRun) {
+TEST(RunReport, WandbGetsTheRun) {
     const std::string calls = "/tmp/cnntrain_wandb_run_" + std::to_string(getpid());
     setenv("PYTHONPATH", CNNTRAIN_SOURCE_DIR "/tests/metrics/fake_wandb", 1);
     setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
