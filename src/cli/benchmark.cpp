@@ -14,7 +14,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/metrics/run_log.h"
+#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 

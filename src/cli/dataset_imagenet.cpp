@@ -13,7 +13,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/data/writers.h"
-#include "cnntrain/metrics/run_log.h"
+#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 

@@ -6,7 +6,7 @@
 
 #include "cli/signals.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/metrics/run_log.h"
+#include "cnntrain/metrics/progress.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/dry_run.h"
 

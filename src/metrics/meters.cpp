@@ -1,8 +1,10 @@
 #include "cnntrain/metrics/meters.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <sstream>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 
@@ -39,21 +41,41 @@ constexpr const char* kStateVersion = "v1";
 
 }  // namespace
 
-Meters::Meters(std::int64_t global_batch, std::int64_t window, std::int64_t step_increment)
-    : global_batch_(global_batch), window_(static_cast<std::size_t>(window)), step_increment_(step_increment) {
+Meters::Meters(std::vector<Column> columns, std::int64_t global_batch, std::int64_t window, std::int64_t step_increment)
+    : columns_(std::move(columns)),
+      outputs_(outputs_of(columns_)),
+      global_batch_(global_batch),
+      window_(static_cast<std::size_t>(window)),
+      step_increment_(step_increment) {
     CNNTRAIN_CHECK(global_batch >= 1 && window >= 1, "meters need a batch and a window");
+    current_.outputs.resize(outputs_.size());
 }
 
-void Meters::add(const UpdateSums& update) {
-    current_.loss += update.loss;
-    current_.correct += update.correct;
-    current_.samples += update.samples;
-    current_.seconds += update.seconds;
+void Meters::add(const Sums& sums, std::int64_t samples, double seconds) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        current_.outputs[i] += sum_of(sums, outputs_[i]);
+    }
+    current_.samples += samples;
+    current_.seconds += seconds;
     ++timed_updates_;
 }
 
+double Meters::sum(const std::string& output) const {
+    const auto found = std::ranges::find(outputs_, output);
+    return current_.outputs[static_cast<std::size_t>(found - outputs_.begin())];
+}
+
+std::vector<double> Meters::means() const {
+    std::vector<double> result;
+    for (const Column& column : columns_) {
+        const double divisor = column.divisor.empty() ? static_cast<double>(current_.samples) : sum(column.divisor);
+        result.push_back(column.scale * (divisor != 0 ? sum(column.output) / divisor : 0));
+    }
+    return result;
+}
+
 void Meters::finish_host_step() {
-    recent_.push_back({mean(current_.loss, current_.samples), 100 * mean(current_.correct, current_.samples)});
+    recent_.push_back(means());
     if (recent_.size() > window_) recent_.pop_front();
     step_ += step_increment_;
     last_it_seconds_ = mean(current_.seconds, timed_updates_);
@@ -62,37 +84,32 @@ void Meters::finish_host_step() {
         interval_updates_ += timed_updates_;
     }
     first_host_step_ = false;
-    current_ = {};
+    current_ = {std::vector<double>(outputs_.size())};
     timed_updates_ = 0;
 }
 
 TrainingRow Meters::log_row(const HostStepFacts& facts) {
     CNNTRAIN_CHECK(!recent_.empty(), "a log line before the first host step");
-    Means sums;
-    for (const Means& one : recent_) {
-        sums.loss += one.loss;
-        sums.accuracy += one.accuracy;
-    }
-    const auto count = static_cast<std::int64_t>(recent_.size());
-
     TrainingRow row;
     row.step = step_;
     row.iteration = facts.iteration;
     row.epoch = facts.epoch;
     row.lr = facts.lr;
-    row.loss_batch = recent_.back().loss;
-    row.loss_avg = mean(sums.loss, count);
-    row.train_acc_batch = recent_.back().accuracy;
-    row.train_acc_avg = mean(sums.accuracy, count);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        double sum = 0;
+        for (const std::vector<double>& one : recent_)
+            sum += one[i];
+        row.results.push_back({recent_.back()[i], mean(sum, static_cast<std::int64_t>(recent_.size()))});
+    }
     row.it_time = interval_updates_ > 0 ? mean(interval_seconds_, interval_updates_) : last_it_seconds_;
-    row.img_per_sec = row.it_time > 0 ? static_cast<double>(global_batch_) / row.it_time : 0;
+    row.samples_per_second = row.it_time > 0 ? static_cast<double>(global_batch_) / row.it_time : 0;
     row.total_time = facts.total_seconds;
     interval_seconds_ = 0;
     interval_updates_ = 0;
     return row;
 }
 
-double Meters::recent_images_per_second() const {
+double Meters::recent_samples_per_second() const {
     const std::int64_t updates = interval_updates_ + timed_updates_;
     const double seconds = updates > 0 ? mean(interval_seconds_ + current_.seconds, updates) : last_it_seconds_;
     return seconds > 0 ? static_cast<double>(global_batch_) / seconds : 0;
@@ -101,13 +118,13 @@ double Meters::recent_images_per_second() const {
 std::string Meters::state() const {
     std::string text = kStateVersion;
     write_count(text, step_);
-    write_double(text, current_.loss);
-    write_double(text, current_.correct);
+    for (const double sum : current_.outputs)
+        write_double(text, sum);
     write_count(text, current_.samples);
     write_count(text, static_cast<std::int64_t>(recent_.size()));
-    for (const Means& one : recent_) {
-        write_double(text, one.loss);
-        write_double(text, one.accuracy);
+    for (const std::vector<double>& one : recent_) {
+        for (const double value : one)
+            write_double(text, value);
     }
     return text;
 }
@@ -121,13 +138,15 @@ void Meters::restore(const std::string& state) {
     }
     step_ = read_number<std::int64_t>(in);
     current_ = {};
-    current_.loss = read_number<double>(in);
-    current_.correct = read_number<double>(in);
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+        current_.outputs.push_back(read_number<double>(in));
     current_.samples = read_number<std::int64_t>(in);
     recent_.clear();
     for (auto count = read_number<std::int64_t>(in); count > 0; --count) {
-        const double loss = read_number<double>(in);
-        recent_.push_back({loss, read_number<double>(in)});
+        std::vector<double> values;
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            values.push_back(read_number<double>(in));
+        recent_.push_back(std::move(values));
         if (recent_.size() > window_) recent_.pop_front();
     }
 }

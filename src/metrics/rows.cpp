@@ -2,9 +2,9 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 
 #include "cnntrain/base/csv.h"
+#include "cnntrain/base/format.h"
 
 namespace cnntrain::metrics {
 namespace {
@@ -35,16 +35,13 @@ private:
     bool first_ = true;
 };
 
-template <typename... Args> std::string format(const char* pattern, Args... args) {
-    const int length = std::snprintf(nullptr, 0, pattern, args...);
-    std::string text(static_cast<std::size_t>(length) + 1, '\0');
-    std::snprintf(text.data(), text.size(), pattern, args...);
-    text.pop_back();
-    return text;
+std::string rate_name(const Unit& unit) {
+    return unit.brief + "_per_sec";
 }
 
-long long wide(std::int64_t value) {
-    return value;
+void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results) {
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        fields.push_back({columns[i].name, results.at(i)});
 }
 
 std::string joined(const char* before, std::string_view name) {
@@ -53,51 +50,46 @@ std::string joined(const char* before, std::string_view name) {
 
 }  // namespace
 
-Record record(const TrainingRow& row) {
-    return {"training",
-            row.iteration,
-            {{"step", row.step},
-             {"iteration", row.iteration},
-             {"epoch", row.epoch},
-             {"lr", row.lr},
-             {"loss_batch", row.loss_batch},
-             {"loss_avg", row.loss_avg},
-             {"train_acc_batch", row.train_acc_batch},
-             {"train_acc_avg", row.train_acc_avg},
-             {"it_time", row.it_time},
-             {"img_per_sec", row.img_per_sec},
-             {"total_time", row.total_time}}};
+Record record(const TrainingRow& row, const Columns& columns) {
+    Record result{kTraining, row.iteration, {}};
+    std::vector<Field>& fields = result.fields;
+    fields = {{"step", row.step}, {"iteration", row.iteration}, {"epoch", row.epoch}, {"lr", row.lr}};
+    for (std::size_t i = 0; i < columns.training.size(); ++i) {
+        fields.push_back({columns.training[i].name + "_batch", row.results.at(i).batch});
+        fields.push_back({columns.training[i].name + "_avg", row.results.at(i).average});
+    }
+    fields.push_back({"it_time", row.it_time});
+    fields.push_back({rate_name(columns.unit), row.samples_per_second});
+    fields.push_back({"total_time", row.total_time});
+    return result;
 }
 
-Record record(const ValidationRow& row) {
-    return {"validation",
-            row.iteration,
-            {{"name", row.name},
-             {"iteration", row.iteration},
-             {"epoch", row.epoch},
-             {"val_acc", row.val_acc},
-             {"raw_acc", row.raw_acc},
-             {"val_time", row.val_time},
-             {"val_size", row.val_size},
-             {"img_per_sec", row.img_per_sec},
-             {"latency", row.latency}}};
+Record record(const ValidationRow& row, const Columns& columns) {
+    Record result{kValidation, row.iteration, {}};
+    std::vector<Field>& fields = result.fields;
+    fields = {{"name", row.name}, {"iteration", row.iteration}, {"epoch", row.epoch}};
+    add_results(fields, columns.validation, row.results);
+    fields.push_back({"val_time", row.val_time});
+    fields.push_back({"val_size", row.val_size});
+    fields.push_back({rate_name(columns.unit), row.samples_per_second});
+    fields.push_back({"latency", row.latency});
+    return result;
 }
 
-Record record(const InferenceRow& row) {
-    return {"inference",
-            row.iteration,
-            {{"name", row.name},
-             {"iteration", row.iteration},
-             {"epoch", row.epoch},
-             {"val_acc", row.val_acc},
-             {"inference_time", row.inference_time},
-             {"num_processed_samples", row.num_processed_samples},
-             {"img_per_sec", row.img_per_sec},
-             {"latency", row.latencies.mean}}};
+Record record(const InferenceRow& row, const Columns& columns) {
+    Record result{kInference, row.iteration, {}};
+    std::vector<Field>& fields = result.fields;
+    fields = {{"name", row.name}, {"iteration", row.iteration}, {"epoch", row.epoch}};
+    add_results(fields, columns.inference, row.results);
+    fields.push_back({"inference_time", row.inference_time});
+    fields.push_back({"num_processed_samples", row.num_processed_samples});
+    fields.push_back({rate_name(columns.unit), row.samples_per_second});
+    fields.push_back({"latency", row.latencies.mean});
+    return result;
 }
 
 Record record(const NanRow& row) {
-    return {"nans",
+    return {kNans,
             row.iteration,
             {{"iteration", row.iteration}, {"nan_count", row.nan_count}, {"nan_variables", row.nan_variables}}};
 }
@@ -119,37 +111,13 @@ std::string csv_row(const Record& record) {
     return csv.text();
 }
 
-std::string printed(const TrainingRow& row) {
-    return format(
-        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, top-1 accuracy: %6.3f %%, "
-        "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
-        wide(row.step), wide(row.iteration), row.epoch, row.lr, row.loss_avg, row.train_acc_avg, row.img_per_sec,
-        row.it_time, row.total_time);
-}
-
-std::string printed(const ValidationRow& row) {
-    return format(
-        "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
-        "time: %8.6f, latency avg: %8.4f ms)",
-        row.val_acc, row.name.c_str(), wide(row.iteration), row.epoch, row.img_per_sec, row.val_time, row.latency);
-}
-
-/// The parenthesis is never closed: so the line has always been, and programs read it.
-std::string printed(const InferenceRow& row) {
-    return format(
-        "Validation top-1 accuracy [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f, "
-        "latency avg: %8.4f ms: %6.3f%%",
-        row.name.c_str(), wide(row.iteration), row.epoch, row.img_per_sec, row.inference_time, row.latencies.mean,
-        row.val_acc);
-}
-
 std::string printed(const Latencies& latencies) {
-    return format("latency avg: %8.4f ms, latency 99p: %8.4f ms, latency 99p9: %8.4f ms, latency max: %8.4f ms",
-                  latencies.mean, latencies.p99, latencies.p99_9, latencies.max);
+    return formatted("latency avg: %8.4f ms, latency 99p: %8.4f ms, latency 99p9: %8.4f ms, latency max: %8.4f ms",
+                     latencies.mean, latencies.p99, latencies.p99_9, latencies.max);
 }
 
 std::string compilation_line(double seconds) {
-    return format("Compilation time: %.3fs.", seconds);
+    return formatted("Compilation time: %.3fs.", seconds);
 }
 
 std::string initial_checkpoint_line(std::string_view prefix) {
@@ -157,7 +125,7 @@ std::string initial_checkpoint_line(std::string_view prefix) {
 }
 
 std::string checkpoint_line(std::string_view prefix, double seconds) {
-    return joined("Saved checkpoint to ", prefix) + format(" in %.3fs", seconds);
+    return joined("Saved checkpoint to ", prefix) + formatted(" in %.3fs", seconds);
 }
 
 std::string restoring_line(std::string_view prefix) {
@@ -169,11 +137,11 @@ std::string skipped_validation_line(std::string_view name) {
 }
 
 std::string loop_completed_line(double seconds) {
-    return format("Training loop completed in %.3fs.", seconds);
+    return formatted("Training loop completed in %.3fs.", seconds);
 }
 
 std::string time_to_train_line(double seconds) {
-    return format("Time to train: %.3fs.", seconds);
+    return formatted("Time to train: %.3fs.", seconds);
 }
 
 }  // namespace cnntrain::metrics

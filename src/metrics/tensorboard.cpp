@@ -71,13 +71,13 @@ TensorBoard::TensorBoard(FileSystem& files, TensorBoardSettings settings)
     if (!settings_.clock) settings_.clock = system_seconds;
 }
 
-void TensorBoard::add(const Record& record) {
+void TensorBoard::row(const Record& record) {
     Message summary;
     for (const Field& field : record.fields) {
         if (field.name == "iteration" || std::holds_alternative<std::string>(field.value)) continue;
         const auto* whole = std::get_if<std::int64_t>(&field.value);
         const double number = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(field.value);
-        const std::string tag = std::string(record.table) + "/" + std::string(field.name);
+        const std::string tag = std::string(record.table) + "/" + field.name;
         summary.add(1, Message().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
     }
     if (path_.empty()) begin_file();

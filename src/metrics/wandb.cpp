@@ -207,10 +207,10 @@ Wandb::~Wandb() {
     }
 }
 
-void Wandb::add(const Record& record) {
+void Wandb::row(const Record& record) {
     nlohmann::json values;
     for (const Field& field : record.fields)
-        values[std::string(field.name)] = json_of(field);
+        values[field.name] = json_of(field);
     const nlohmann::json request = {{"command", "log"}, {"values", values}};
     send(request.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }

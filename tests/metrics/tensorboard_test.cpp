@@ -110,6 +110,11 @@ std::vector<Event> read_events(const FileSystem& files, const std::string& path)
     return events;
 }
 
+const Columns kColumns = {.unit = {"image", "images", "img"},
+                          .training = {{.name = "loss", .output = "loss"}, {.name = "train_acc", .output = "correct"}},
+                          .validation = {{.name = "val_acc", .output = "correct"}},
+                          .inference = {}};
+
 class TensorBoardTest : public testing::Test {
 protected:
     TensorBoardTest() { files_.make_directories("/run"); }
@@ -132,10 +137,10 @@ TEST_F(TensorBoardTest, EveryNumberOfARowIsAScalarAtItsIteration) {
     TrainingRow training;
     training.iteration = 300;  // more than one byte as a varint
     training.epoch = 0.5;
-    training.loss_avg = 1.25;
-    board.add(record(training));
+    training.results = {{0, 1.25}, {0, 0}};
+    board.row(record(training, kColumns));
     now_ += 10;
-    board.add(record(ValidationRow{.name = "ckpt-300", .iteration = 300, .val_acc = 75.5, .val_size = 37}));
+    board.row(record(ValidationRow{.name = "ckpt-300", .iteration = 300, .results = {75.5}, .val_size = 37}, kColumns));
 
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
     ASSERT_EQ(events.size(), 3U);
@@ -154,17 +159,17 @@ TEST_F(TensorBoardTest, EveryNumberOfARowIsAScalarAtItsIteration) {
 TEST_F(TensorBoardTest, EveryRowIsInTheFileAtOnce) {
     TensorBoard board(files_, settings());
     for (std::int64_t i = 1; i < 4; ++i) {
-        board.add(record(NanRow{.iteration = i, .nan_count = i}));
+        board.row(record(NanRow{.iteration = i, .nan_count = i}));
         EXPECT_EQ(read_events(files_, "/run/events.out.tfevents.1700000000.host").size(),
                   static_cast<std::size_t>(i) + 1);
     }
 }
 
 TEST_F(TensorBoardTest, AResumedRunBeginsANewFileThatOverridesWhatWasLoggedPastItsStart) {
-    TensorBoard(files_, settings()).add(record(TrainingRow{.iteration = 20}));
+    TensorBoard(files_, settings()).row(record(NanRow{.iteration = 20}));
     TensorBoardSettings resumed = settings();
     resumed.resumed_at = 11;
-    TensorBoard(files_, resumed).add(record(TrainingRow{.iteration = 15}));
+    TensorBoard(files_, resumed).row(record(NanRow{.iteration = 15}));
     EXPECT_THAT(files_.list("/run"),
                 ElementsAre("events.out.tfevents.1700000000.host", "events.out.tfevents.1700000000.host.1"));
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host.1");
@@ -176,7 +181,7 @@ TEST_F(TensorBoardTest, AResumedRunBeginsANewFileThatOverridesWhatWasLoggedPastI
 
 TEST_F(TensorBoardTest, ANegativeIterationSurvives) {
     TensorBoard board(files_, settings());
-    board.add(record(InferenceRow{.name = "weight_avg", .iteration = -1}));
+    board.row(record(InferenceRow{.name = "weight_avg", .iteration = -1}, kColumns));
     EXPECT_EQ(read_events(files_, "/run/events.out.tfevents.1700000000.host").at(1).step, -1);
 }
 

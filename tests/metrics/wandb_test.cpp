@@ -81,10 +81,13 @@ TEST_F(WandbTest, HandsTheRunToTheClient) {
         run.status("compilation_status", "compiled");
         TrainingRow training;
         training.iteration = 5;
-        training.loss_avg = 1.5;
-        training.loss_batch = std::nan("");
-        run.add(record(training));
-        run.add(record(ValidationRow{.name = "ckpt-5 \"\xff", .iteration = 5, .val_acc = 50}));
+        training.results = {{std::nan(""), 1.5}};
+        const Columns columns = {.unit = {"image", "images", "img"},
+                                 .training = {{.name = "loss", .output = "loss"}},
+                                 .validation = {{.name = "val_acc", .output = "correct"}},
+                                 .inference = {}};
+        run.row(record(training, columns));
+        run.row(record(ValidationRow{.name = "ckpt-5 \"\xff", .iteration = 5, .results = {50}}, columns));
     }
     const auto all = calls();
     ASSERT_EQ(all.size(), 7U);
@@ -152,7 +155,7 @@ TEST_F(WandbTest, AClientThatDiesLaterCostsOneWarning) {
     {
         Wandb run(settings());
         for (int i = 0; i < 20; ++i) {
-            run.add(record(TrainingRow{.iteration = i}));
+            run.row(record(NanRow{.iteration = i}));
             usleep(20000);
         }
     }

@@ -1,5 +1,5 @@
-#include "cnntrain/base/error.h"
 #include "cnntrain/nn/initialise.h"
+#include "cnntrain/base/error.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 #include "cnntrain/train/assemble.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
-#include "train/weights.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

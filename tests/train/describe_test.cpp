@@ -1,10 +1,11 @@
-#include "train/describe.h"
+#include "train/reports/describe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/train/dry_run.h"
 #include "train/fixtures.h"
+#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -13,8 +14,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+TaskDescription described(const config::ParseResult& arguments) {
+    return ImageClassification(arguments, DType::bf16, 1).description();
+}
+
 std::string summary(const std::string& line) {
-    return summary_block(parse(line), RunFacts{}, nullptr);
+    const auto arguments = parse(line);
+    return summary_block(arguments, described(arguments), RunFacts{}, nullptr);
 }
 
 TEST(Summary, NamesTheModelAndItsNorm) {
@@ -34,7 +40,7 @@ TEST(Summary, NamesTheModelAndItsNorm) {
 TEST(DerivedArguments, SayWhereTheLossScalingIsTakenOut) {
     const auto scales = [](const std::string& optimiser) {
         const auto arguments = parse("--dataset cifar-10 --generated-data --loss-scaling 128 --optimiser " + optimiser);
-        const auto derived = derived_arguments(arguments, RunFacts{});
+        const auto derived = derived_arguments(arguments, described(arguments), RunFacts{});
         return std::pair(std::get<double>(derived.at("lr_scale")), std::get<double>(derived.at("grad_scale")));
     };
     const std::pair of_step(1.0 / 128, 1.0);

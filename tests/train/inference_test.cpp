@@ -7,7 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "train/fixtures.h"
-#include "train/latency.h"
+#include "train/runs/timing.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -76,7 +76,7 @@ TEST_F(InferenceTest, PrintsThroughputAndLatencies) {
 
 TEST_F(InferenceTest, ATableOfOtherColumnsIsNotContinued) {
     const std::string validations =
-        csv_header(record(metrics::ValidationRow{})) + "\r\nckpt-2,2,0.1,9,9,1,20,20,-1\r\n";
+        "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency\r\nckpt-2,2,0.1,9,9,1,20,20,-1\r\n";
     files_.write_text("out/validation.csv", validations);
     try {
         measure("--restore-path run/ckpt-2");

@@ -1,31 +1,36 @@
-#include "train/run_folder.h"
+#include "train/runs/run_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "train/fixtures.h"
-#include "train/predictions.h"
+#include "train/reports/predictions.h"
+#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
 using ::testing::MatchesRegex;
 
-config::Settings settings(const std::string& options) {
-    return parse("--dataset cifar-10 --generated-data " + options).settings;
+config::ParseResult arguments(const std::string& options) {
+    return parse("--dataset cifar-10 --generated-data " + options);
+}
+
+RunFolder new_folder(const std::string& options) {
+    const auto parsed = arguments(options);
+    return new_run_folder(ImageClassification(parsed, DType::bf16, 1), parsed.settings.logging, MemoryFiles());
 }
 
 TEST(RunFolder, IsNamedAfterTheRun) {
-    const MemoryFiles files;
-    const RunFolder folder = new_run_folder(settings("--log-dir there --name-suffix try"), files);
+    const RunFolder folder = new_folder("--log-dir there --name-suffix try");
     EXPECT_THAT(folder.name, MatchesRegex("RN20_bs32_BN_16.16_try_[A-Z0-9]+"));
     EXPECT_EQ(folder.logs, "there/" + folder.name);
     EXPECT_EQ(folder.checkpoints, folder.logs);
 }
 
 TEST(RunFolder, CanBeNamedByTheUser) {
-    EXPECT_EQ(new_run_folder(settings("--logs-path here/it/is"), MemoryFiles()).logs, "here/it/is");
-    const RunFolder resumed = resumed_run_folder(settings(""), "some/RN8_ABC/");
+    EXPECT_EQ(new_folder("--logs-path here/it/is").logs, "here/it/is");
+    const RunFolder resumed = resumed_run_folder(arguments("").settings.logging, "some/RN8_ABC/");
     EXPECT_EQ(resumed.name, "RN8_ABC");
     EXPECT_EQ(resumed.checkpoints, "some/RN8_ABC");
 }

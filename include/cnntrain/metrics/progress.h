@@ -17,7 +17,7 @@ struct Progress {
     double rate = 0;             // of `rate_unit`, per second
     double elapsed_seconds = 0;  // since `first`
     std::string_view unit = "iterations";
-    std::string_view rate_unit = "images";
+    std::string_view rate_unit = {};
 };
 
 /// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"; the time only where it can be told.

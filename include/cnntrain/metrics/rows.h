@@ -1,4 +1,4 @@
-// The rows of training.csv and validation.csv, and the printed lines.
+// The rows that a run reports: typed, and as named columns for files.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,25 @@
 #include <variant>
 #include <vector>
 
+#include "cnntrain/metrics/columns.h"
+
 namespace cnntrain::metrics {
 
-/// One log line of a training run. Accuracies in percent, times in seconds.
+/// One column of a training row.
+struct TrainingResult {
+    double batch = 0;    // of the host step
+    double average = 0;  // mean over the last epoch's host steps
+};
+
+/// One log line of a training run. Times in seconds.
 struct TrainingRow {
     std::int64_t step = 0;
     std::int64_t iteration = 0;
     double epoch = 0;
     double lr = 0;
-    double loss_batch = 0;  // of the host step
-    double loss_avg = 0;    // of the last epoch's host steps
-    double train_acc_batch = 0;
-    double train_acc_avg = 0;
+    std::vector<TrainingResult> results = {};  // one for each of Columns::training
     double it_time = 0;
-    double img_per_sec = 0;
+    double samples_per_second = 0;
     double total_time = 0;
 };
 
@@ -28,11 +33,10 @@ struct ValidationRow {
     std::string name;
     std::int64_t iteration = 0;
     double epoch = 0;
-    double val_acc = 0;
-    double raw_acc = 0;
+    std::vector<double> results = {};  // one for each of Columns::validation
     double val_time = 0;
     std::int64_t val_size = 0;
-    double img_per_sec = 0;
+    double samples_per_second = 0;
     double latency = -1;  // ms; -1: not measured
 };
 
@@ -49,14 +53,14 @@ struct InferenceRow {
     std::string name;
     std::int64_t iteration = 0;
     double epoch = 0;
-    double val_acc = -1;  // percent; -1: the images have no labels
+    std::vector<double> results = {};  // one for each of Columns::inference; -1: the samples have no labels
     double inference_time = 0;
     std::int64_t num_processed_samples = 0;
-    double img_per_sec = 0;
+    double samples_per_second = 0;
     Latencies latencies = {};
 };
 
-/// Of one checkpoint.
+/// NaNs in one checkpoint.
 struct NanRow {
     std::int64_t iteration = 0;
     std::int64_t nan_count = 0;
@@ -65,26 +69,30 @@ struct NanRow {
 
 /// A row as named columns, in the order of the CSV file.
 struct Field {
-    std::string_view name;
+    std::string name;
     std::variant<std::int64_t, double, std::string> value;
 };
 struct Record {
-    std::string_view table;  // "training", "validation", "inference", "nans"
+    std::string_view table;  // kTraining, ...
     std::int64_t iteration = 0;
     std::vector<Field> fields;
+    std::string text = {};  // the row as it is printed; empty: it is not
 };
-Record record(const TrainingRow& row);
-Record record(const ValidationRow& row);
-Record record(const InferenceRow& row);
+inline constexpr std::string_view kTraining = "training";
+inline constexpr std::string_view kValidation = "validation";
+inline constexpr std::string_view kInference = "inference";
+inline constexpr std::string_view kNans = "nans";
+
+/// Without `text`.
+Record record(const TrainingRow& row, const Columns& columns);
+Record record(const ValidationRow& row, const Columns& columns);
+Record record(const InferenceRow& row, const Columns& columns);
 Record record(const NanRow& row);
 
 std::string csv_header(const Record& record);
 /// Numbers with as many digits as reading them back exactly needs. No line end.
 std::string csv_row(const Record& record);
 
-std::string printed(const TrainingRow& row);
-std::string printed(const ValidationRow& row);
-std::string printed(const InferenceRow& row);
 std::string printed(const Latencies& latencies);
 
 std::string compilation_line(double seconds);

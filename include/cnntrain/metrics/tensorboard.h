@@ -14,7 +14,7 @@
 #include <string>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/metrics/sink.h"
+#include "cnntrain/metrics/observer.h"
 
 namespace cnntrain::metrics {
 
@@ -29,13 +29,12 @@ struct TensorBoardSettings {
 };
 
 /// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration. Begins a new
-/// file at the first row; every row is in the file when add() returns.
-class TensorBoard final : public Sink {
+/// file at the first row; every row is in the file when row() returns.
+class TensorBoard final : public Observer {
 public:
     TensorBoard(FileSystem& files, TensorBoardSettings settings);
 
-    void add(const Record& record) override;
-    void status(std::string_view, std::string_view) override {}
+    void row(const Record& record) override;
 
 private:
     void begin_file();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/metrics/sink.h"
+#include "cnntrain/metrics/observer.h"
 
 namespace cnntrain::metrics {
 
@@ -23,7 +23,7 @@ struct WandbSettings {
 /// Rows are logged under their columns' names. A client that stops working later costs one warning and nothing else.
 /// The destructor ends the W&B run, as a failed one while an exception passes through; it waits for the client's uploads
 /// up to finish_timeout_seconds, and lets it go on alone after that.
-class Wandb final : public Sink {
+class Wandb final : public Observer {
 public:
     /// Error(unsupported), saying what to install, when there is no Python or no client, or when the client cannot begin a run.
     explicit Wandb(const WandbSettings& settings);
@@ -32,7 +32,7 @@ public:
     /// "run 3k2j1h, https://wandb.ai/...": for the log.
     const std::string& description() const { return description_; }
 
-    void add(const Record& record) override;
+    void row(const Record& record) override;
     void status(std::string_view key, std::string_view value) override;
 
 private:

@@ -1,6 +1,6 @@
 // The runs behind the commands: train and restore, validation, inference.
 //
-// They print through metrics::RunLog only; everything else that they need from the process comes in as a Host.
+// They tell metrics::Observers what happens; everything else that they need from the process comes in as a Host.
 #pragma once
 
 #include <functional>

@@ -1,0 +1,48 @@
+// The numbers that a task reports, and what it counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cnntrain::metrics {
+
+/// The outputs of a graph, summed over samples.
+using Sums = std::map<std::string, double>;
+
+void add(Sums& sums, const Sums& more);
+
+/// A reported number: scale * the sum of an output / the sum of the divisor.
+struct Column {
+    std::string name;          // in files; a training row has <name>_batch and <name>_avg
+    std::string output;        // of the graph
+    std::string divisor = {};  // the output whose sum divides; empty: the number of samples does
+    double scale = 1;          // 100: percent
+};
+
+/// What a task counts, as it stands in lines and column names.
+struct Unit {
+    std::string one;    // "image"
+    std::string many;   // "images"
+    std::string brief;  // "img"
+};
+
+struct Columns {
+    Unit unit = {};
+    std::vector<Column> training = {};
+    std::vector<Column> validation = {};
+    std::vector<Column> inference = {};
+};
+
+/// Every output that the columns read, once each, in the order in which they read them.
+std::vector<std::string> outputs_of(const std::vector<Column>& columns);
+
+/// Error(internal) when the graph has no such output.
+double sum_of(const Sums& sums, const std::string& output);
+
+/// The columns' values; 0 where the divisor is. The scale is applied before the division, so that whole percentages
+/// come out whole.
+std::vector<double> values_of(const std::vector<Column>& columns, const Sums& sums, std::int64_t samples);
+
+}  // namespace cnntrain::metrics

@@ -1,0 +1,31 @@
+// training.csv and validation.csv in the run's folder. Measurements of inference stand in validation.csv, with their own
+// columns.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/metrics/observer.h"
+
+namespace cnntrain::metrics {
+
+/// The header is written when a file is new. A run that is resumed goes on in the files that are there.
+class CsvFiles final : public Observer {
+public:
+    CsvFiles(FileSystem& files, std::string folder)
+        : files_(files), folder_(without_trailing_slashes(std::move(folder))) {}
+
+    void expect(const Record& row) override;
+    void row(const Record& row) override;
+
+private:
+    FileSystem& files_;
+    std::string folder_;
+};
+
+/// Is a row of this name already in the folder's validation.csv?
+bool is_validated(const FileSystem& files, const std::string& folder, std::string_view name);
+
+}  // namespace cnntrain::metrics

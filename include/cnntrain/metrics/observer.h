@@ -1,0 +1,90 @@
+// What happens in a run, told to everyone who reports it: console, log.txt, CSV files, TensorBoard, Weights & Biases,
+// the MLPerf log.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/metrics/progress.h"
+#include "cnntrain/metrics/rows.h"
+
+namespace cnntrain::metrics {
+
+/// The size of a training, once its data are open.
+struct TrainingSize {
+    std::int64_t iterations = 0;  // weight updates of the whole run
+    double epochs = 0;
+    std::int64_t global_batch = 0;
+    std::int64_t training_samples = 0;
+    std::int64_t validation_samples = 0;
+};
+
+struct SavedCheckpoint {
+    std::int64_t iteration = 0;
+    std::string prefix;  // its path without the suffix
+    double seconds = 0;  // that saving it took
+};
+
+/// An observer overrides the events that it reports; an event that it does not override is nothing to it.
+class Observer {
+public:
+    virtual ~Observer() = default;
+
+    /// A line (or several) of the run's log.
+    virtual void line(std::string_view /*text*/) {}
+    /// A line for the console only.
+    virtual void console_line(std::string_view /*text*/) {}
+    /// A fact about the run as a whole: "compilation_status", "compiled".
+    virtual void status(std::string_view /*key*/, std::string_view /*value*/) {}
+    /// Rows with the columns of this one will come. Error(usage) when they do not fit what an earlier run has written.
+    virtual void expect(const Record& /*row*/) {}
+    virtual void row(const Record& /*row*/) {}
+    virtual void progress(const Progress& /*progress*/) {}
+
+    // The course of a training, in this order.
+    virtual void training_planned(const TrainingSize& /*size*/) {}
+    /// A new run's parameters, by name. A resumed run has none of this.
+    virtual void weights_initialised(const std::vector<std::string>& /*parameters*/) {}
+    /// `iteration`: weight updates done before this process.
+    virtual void training_began(std::int64_t /*iteration*/) {}
+    virtual void checkpoint_saved(const SavedCheckpoint& /*checkpoint*/) {}
+    virtual void host_step_ended(std::int64_t /*iteration*/) {}
+    /// All weight updates are done; a run that is stopped or diverges has none of this.
+    virtual void training_finished() {}
+    virtual void validation_began() {}
+    virtual void evaluation_began(double /*epoch*/) {}  // its validation row ends it
+    virtual void validation_ended() {}
+    /// After a training, whether it was finished, stopped or diverged.
+    virtual void run_ended() {}
+};
+
+/// The one list of a run's observers. Each event goes to all of them in the order in which they were added.
+class Observers final : public Observer {
+public:
+    void add(std::unique_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }
+
+    void line(std::string_view text) override;
+    void console_line(std::string_view text) override;
+    void status(std::string_view key, std::string_view value) override;
+    void expect(const Record& row) override;
+    void row(const Record& row) override;
+    void progress(const Progress& progress) override;
+    void training_planned(const TrainingSize& size) override;
+    void weights_initialised(const std::vector<std::string>& parameters) override;
+    void training_began(std::int64_t iteration) override;
+    void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
+    void host_step_ended(std::int64_t iteration) override;
+    void training_finished() override;
+    void validation_began() override;
+    void evaluation_began(double epoch) override;
+    void validation_ended() override;
+    void run_ended() override;
+
+private:
+    std::vector<std::unique_ptr<Observer>> observers_;
+};
+
+}  // namespace cnntrain::metrics

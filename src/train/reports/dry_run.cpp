@@ -1,0 +1,214 @@
+#include "cnntrain/train/dry_run.h"
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "cnntrain/base/format.h"
+#include "cnntrain/optim/learning_rate.h"
+#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/assemble.h"
+#include "train/runs/compiled_model.h"
+#include "train/tasks/image_classification.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+using config::Settings;
+
+std::string text(double value) {
+    return config::to_string(config::Value{value});
+}
+
+std::string short_text(double value) {
+    return formatted("%.5g", value);
+}
+
+/// "3, 6, 9, ... 30 (10 in all)"
+std::string some_of(const std::vector<std::int64_t>& values) {
+    constexpr std::size_t kShown = 6;
+    std::string result;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const bool last = i + 1 == values.size();
+        if (i >= kShown && !last) continue;
+        if (i > kShown) result += ", ...";
+        result += (result.empty() ? "" : ", ") + std::to_string(values[i]);
+    }
+    return values.size() > kShown ? result + " (" + std::to_string(values.size()) + " in all)" : result;
+}
+
+class Description {
+public:
+    Description(const Task& task, const config::ParseResult& arguments)
+        : task_(task), arguments_(arguments), settings_(arguments.settings) {
+        if (arguments_.command != config::Command::train) return;
+        plan_ = run_plan(settings_, task_.used_samples(data::Split::train));
+        for (const schedule::HostStep& step : plan_->checkpoint_steps())
+            checkpoints_.push_back(step.end());
+    }
+
+    std::string whole() {
+        const config::Command command = arguments_.command;
+        line("Dry run", std::string(config::name(command)) + "; no data is read, nothing is written");
+        if (settings_.main.config) line("Configuration", *settings_.main.config);
+        for (const Topic& topic : task_.dry_run_topics(command))
+            line(topic.name, topic.text);
+        plan_ ? training(*plan_) : evaluation(command);
+        precision();
+        files();
+        return out_.str();
+    }
+
+private:
+    void line(const std::string& topic, const std::string& what) {
+        constexpr std::size_t kColumn = 16;
+        out_ << topic << ": " << std::string(kColumn - std::min(kColumn, topic.size()), ' ') << what << '\n';
+    }
+
+    bool measures_inference() const {
+        return arguments_.command == config::Command::inference && settings_.training.iterations;
+    }
+
+    void training(const schedule::RunPlan& plan) {
+        const TrainingSettings& training = settings_.training;
+        const optim::OptimiserSettings& how = settings_.optimiser;
+        const schedule::BatchPlan batch = batch_plan(settings_);
+        line("Batch", std::to_string(batch.micro_batch) + " (micro-batch) x " + std::to_string(batch.accumulation) +
+                          " (accumulated) x " + std::to_string(batch.replicas) +
+                          " (replicas) = " + std::to_string(plan.global_batch));
+        if (training.pipeline) line("Pipeline", stages(training, batch.stages));
+        line("Length", std::to_string(plan.iterations) + " iterations, " + text(plan.epochs) + " epochs of " +
+                           std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
+                           std::to_string(plan.log_freq) + ", host steps of " +
+                           std::to_string(plan.iterations_per_host_step));
+        std::string optimiser(config::name(how.kind));
+        if (how.kind != optim::Optimiser::sgd) optimiser += ", momentum " + text(how.momentum);
+        line("Optimiser", optimiser + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
+                              text(how.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
+        learning_rate(plan);
+        const std::string none = "none";
+        line("Checkpoints", checkpoints_.empty() ? none : "after iterations " + some_of(checkpoints_));
+        line("Validation", validates() ? "of each of them, " + passes() : none);
+        if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
+        if (training.init_path) line("Initial weights", *training.init_path);
+    }
+
+    static std::string stages(const TrainingSettings& training, std::int64_t count) {
+        const bool one = training.shards == 1;
+        std::string what = std::to_string(count) + " stages on " +
+                           (one ? "one device" : std::to_string(training.shards) + " devices") + ", split before";
+        for (const std::string& split : training.pipeline_splits)
+            what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
+        return one ? what + "; computed as without a pipeline" : what;
+    }
+
+    void learning_rate(const schedule::RunPlan& plan) {
+        const optim::LearningRateSettings& schedule = settings_.learning_rate;
+        const double base = optim::base_learning_rate(schedule, plan.global_batch);
+        const optim::LearningRate rate(schedule, base, plan.iterations, plan.epochs);
+        std::string what = std::string(config::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
+                           short_text(rate.warmup_iterations()) + " iterations (" + text(schedule.warmup_epochs) +
+                           " epochs)";
+        if (rate.warmup_iterations() > static_cast<double>(plan.iterations)) what += ", longer than the run";
+        if (schedule.schedule == optim::LrSchedule::stepped) {
+            std::vector<std::int64_t> drops;
+            for (const double fraction : schedule.stepped_fractions)
+                drops.push_back(static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations)));
+            what += ", times " + text(schedule.stepped_decay) + " after iterations " + some_of(drops);
+        }
+        if (schedule.schedule == optim::LrSchedule::exponential) {
+            what += ", times " + text(schedule.exponential_decay_rate) + " at each of " +
+                    std::to_string(schedule.exponential_drops) + " drops";
+        }
+        line("Learning rate", what);
+        std::string values;
+        for (const int quarter : {0, 1, 2, 3}) {
+            const schedule::HostStep step = plan.host_step(plan.iterations * quarter / 4);
+            values += (values.empty() ? "" : ", ") + short_text(rate.at(step.lr_iteration)) + " at " +
+                      std::to_string(step.lr_iteration);
+        }
+        const schedule::HostStep last = plan.host_step(plan.iterations - 1);
+        line("Rates",
+             values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration));
+    }
+
+    bool validates() const { return plan_->validate && !checkpoints_.empty(); }
+
+    std::string passes() const {
+        const schedule::ValidationPlan plan = schedule::make_validation_plan(
+            task_.used_samples(data::Split::validation), settings_.training.micro_batch_size);
+        return std::to_string(plan.batches) + " batches of " + std::to_string(plan.batch);
+    }
+
+    void evaluation(config::Command command) {
+        const bool validates = command == config::Command::validation;
+        const bool all_alike = !task_.has_real_data();
+        std::string what = passes();
+        if (settings_.training.iterations && (all_alike || !validates)) {
+            what = std::to_string(*settings_.training.iterations) + " batches of " +
+                   std::to_string(settings_.training.micro_batch_size);
+        }
+        if (settings_.main.repeat > 1) what += ", " + std::to_string(settings_.main.repeat) + " times";
+        line(validates ? "Validation" : "Inference", what);
+        line("Weights", settings_.main.restore_path ? *settings_.main.restore_path : "random");
+    }
+
+    void precision() {
+        std::string what(config::name(settings_.device.precision));
+        if (plan_) what += ", stochastic rounding " + std::string(config::name(settings_.device.stochastic_rounding));
+        line("Precision", what + ", backend " + std::string(config::name(settings_.run.backend)));
+        if (settings_.device.seed) line("Seed", std::to_string(*settings_.device.seed));
+    }
+
+    void files() {
+        const LoggingSettings& logging = settings_.logging;
+        const bool resumes = plan_ && settings_.main.restore_path;
+        std::string folder = logging.no_logs ? "/tmp" : logging.log_dir;
+        if (!folder.ends_with('/')) folder += '/';
+        folder += task_.run_name("???");
+        if (!logging.no_logs && logging.logs_path) folder = *logging.logs_path;
+        if (resumes) folder = *settings_.main.restore_path;
+        if (!folder.ends_with('/')) folder += '/';
+        std::string names;
+        for (const std::string& name : written())
+            names += (names.empty() ? "" : ", ") + name;
+        line("Files", names.empty() ? "none" : folder + ": " + names);
+        if (!measures_inference()) return;
+        line("Compiled model", "model_*" + std::string(kCompiledModelSuffix) + " in " +
+                                   (settings_.main.temporary_executable ? "the current folder, removed at the end"
+                                                                        : "the current folder"));
+    }
+
+    std::vector<std::string> written() const {
+        const LoggingSettings& logging = settings_.logging;
+        const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
+        std::vector<std::string> names;
+        if (!checkpoints_.empty()) names = {"ckpt-<iteration>.safetensors"};
+        if (logging.no_logs) return names;
+        names.insert(names.begin(), {"arguments.json", "log.txt"});
+        if (plan_) names.emplace_back("training.csv");
+        if (classifies) names.emplace_back("predictions.csv");
+        if (plan_ ? validates() : !classifies) names.emplace_back("validation.csv");
+        if (logging.tensorboard) names.emplace_back("events.out.tfevents.*");
+        if (plan_ && logging.mlperf) names.emplace_back("result_<seed>.txt");
+        return names;
+    }
+
+    const Task& task_;
+    const config::ParseResult& arguments_;
+    const Settings& settings_;
+    std::optional<schedule::RunPlan> plan_;  // of a training
+    std::vector<std::int64_t> checkpoints_;  // iterations after which it saves one
+    std::ostringstream out_;
+};
+
+}  // namespace
+
+std::string dry_run_text(const config::ParseResult& arguments) {
+    const ImageClassification task(arguments, make_backend(arguments.settings.run.backend)->half_type(), 0);
+    return Description(task, arguments).whole();
+}
+
+}  // namespace cnntrain::train

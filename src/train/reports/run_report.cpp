@@ -1,0 +1,100 @@
+#include "train/reports/run_report.h"
+
+#include <memory>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/metrics/tensorboard.h"
+#include "cnntrain/metrics/text_reports.h"
+#include "cnntrain/metrics/wandb.h"
+#include "train/reports/mlperf_log.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+constexpr const char* kSummary = "summary_str";
+
+void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Console> console,
+                       const RunFolder& folder, FileSystem& files) {
+    observers.add(std::move(console));
+    if (folder.logs.empty()) return;
+    observers.add(std::make_unique<metrics::LogFile>(files, folder.logs));
+    observers.add(std::make_unique<metrics::CsvFiles>(files, folder.logs));
+}
+
+/// `arguments_json` goes to Weights & Biases as the run's configuration.
+void add_wandb(metrics::Observers& observers, const LoggingSettings& logging, const std::string& run_name,
+               const std::string& arguments_json) {
+    metrics::WandbSettings settings;
+    settings.project = logging.wandb_project;
+    settings.name = run_name;
+    settings.id = logging.wandb_id.value_or("");
+    settings.config = option_dictionary(arguments_json);
+    auto wandb = std::make_unique<metrics::Wandb>(settings);
+    observers.line("Weights & Biases: " + wandb->description());
+    observers.add(std::move(wandb));
+    observers.status("compilation_status", "not started");
+}
+
+void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, std::optional<std::int64_t> resumed_at,
+                     FileSystem& files) {
+    metrics::TensorBoardSettings settings;
+    settings.folder = facts.folder.logs;
+    settings.host = facts.hostname;
+    if (resumed_at) settings.resumed_at = *resumed_at + 1;
+    observers.add(std::make_unique<metrics::TensorBoard>(files, settings));
+}
+
+}  // namespace
+
+metrics::Observers report_run(const RunFolder& folder, const Host& host) {
+    metrics::Observers observers;
+    add_local_reports(observers, std::make_unique<metrics::Console>(*host.console, host.terminal_width), folder,
+                      *host.files);
+    return observers;
+}
+
+metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+                                   const Host& host) {
+    if (!arguments.settings.logging.mlperf || folder.logs.empty()) return report_run(folder, host);
+    const std::optional<MlperfBenchmark> benchmark = task.description().mlperf;
+    if (!benchmark) throw Error(ErrorKind::unsupported, "--mlperf-logging: MLPerf has no benchmark of this kind");
+    metrics::Observers observers;
+    auto console = std::make_unique<metrics::Console>(*host.console, host.terminal_width);
+    // First in the list: on the console, the events that come from a row stand before that row.
+    observers.add(std::make_unique<MlperfLog>(*benchmark, arguments, folder.logs, *host.files, *console));
+    add_local_reports(observers, std::move(console), folder, *host.files);
+    return observers;
+}
+
+void introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
+               const Host& host) {
+    const LoggingSettings& logging = arguments.settings.logging;
+    const RunFacts& facts = introduction.facts;
+    introduction.derived[kSummary] = introduction.summary;
+    const std::string json = config::arguments_json(arguments, introduction.derived);
+    if (!facts.folder.logs.empty()) host.files->make_directories(facts.folder.logs);
+    observers.line("Command line: " + host.command_line);
+    if (logging.wandb) add_wandb(observers, logging, facts.folder.name, json);
+    if (logging.tensorboard && !facts.folder.logs.empty())
+        add_tensorboard(observers, facts, introduction.resumed_at, *host.files);
+    if (!introduction.resumed_at) write_arguments(facts.folder, json, *host.files);
+    observers.line(introduction.summary);
+    observers.line(option_dictionary(json));
+}
+
+metrics::Observers report_evaluation(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+                                     const Host& host) {
+    const TaskDescription description = task.description();
+    Introduction introduction;
+    introduction.facts = gather_facts(folder, false);
+    introduction.derived = derived_arguments(arguments, description, introduction.facts);
+    introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
+    metrics::Observers observers = report_run(folder, host);
+    introduce(observers, arguments, std::move(introduction), host);
+    return observers;
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,41 @@
+// Who reports a run, and what a run says about itself first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cnntrain/config/parse.h"
+#include "cnntrain/metrics/observer.h"
+#include "cnntrain/train/runs.h"
+#include "train/reports/describe.h"
+#include "train/tasks/task.h"
+
+namespace cnntrain::train {
+
+/// Console, log.txt and the CSV files.
+metrics::Observers report_run(const RunFolder& folder, const Host& host);
+
+/// The same and, with --mlperf-logging, MLPerf's log. Error(unsupported) for a task that MLPerf does not know.
+metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+                                   const Host& host);
+
+/// What a run says about itself before it begins.
+struct Introduction {
+    RunFacts facts;
+    std::string summary;
+    std::map<std::string, config::Value> derived;  // what arguments.json has beyond the options
+    std::optional<std::int64_t> resumed_at = {};   // iteration; empty: a new run
+};
+
+/// Tells the observers, adds TensorBoard and Weights & Biases where the options ask for them, and writes a new run's
+/// arguments.json. Error(unsupported) when --wandb cannot work here.
+void introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
+               const Host& host);
+
+/// report_run() of a run that trains nothing, introduced.
+metrics::Observers report_evaluation(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+                                     const Host& host);
+
+}  // namespace cnntrain::train

@@ -1,0 +1,66 @@
+#include "train/runs/averaging.h"
+
+#include <cmath>
+#include <cstdint>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/average.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/config/parse.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+struct Point {
+    double epoch = 0;  // to one decimal
+    std::string path;
+};
+
+std::vector<Point> planned_checkpoints(const FileSystem& files, const std::string& folder,
+                                       const schedule::RunPlan& plan) {
+    std::vector<Point> points;
+    for (const schedule::HostStep& step : plan.checkpoint_steps()) {
+        const std::string path = checkpoint::checkpoint_path(folder, step.end());
+        if (files.exists(path)) points.push_back({std::nearbyint(step.epoch_after * 10) / 10, path});
+    }
+    return points;
+}
+
+}  // namespace
+
+std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std::string& folder,
+                                                    const schedule::RunPlan& plan, const CheckpointSettings& settings) {
+    std::vector<AveragedCheckpoint> averages;
+    if (settings.mean_epochs.empty() && settings.exponential_decays.empty()) return averages;
+    const std::vector<Point> points = planned_checkpoints(files, folder, plan);
+    if (points.empty()) {
+        throw Error(ErrorKind::not_found, "weight averaging: none of the run's checkpoints is left in " + folder);
+    }
+    files.make_directories(folder + "/ckpt");
+    const auto write = [&](const std::string& name, const std::vector<std::string>& paths,
+                           const checkpoint::AverageSettings& how) {
+        averages.push_back({name, checkpoint::average_path(folder, name)});
+        checkpoint::average(files, paths, how, averages.back().path);
+    };
+    for (const std::int64_t epochs : settings.mean_epochs) {
+        std::vector<std::string> paths;
+        for (const Point& point : points) {
+            // A tenth is not exact in binary.
+            const double before_end = points.back().epoch - point.epoch;
+            if (before_end <= static_cast<double>(epochs) + 1e-6) paths.push_back(point.path);
+        }
+        write("weight_avg_N_" + std::to_string(epochs), paths, {checkpoint::Averaging::mean});
+    }
+    for (const double decay : settings.exponential_decays) {
+        std::vector<std::string> paths;
+        paths.reserve(points.size());
+        for (const Point& point : points)
+            paths.push_back(point.path);
+        write("weight_avg_exp_" + config::to_string(config::Value{decay}), paths,
+              {checkpoint::Averaging::exponential, decay});
+    }
+    return averages;
+}
+
+}  // namespace cnntrain::train

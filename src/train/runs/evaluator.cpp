@@ -1,0 +1,77 @@
+#include "train/runs/evaluator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/assemble.h"
+#include "train/runs/timing.h"
+#include "train/runs/weights.h"
+
+namespace cnntrain::train {
+
+backend::RuntimeSettings evaluation_runtime(const config::Settings& settings, std::uint64_t seed) {
+    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
+    runtime.stochastic_rounding = false;
+    return runtime;
+}
+
+Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
+                     const config::Settings& settings, std::uint64_t seed)
+    : task_(task),
+      graph_(task.evaluation_graph(data.fields(settings.training.micro_batch_size))),
+      executable_(backend.compile(
+          {&graph_, 1, evaluation_runtime(settings, seed), data.fields(settings.training.micro_batch_size)})),
+      stream_(data.stream(validation_loader_settings(settings))),
+      latency_(settings.device.latency) {}
+
+void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
+    load_model(*executable_, graph_, std::move(checkpoint), path);
+}
+
+void Evaluator::load_random(std::uint64_t seed) {
+    initialise(*executable_, graph_, seed);
+}
+
+std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers,
+                                                     const std::function<bool()>& stop_requested) {
+    constexpr std::int64_t kPauses = 200;  // at which progress is shown and a stop is noticed
+    const metrics::Unit& unit = task_.columns().unit;
+    schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), stream_->micro_batch());
+    if (most_batches_) plan.batches = std::min(plan.batches, *most_batches_);
+    const std::int64_t stride = latency_ ? 1 : std::max<std::int64_t>(1, plan.batches / kPauses);
+    const std::int64_t left_out_before = stream_->stats().left_out;
+    const Stopwatch watch;
+    CreationTap tap(*stream_);
+    metrics::Sums sums;
+    double latency_ms = 0;
+    std::int64_t samples = 0;
+    for (std::int64_t done = 0; done < plan.batches;) {
+        const std::int64_t now = std::min(stride, plan.batches - done);
+        const backend::StepResult result = executable_->evaluate(tap, now);
+        if (latency_) latency_ms += tap.milliseconds_since_creation();
+        metrics::add(sums, result.sums);
+        samples += result.samples;
+        done += now;
+        if (stop_requested && stop_requested()) return std::nullopt;
+        observers.progress({done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds(),
+                            "batches", unit.many});
+    }
+    const std::int64_t left_out = stream_->stats().left_out - left_out_before;
+    CNNTRAIN_CHECK(most_batches_ || samples + left_out == plan.images,
+                   "validation saw " + std::to_string(samples) + " of " + std::to_string(plan.images) + " samples");
+    if (left_out > 0) {
+        observers.line(std::to_string(left_out) + " of " + std::to_string(plan.images) + " validation " + unit.many +
+                       " could not be decoded and are not counted");
+    }
+    if (samples == 0) throw Error(ErrorKind::data, "no validation " + unit.one + " could be decoded");
+    row.val_time = watch.seconds();
+    row.val_size = samples;
+    row.results = metrics::values_of(task_.columns().validation, sums, samples);
+    row.samples_per_second = static_cast<double>(samples) / row.val_time;
+    if (latency_) row.latency = latency_ms / static_cast<double>(plan.batches);
+    return row;
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,188 @@
+// `cnntrain inference` without --iterations: what a trained net sees in the images of a folder or of a validation split.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/metrics/observer.h"
+#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/runs.h"
+#include "train/reports/predictions.h"
+#include "train/reports/run_report.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/request_latency.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
+#include "train/runs/weights.h"
+#include "train/tasks/image_classification.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+constexpr std::int64_t kClasses = 5;  // shown for each image
+
+/// Passes batches on and remembers the labels of the last one.
+class LabelTap final : public data::BatchSource {
+public:
+    explicit LabelTap(data::BatchSource& source)
+        : source_(source), field_(data::field_number(source.fields(), data::kLabels)) {}
+
+    std::vector<data::Field> fields() const override { return source_.fields(); }
+    data::Batch next() override {
+        data::Batch batch = source_.next();
+        const auto labels = batch.as<std::int32_t>(field_);
+        labels_.assign(labels.begin(), labels.end());
+        return batch;
+    }
+
+    const std::vector<std::int32_t>& labels() const { return labels_; }
+
+private:
+    data::BatchSource& source_;
+    std::size_t field_;
+    std::vector<std::int32_t> labels_;
+};
+
+/// Exactly one checkpoint, or random weights.
+std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,
+                         const FileSystem& files, std::uint64_t seed) {
+    if (!settings.main.restore_path) {
+        log::warning("no --restore-path: the weights are random, and so are the classes");
+        initialise(executable, graph, seed);
+        return "random";
+    }
+    const auto found = checkpoint::find_checkpoint(files, "--restore-path", *settings.main.restore_path);
+    load_model(executable, graph, checkpoint::load(files, found.path), found.path);
+    return found.name;
+}
+
+class Report {
+public:
+    Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers)
+        : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"), files_(files), observers_(observers) {}
+
+    void add(const std::string& image, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
+        const auto is_label = [&](const ClassProbability& item) { return item.label == label; };
+        top1_ += label == classes.front().label ? 1 : 0;
+        top5_ += std::any_of(classes.begin(), classes.end(), is_label) ? 1 : 0;
+        labelled_ += label >= 0 ? 1 : 0;
+        ++images_;
+        if (csv_.empty()) csv_ = prediction_header(static_cast<std::int64_t>(classes.size())) + "\r\n";
+        csv_ += prediction_row(image, label, classes) + "\r\n";
+        if (shown) observers_.line(line_of(image, classes));
+    }
+
+    void leave_out() { ++left_out_; }
+
+    void finish(const std::string& name, double seconds) {
+        if (left_out_ > 0) {
+            observers_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) +
+                            " images could not be decoded and are left out");
+        }
+        if (images_ == 0) throw Error(ErrorKind::data, "no image could be decoded");
+        if (!path_.empty()) files_.write_text(path_, csv_);
+        const double count = static_cast<double>(images_);
+        observers_.line("Inference [" + name + "]: " + std::to_string(images_) +
+                        " images, throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
+        if (labelled_ > 0)
+            observers_.line("top-1 accuracy: " + percent(top1_) + " %, top-5 accuracy: " + percent(top5_) + " %");
+        if (!path_.empty()) observers_.line("Saved predictions to " + path_);
+    }
+
+private:
+    static std::string line_of(const std::string& image, const std::vector<ClassProbability>& classes) {
+        std::string line = image + ":";
+        for (const ClassProbability& item : classes) {
+            line += " " + std::to_string(item.label) + " (" +
+                    config::to_string(config::Value{rounded(item.probability)}) + ")";
+        }
+        return line;
+    }
+    static double rounded(double value) {
+        constexpr double kSteps = 10000;
+        return std::round(value * kSteps) / kSteps;
+    }
+    std::string percent(std::int64_t hits) const {
+        constexpr double kPercent = 100;
+        return config::to_string(
+            config::Value{rounded(kPercent * static_cast<double>(hits) / static_cast<double>(labelled_))});
+    }
+
+    std::string path_;
+    FileSystem& files_;
+    metrics::Observers& observers_;
+    std::string csv_;
+    std::int64_t images_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
+};
+
+/// They say nothing about classifying images; whoever gives them has forgotten --iterations.
+void refuse_measuring_options(const config::ParseResult& arguments) {
+    for (const std::string flag : {"--num-inference-thread", "--force-recompile", "--tmp-execs", "--repeat"}) {
+        std::string key = flag.substr(2);
+        std::ranges::replace(key, '-', '_');
+        if (arguments.at(key).source == config::Source::default_value) continue;
+        throw Error(ErrorKind::usage, "inference: " + flag +
+                                          " is for measuring, which needs --iterations; without it every image is "
+                                          "classified once");
+    }
+}
+
+}  // namespace
+
+int run_inference(const config::ParseResult& arguments, const Host& host) {
+    const config::Settings& settings = arguments.settings;
+    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only) {
+        return measure_requests(arguments, host);
+    }
+    refuse_measuring_options(arguments);
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    const auto backend = make_backend(settings.run.backend);
+    const ImageClassification task(arguments, backend->half_type(), seed);
+    const ImageClassification::Images images = task.images_to_classify();
+    const std::vector<data::Field> fields = images.stream->fields();
+    const graph::Graph graph = task.classifying_graph(fields);
+    const auto executable = backend->compile({&graph, 1, evaluation_runtime(settings, seed), fields});
+    const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
+
+    const RunFolder folder = new_run_folder(task, settings.logging, *host.files);
+    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
+
+    Report report(folder, *host.files, observers);
+    LabelTap tap(*images.stream);
+    const Stopwatch watch;
+    const std::int64_t batch = images.stream->micro_batch();
+    const std::int64_t count = images.stream->samples();
+    for (std::int64_t first = 0; first < count; first += batch) {
+        executable->evaluate(tap, 1);
+        const HostTensor logits = executable->output(kLogits);
+        for (std::int64_t row = 0; row < std::min(batch, count - first); ++row) {
+            const std::int32_t label = tap.labels().at(static_cast<std::size_t>(row));
+            if (label == data::kLeftOut) {
+                report.leave_out();
+                continue;
+            }
+            const std::int64_t image = first + row;
+            const bool named = !images.names.empty();
+            report.add(named ? images.names.at(static_cast<std::size_t>(image)) : std::to_string(image), label,
+                       likeliest(logits, row, kClasses), named);
+        }
+        if (host.stop_requested && host.stop_requested()) {
+            observers.line("Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
+                           " of " + std::to_string(count) + " images; predictions.csv is not written.");
+            return kInterruptedExitCode;
+        }
+    }
+    report.finish(name, watch.seconds());
+    return 0;
+}
+
+}  // namespace cnntrain::train

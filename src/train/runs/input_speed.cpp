@@ -1,0 +1,61 @@
+#include "train/runs/input_speed.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "cnntrain/base/format.h"
+#include "cnntrain/base/size_text.h"
+#include "cnntrain/config/parse.h"
+#include "train/runs/timing.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+std::string stage_line(std::string_view name, double seconds, std::int64_t samples, const metrics::Unit& unit) {
+    const auto count = static_cast<double>(samples);
+    return formatted("  %-22s%10.0f %ss/sec/core%10.3f ms", std::string(name).c_str(), count / seconds,
+                     unit.brief.c_str(), 1e3 * seconds / count);
+}
+
+}  // namespace
+
+void measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
+                         metrics::Observers& observers, const std::function<bool()>& stop_requested) {
+    const auto stopped = [&] { return stop_requested && stop_requested(); };
+    // A full ring is handed over at once, and says nothing about the rate at which it is filled.
+    const std::int64_t ring = stream.stats().ring_batches;
+    for (std::int64_t i = 0; i < ring && !stopped(); ++i) {
+        stream.next();
+    }
+    batches = std::max(batches, 2 * ring);
+    const std::int64_t images_before = stream.stats().images;
+    const Stopwatch watch;
+    double rate = 0;
+    for (std::int64_t i = 0; i < batches && !stopped(); ++i) {
+        stream.next();
+        rate = static_cast<double>(stream.stats().images - images_before) / watch.seconds();
+        observers.progress({i + 1, 0, batches, rate, watch.seconds(), "batches", unit.many});
+    }
+    const data::StreamStats stats = stream.stats();
+    observers.line("mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec");
+    struct Stage {
+        std::string_view name;
+        double seconds;
+    };
+    const std::array<Stage, 5> stages = {{{"read and check", stats.stages.read},
+                                          {"parse", stats.stages.parse},
+                                          {"decode", stats.stages.decode},
+                                          {"resize and store", stats.stages.resize},
+                                          {"all stages", stats.work_seconds}}};
+    for (const Stage& stage : stages) {
+        if (stage.seconds > 0) observers.line(stage_line(stage.name, stage.seconds, stats.filled, unit));
+    }
+    observers.line("memory: ring " + size_text(stats.ring_bytes) + ", workers " + size_text(stats.worker_bytes) +
+                   ", data set " + size_text(stats.dataset_bytes) + ", shared cache " + size_text(stats.cache_bytes));
+    if (stats.damaged > 0) observers.line(std::to_string(stats.damaged) + " " + unit.many + " could not be decoded");
+}
+
+}  // namespace cnntrain::train

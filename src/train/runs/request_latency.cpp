@@ -1,0 +1,325 @@
+#include "train/runs/request_latency.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/metrics/observer.h"
+#include "cnntrain/train/assemble.h"
+#include "train/reports/run_report.h"
+#include "train/runs/compiled_model.h"
+#include "train/runs/input_speed.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
+#include "train/runs/weights.h"
+#include "train/tasks/image_classification.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+/// One stream for all threads.
+class SharedStream {
+public:
+    explicit SharedStream(data::Stream& stream) : stream_(stream) {}
+
+    std::vector<data::Field> fields() const { return stream_.fields(); }
+    data::Batch next() {
+        const std::lock_guard lock(mutex_);
+        return stream_.next();
+    }
+
+private:
+    data::Stream& stream_;
+    std::mutex mutex_;
+};
+
+/// A batch that is fetched before the call that consumes it.
+class Request final : public data::BatchSource {
+public:
+    explicit Request(SharedStream& stream) : stream_(stream) {}
+
+    void fetch() {
+        batch_ = {};  // gives its memory back first
+        batch_ = stream_.next();
+    }
+    std::vector<data::Field> fields() const override { return stream_.fields(); }
+    data::Batch next() override { return std::move(batch_); }
+
+private:
+    SharedStream& stream_;
+    data::Batch batch_;
+};
+
+/// What a thread has seen.
+struct Tally {
+    std::vector<double> milliseconds;
+    metrics::Sums sums;
+    std::int64_t samples = 0;
+    std::exception_ptr error;
+};
+
+/// Shared by the threads of one measurement.
+struct Round {
+    explicit Round(std::int64_t threads) : ready(threads), start(1) {}
+
+    std::latch ready;
+    std::latch start;
+    std::atomic<bool> cancelled = false;
+    std::atomic<std::int64_t> calls = 0;
+    std::atomic<std::int64_t> finished = 0;  // threads
+};
+
+void send_requests(backend::Executable& executable, SharedStream& stream, std::int64_t iterations, Round& round,
+                   Tally& tally) {
+    Request request(stream);
+    const auto call = [&] {
+        request.fetch();
+        const Stopwatch watch;
+        const backend::StepResult result = executable.evaluate(request, 1);
+        tally.milliseconds.push_back(1e3 * watch.seconds());
+        metrics::add(tally.sums, result.sums);
+        tally.samples += result.samples;
+    };
+    tally.milliseconds.reserve(static_cast<std::size_t>(iterations) + 1);
+    bool arrived = false;
+    try {
+        call();  // untimed: starts the thread's helpers and touches all memory
+        tally.milliseconds.clear();
+        tally.sums.clear();
+        tally.samples = 0;
+        arrived = true;
+        round.ready.count_down();
+        round.start.wait();
+        for (std::int64_t i = 0; i < iterations && !round.cancelled; ++i) {
+            call();
+            ++round.calls;
+        }
+    } catch (...) {
+        tally.error = std::current_exception();
+        round.cancelled = true;
+        if (!arrived) round.ready.count_down();
+    }
+    ++round.finished;
+}
+
+struct Measured {
+    std::vector<Tally> tallies;
+    double seconds = 0;
+    bool stopped = false;
+};
+
+using Executables = std::vector<std::unique_ptr<backend::Executable>>;
+
+Measured measure(const Executables& executables, data::Stream& stream, const config::Settings& settings,
+                 const metrics::Unit& unit, metrics::Observers& observers, const Host& host) {
+    const std::int64_t iterations = *settings.training.iterations;
+    constexpr std::chrono::milliseconds kPause(2);
+    const auto threads = static_cast<std::int64_t>(executables.size());
+    SharedStream shared(stream);
+    Round round(threads);
+    Measured measured;
+    measured.tallies.resize(executables.size());
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 0; i < executables.size(); ++i) {
+        workers.emplace_back(
+            [&, i] { send_requests(*executables[i], shared, iterations, round, measured.tallies[i]); });
+    }
+    round.ready.wait();
+    const Stopwatch watch;
+    round.start.count_down();
+    const double batch = static_cast<double>(stream.micro_batch());
+    while (round.finished < threads) {
+        std::this_thread::sleep_for(kPause);
+        if (host.stop_requested && host.stop_requested()) round.cancelled = measured.stopped = true;
+        const std::int64_t calls = round.calls;
+        const double seconds = watch.seconds();
+        observers.progress({calls, 0, threads * iterations, static_cast<double>(calls) * batch / seconds, seconds,
+                            "calls", unit.many});
+    }
+    measured.seconds = watch.seconds();
+    for (std::jthread& worker : workers)
+        worker.join();
+    for (const Tally& tally : measured.tallies) {
+        if (tally.error) std::rethrow_exception(tally.error);
+    }
+    return measured;
+}
+
+metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::int64_t micro_batch,
+                             metrics::InferenceRow row) {
+    std::vector<double> milliseconds;
+    metrics::Sums sums;
+    std::int64_t samples = 0;
+    for (const Tally& tally : measured.tallies) {
+        milliseconds.insert(milliseconds.end(), tally.milliseconds.begin(), tally.milliseconds.end());
+        metrics::add(sums, tally.sums);
+        samples += tally.samples;
+    }
+    const std::vector<metrics::Column>& columns = task.columns().inference;
+    const bool has_labels = task.has_real_data() && samples > 0;
+    row.results = has_labels ? metrics::values_of(columns, sums, samples) : std::vector<double>(columns.size(), -1);
+    row.num_processed_samples = static_cast<std::int64_t>(milliseconds.size()) * micro_batch;
+    row.inference_time = measured.seconds;
+    row.samples_per_second = static_cast<double>(row.num_processed_samples) / measured.seconds;
+    row.latencies = summarise(std::move(milliseconds));
+    return row;
+}
+
+/// The executables of all threads; the compute threads are divided among them, each has at least one.
+Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
+                    const std::vector<data::Field>& fields, std::uint64_t seed) {
+    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
+    const auto count = static_cast<int>(settings.main.inference_threads);
+    const int cores = runtime.threads;
+    Executables executables;
+    for (int i = 0; i < count; ++i) {
+        runtime.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
+        executables.push_back(backend.compile({&graph, 1, runtime, fields}));
+    }
+    return executables;
+}
+
+std::string random_tag() {
+    return std::to_string(std::random_device{}());
+}
+
+/// Removes the file at the end.
+class TemporaryFile {
+public:
+    TemporaryFile(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+    ~TemporaryFile() {
+        try {
+            files_.remove(path_);
+        } catch (const Error& error) {
+            log::warning(error.what());
+        }
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+private:
+    FileSystem& files_;
+    std::string path_;
+};
+
+checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph& graph, const FileSystem& files,
+                                  std::uint64_t seed) {
+    checkpoint::Checkpoint model;
+    if (source.path.empty()) {
+        model.iteration = 0;
+        model.tensors = initial_variables(graph, seed);
+        return model;
+    }
+    if (!source.there) checkpoint::find_checkpoints(files, source.path);  // throws, saying what is there
+    checkpoint::Checkpoint checkpoint = checkpoint::load(files, source.path);
+    model.iteration = checkpoint.iteration;
+    model.epoch = checkpoint.epoch;
+    model.tensors = model_variables(graph, std::move(checkpoint), source.path);
+    return model;
+}
+
+/// From the compiled model's file when it may be used; else from the checkpoint, and the file is written.
+checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings& settings, const graph::Graph& graph,
+                                        std::string_view backend, const WeightSource& source, const std::string& path,
+                                        metrics::Observers& observers, FileSystem& files, std::uint64_t seed) {
+    const auto key = compiled_model_key(task.description(), settings, graph, backend, source, files, seed);
+    if (!settings.main.force_recompile) {
+        auto model = read_compiled_model(files, path, key);
+        if (model) {
+            const std::string why = source.there ? "" : "; " + source.path + " itself is not there any more";
+            observers.line("Using the compiled model " + path + " (weights: " + source.name + ")" + why);
+            return std::move(*model);
+        }
+    }
+    checkpoint::Checkpoint model = weights_of(source, graph, files, seed);
+    if (write_compiled_model(files, path, key, model)) observers.line("Saved the compiled model to " + path);
+    return model;
+}
+
+/// A row with the columns that will be written.
+metrics::Record expected_row(const Task& task) {
+    metrics::InferenceRow row;
+    row.results.resize(task.columns().inference.size());
+    return metrics::record(row, task.columns());
+}
+
+}  // namespace
+
+int measure_requests(const config::ParseResult& arguments, const Host& host) {
+    const Stopwatch since_start;
+    const config::Settings& settings = arguments.settings;
+    FileSystem& files = *host.files;
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    const auto backend = make_backend(settings.run.backend);
+    const ImageClassification task(arguments, backend->half_type(), seed);
+    const auto data = task.open(data::Split::validation);
+    const std::vector<data::Field> fields = data->fields(settings.training.micro_batch_size);
+    const auto stream = data->stream(request_loader_settings(settings, fields));
+
+    const bool only_input = settings.device.dataset_benchmark;
+    const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
+    const bool temporary = settings.main.temporary_executable;
+    const std::string path = compiled_model_name(task, settings, source.name, temporary ? random_tag() : "");
+    if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws
+
+    const RunFolder folder = new_run_folder(task, settings.logging, files);
+    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
+    if (only_input) {
+        measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
+        return 0;
+    }
+    observers.expect(expected_row(task));
+
+    observers.status("compilation_status", "in progress");
+    const graph::Graph graph = task.evaluation_graph(fields);
+    std::optional<TemporaryFile> removed;
+    if (temporary) removed.emplace(files, path);
+    metrics::InferenceRow row;
+    Executables executables;
+    {
+        const checkpoint::Checkpoint model =
+            compiled_weights(task, settings, graph, backend->name(), source, path, observers, files, seed);
+        row.name = source.name;
+        row.iteration = model.iteration;
+        row.epoch = model.epoch;
+        executables = compile(*backend, graph, settings, fields, seed);
+        for (const auto& executable : executables) {
+            for (const auto& [name, tensor] : model.tensors)
+                executable->load(name, tensor);
+        }
+    }
+    observers.line(metrics::compilation_line(since_start.seconds()));
+    observers.status("compilation_status", "compiled");
+    if (settings.device.compile_only) {
+        observers.line("Compilation successful; stopping because of --compile-only.");
+        return 0;
+    }
+    for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
+        const Measured measured = measure(executables, *stream, settings, task.columns().unit, observers, host);
+        if (measured.stopped) {
+            observers.line("Inference stopped by a signal.");
+            return kInterruptedExitCode;
+        }
+        const metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);
+        observers.console_line(metrics::printed(result.latencies));
+        observers.row(reported(task, result));
+    }
+    return 0;
+}
+
+}  // namespace cnntrain::train

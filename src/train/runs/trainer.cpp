@@ -1,0 +1,113 @@
+#include "train/runs/trainer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/config/parse.h"
+#include "train/runs/resume.h"
+#include "train/runs/weights.h"
+
+namespace cnntrain::train {
+
+Trainer::Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
+                 metrics::Observers& observers, std::function<bool()> stop_requested)
+    : task_(task),
+      parts_(std::move(parts)),
+      settings_(std::move(settings)),
+      folder_(std::move(folder)),
+      files_(files),
+      observers_(observers),
+      stop_requested_(std::move(stop_requested)),
+      iteration_(parts_.iteration) {}
+
+Trainer::End Trainer::run() {
+    const schedule::RunPlan& plan = parts_.plan;
+    loop_watch_ = Stopwatch();
+    while (iteration_ < plan.iterations) {
+        const schedule::HostStep step = plan.host_step(iteration_);
+        const double learning_rate = parts_.learning_rate.at(step.lr_iteration);
+        run_host_step(step, learning_rate);
+        if (iteration_ == step.end()) {
+            parts_.meters.finish_host_step();
+            const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
+            if (step.log) observers_.row(reported(task_, parts_.meters.log_row(facts)));
+            if (step.checkpoint) save();
+            observers_.host_step_ended(iteration_);
+        }
+        if (stop_requested()) {
+            if (parts_.last_saved != iteration_) save();
+            observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
+                            std::to_string(plan.iterations) + "; " + how_to_continue(folder_));
+            return End::stopped;
+        }
+    }
+    observers_.line(metrics::loop_completed_line(loop_watch_.seconds()));
+    if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
+        observers_.line(std::to_string(damaged) + " training " + task_.columns().unit.many +
+                        " could not be decoded; each time the next one was taken");
+    }
+    return End::finished;
+}
+
+void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate) {
+    while (iteration_ < step.end()) {
+        const Stopwatch watch;
+        const backend::StepResult result = parts_.executable->train_step(*parts_.stream, {learning_rate, iteration_});
+        ++iteration_;
+        parts_.meters.add(result.sums, result.samples, watch.seconds());
+        check_loss(metrics::sum_of(result.sums, task_.loss()), step, learning_rate);
+        observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
+                             parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
+                             task_.columns().unit.many});
+        if (stop_requested()) return;
+    }
+}
+
+void Trainer::check_loss(double loss, const schedule::HostStep& step, double learning_rate) {
+    if (std::isfinite(loss)) return;
+    std::string message = divergence(loss, step, learning_rate);
+    if (!settings_.stop_on_nan) {
+        if (!warned_of_nan_) log::warning(message + "; continuing because of --no-stop-on-nan");
+        warned_of_nan_ = true;
+        return;
+    }
+    message += parts_.last_saved
+                   ? "; last good checkpoint: " + checkpoint::checkpoint_prefix(folder_.checkpoints, *parts_.last_saved)
+                   : "; no checkpoint has been written";
+    observers_.run_ended();
+    throw Error(ErrorKind::diverged, message + "; lower the learning rate, lengthen the warm-up or use more precision");
+}
+
+std::string Trainer::divergence(double loss, const schedule::HostStep& step, double learning_rate) const {
+    std::string message = "training diverged: the loss of iteration " + std::to_string(iteration_) +
+                          " (host step of iterations " + std::to_string(step.first_iteration + 1) + " to " +
+                          std::to_string(step.end()) + ") is " + config::to_string(config::Value{loss}) +
+                          ", learning rate " + config::to_string(config::Value{learning_rate});
+    const std::optional<std::string> where = parts_.executable->first_non_finite();
+    if (where) message += "; first tensor that is not finite: " + *where;
+    return message;
+}
+
+void Trainer::save() {
+    const Stopwatch watch;
+    checkpoint::Checkpoint checkpoint;
+    checkpoint.iteration = iteration_;
+    checkpoint.epoch = parts_.plan.epoch_at(iteration_);
+    checkpoint.metadata = settings_.metadata;
+    checkpoint.metadata[kSamplesKey] = std::to_string(iteration_ * parts_.plan.global_batch);
+    checkpoint.metadata[kMetersKey] = parts_.meters.state();
+    checkpoint.tensors = stored_variables(*parts_.executable);
+    if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, checkpoint.tensors)));
+    files_.make_directories(folder_.checkpoints);
+    checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, iteration_), checkpoint);
+    parts_.last_saved = iteration_;
+    checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
+    observers_.checkpoint_saved(
+        {iteration_, checkpoint::checkpoint_prefix(folder_.checkpoints, iteration_), watch.seconds()});
+}
+
+}  // namespace cnntrain::train

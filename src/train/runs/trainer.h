@@ -1,0 +1,76 @@
+// The training loop: weight updates, log lines, checkpoints, stop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/metrics/meters.h"
+#include "cnntrain/metrics/observer.h"
+#include "cnntrain/optim/learning_rate.h"
+#include "cnntrain/schedule/run_plan.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
+#include "train/tasks/task.h"
+
+namespace cnntrain::train {
+
+/// What a run trains with: all of it is there before the trainer is.
+struct TrainingParts {
+    schedule::RunPlan plan;
+    optim::LearningRate learning_rate;
+    std::unique_ptr<backend::Executable> executable;  // with the weights to begin with
+    std::unique_ptr<data::Stream> stream;             // from the first sample to train on
+    metrics::Meters meters;
+    std::int64_t iteration = 0;                   // weight updates that earlier processes have done
+    std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: it has none
+};
+
+struct TrainerSettings {
+    std::int64_t keep_checkpoints = 0;  // newest ones that are kept; 0: all
+    bool count_nans = false;            // in every checkpoint
+    bool stop_on_nan = true;            // Error(diverged) at a loss that is not finite
+    /// For the metadata of every checkpoint.
+    std::map<std::string, std::string> metadata;
+};
+
+class Trainer {
+public:
+    enum class End { finished, stopped };
+
+    Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
+            metrics::Observers& observers, std::function<bool()> stop_requested);
+
+    /// Writes a checkpoint of the present iteration.
+    void save();
+
+    /// To the end of the plan, or to the update after which a stop was asked for; a checkpoint has been written then.
+    End run();
+
+private:
+    /// Runs up to the step's end, or to the update after which a stop was asked for.
+    void run_host_step(const schedule::HostStep& step, double learning_rate);
+    void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
+    std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;
+    bool stop_requested() const { return stop_requested_ && stop_requested_(); }
+
+    const Task& task_;
+    TrainingParts parts_;
+    TrainerSettings settings_;
+    RunFolder folder_;
+    FileSystem& files_;
+    metrics::Observers& observers_;
+    std::function<bool()> stop_requested_;
+
+    std::int64_t iteration_;  // weight updates done
+    bool warned_of_nan_ = false;
+    Stopwatch loop_watch_;
+};
+
+}  // namespace cnntrain::train

@@ -1,0 +1,302 @@
+#include "train/runs/training.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/assemble.h"
+#include "train/reports/describe.h"
+#include "train/reports/run_report.h"
+#include "train/runs/averaging.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/input_speed.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
+#include "train/runs/trainer.h"
+#include "train/runs/weights.h"
+#include "train/tasks/image_classification.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+/// What all steps of one training share.
+struct Run {
+    const Task& task;
+    const backend::Backend& backend;
+    const config::ParseResult& arguments;
+    const Host& host;
+    RunFolder folder;
+    metrics::Observers observers;
+    std::uint64_t seed = 0;
+
+    const config::Settings& settings() const { return arguments.settings; }
+    FileSystem& files() const { return *host.files; }
+};
+
+struct RunData {
+    std::unique_ptr<Samples> training;
+    std::unique_ptr<Samples> validation;  // null: nothing is validated
+    schedule::RunPlan plan;
+};
+
+RunFolder run_folder(const Task& task, const config::Settings& settings, const FileSystem& files) {
+    if (settings.main.restore_path) return resumed_run_folder(settings.logging, *settings.main.restore_path);
+    RunFolder folder = new_run_folder(task, settings.logging, files);
+    refuse_used_folder(folder, files);
+    return folder;
+}
+
+RunData open_data(Run& run) {
+    RunData data;
+    data.training = run.task.open(data::Split::train);
+    data.plan = run_plan(run.settings(), data.training->count());
+    // Opened now, so that missing files are reported before the training and not after it.
+    const bool validates = data.plan.validate && !run.settings().device.dataset_benchmark;
+    if (validates) data.validation = run.task.open(data::Split::validation);
+    run.observers.training_planned(
+        {data.plan.iterations, data.plan.epochs, data.plan.global_batch, data.training->count(),
+         validates ? data.validation->count() : run.task.published_samples(data::Split::validation)});
+    return data;
+}
+
+void introduce_training(Run& run, const RunData& data, const std::optional<ResumePoint>& resume) {
+    const TaskDescription description = run.task.description();
+    Introduction introduction;
+    introduction.facts = gather_facts(run.folder, resume.has_value());
+    introduction.derived = derived_arguments(run.arguments, description, introduction.facts);
+    if (data.validation) {
+        const std::int64_t batch = run.settings().training.micro_batch_size;
+        introduction.derived["validation_iterations"] = std::int64_t{1};
+        introduction.derived["validation_device_iterations"] =
+            schedule::make_validation_plan(data.validation->count(), batch).batches;
+    }
+    introduction.summary = summary_block(run.arguments, description, introduction.facts, &data.plan);
+    if (resume) introduction.resumed_at = resume->checkpoint.iteration;
+    introduce(run.observers, run.arguments, std::move(introduction), run.host);
+}
+
+std::vector<std::string> parameter_names(const graph::Graph& graph) {
+    std::vector<std::string> names;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter))
+        names.push_back(graph.value(id).name);
+    return names;
+}
+
+/// Draws all weights; those that --init-path has replace the drawn ones.
+void load_first_weights(Run& run, backend::Executable& executable, const graph::Graph& graph) {
+    initialise(executable, graph, run.seed);
+    initialise_masters(executable, graph, run.seed);
+    run.observers.weights_initialised(parameter_names(graph));
+    if (!run.settings().training.init_path) return;
+    const checkpoint::Found found =
+        checkpoint::find_checkpoint(run.files(), "--init-path", *run.settings().training.init_path);
+    const checkpoint::Checkpoint checkpoint = checkpoint::load(run.files(), found.path);
+    load_model(executable, graph, checkpoint, found.path);
+    load_masters(executable, graph, checkpoint);
+}
+
+void load_resumed_weights(Run& run, backend::Executable& executable, const graph::Graph& graph,
+                          const ResumePoint& resume) {
+    run.observers.line(
+        metrics::restoring_line(checkpoint::checkpoint_prefix(run.folder.checkpoints, resume.checkpoint.iteration)));
+    load_all(executable, graph, resume.checkpoint, resume.found.path);
+}
+
+metrics::Meters make_meters(const Run& run, const schedule::RunPlan& plan, const std::optional<ResumePoint>& resume) {
+    const TrainingSettings& training = run.settings().training;
+    metrics::Meters meters(run.task.columns().training, plan.global_batch, plan.averaging_window(),
+                           training.pipeline ? 1 : training.gradient_accumulation_count);
+    const std::string state = resume ? metadata(resume->checkpoint, kMetersKey) : "";
+    if (!state.empty()) meters.restore(state);
+    return meters;
+}
+
+/// Compiles the training graph and loads the weights with which the run begins.
+std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector<data::Field>& fields,
+                                                     const std::optional<ResumePoint>& resume) {
+    run.observers.status("compilation_status", "in progress");
+    const graph::Graph graph = run.task.training_graph(fields);
+    auto executable = run.backend.compile({&graph, run.settings().training.gradient_accumulation_count,
+                                           runtime_settings(run.settings(), run.seed), fields});
+    run.observers.status("compilation_status", "compiled");
+    run.observers.line(variable_list(graph));
+    if (resume) {
+        load_resumed_weights(run, *executable, graph, *resume);
+    } else {
+        load_first_weights(run, *executable, graph);
+    }
+    return executable;
+}
+
+/// Takes the resume point, whose tensors are not needed any more.
+TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
+    const optim::LearningRateSettings& rate = run.settings().learning_rate;
+    const double base = optim::base_learning_rate(rate, data.plan.global_batch);
+    const optim::LearningRate learning_rate(rate, base, data.plan.iterations, data.plan.epochs);
+    const std::vector<data::Field> fields = data.training->fields(run.settings().training.micro_batch_size);
+    auto executable = make_executable(run, fields, resume);
+    metrics::Meters meters = make_meters(run, data.plan, resume);
+    std::int64_t iteration = 0;
+    std::optional<std::int64_t> last_saved;
+    if (resume) {
+        compare_fingerprints(*resume, run.arguments);
+        iteration = resume->checkpoint.iteration;
+        last_saved = iteration;
+        drop_rows_after(run.folder, iteration, run.files());
+    }
+    auto stream = data.training->stream(loader_settings(run.settings(), iteration * data.plan.global_batch));
+    return {data.plan, learning_rate, std::move(executable), std::move(stream), std::move(meters),
+            iteration, last_saved};
+}
+
+TrainerSettings trainer_settings(const Run& run) {
+    return {run.settings().checkpoint.keep, run.settings().device.analyse_nans, run.settings().run.stop_on_nan,
+            run_metadata(run.arguments)};
+}
+
+bool wants_checkpoints(const CheckpointSettings& settings) {
+    return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
+}
+
+std::vector<AveragedCheckpoint> average(Run& run, const schedule::RunPlan& plan) {
+    std::vector<AveragedCheckpoint> averages =
+        average_checkpoints(run.files(), run.folder.checkpoints, plan, run.settings().checkpoint);
+    for (const AveragedCheckpoint& average : averages)
+        run.observers.line("Saved weight average to " + average.path);
+    return averages;
+}
+
+/// A checkpoint to validate.
+struct Point {
+    metrics::ValidationRow row;
+    std::string path;
+};
+
+/// Those that the plan asks for and that have been kept (checkpoints of a stop on the way are not among them), and the
+/// averages.
+std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& plan,
+                                     const std::vector<AveragedCheckpoint>& averages) {
+    std::vector<Point> points;
+    const auto add = [&](const std::string& name, const std::string& path, std::int64_t iteration) {
+        metrics::ValidationRow row;
+        row.name = name;
+        row.iteration = iteration;
+        row.epoch = plan.epoch_at(iteration);
+        points.push_back({row, path});
+    };
+    for (const schedule::HostStep& step : plan.checkpoint_steps()) {
+        const std::string path = checkpoint::checkpoint_path(run.folder.checkpoints, step.end());
+        if (step.validate && run.files().exists(path))
+            add(checkpoint::checkpoint_prefix("", step.end()).substr(1), path, step.end());
+    }
+    for (const AveragedCheckpoint& average : averages)
+        add(average.name, average.path, plan.iterations);
+    return points;
+}
+
+/// False when a stop was asked for.
+bool validate_points(Run& run, const std::vector<Point>& points, const Samples& samples) {
+    if (points.empty()) return true;
+    Evaluator evaluator(run.task, run.backend, samples, run.settings(), run.seed);
+    run.observers.validation_began();
+    for (const Point& point : points) {
+        if (!run.folder.logs.empty() && metrics::is_validated(run.files(), run.folder.logs, point.row.name)) {
+            run.observers.line(metrics::skipped_validation_line(point.row.name));
+            continue;
+        }
+        evaluator.load(checkpoint::load(run.files(), point.path), point.path);
+        run.observers.evaluation_began(point.row.epoch);
+        const auto result = evaluator.run(point.row, run.observers, run.host.stop_requested);
+        if (!result) {
+            run.observers.line("Validation stopped by a signal; " + how_to_continue(run.folder));
+            return false;
+        }
+        run.observers.row(reported(run.task, *result));
+    }
+    run.observers.validation_ended();
+    return true;
+}
+
+/// The trainer is gone when this returns: its memory goes to the evaluation.
+Trainer::End train_parts(Run& run, TrainingParts parts, bool begins_anew, Stopwatch& loop_watch) {
+    Trainer trainer(run.task, std::move(parts), trainer_settings(run), run.folder, run.files(), run.observers,
+                    run.host.stop_requested);
+    if (begins_anew && wants_checkpoints(run.settings().checkpoint)) trainer.save();
+    loop_watch = Stopwatch();
+    return trainer.run();
+}
+
+int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool begins_anew) {
+    Stopwatch loop_watch;
+    if (train_parts(run, std::move(parts), begins_anew, loop_watch) == Trainer::End::stopped)
+        return kInterruptedExitCode;
+    run.observers.training_finished();
+    const std::vector<AveragedCheckpoint> averages = average(run, data.plan);
+    if (!data.validation) return 0;
+    if (!validate_points(run, validation_points(run, data.plan, averages), *data.validation))
+        return kInterruptedExitCode;
+    run.observers.line(metrics::time_to_train_line(loop_watch.seconds()));
+    return 0;
+}
+
+int measure_training_input(Run& run, const RunData& data) {
+    const auto stream = data.training->stream(loader_settings(run.settings(), 0));
+    const std::int64_t batches =
+        data.plan.iterations_per_host_step * run.settings().training.gradient_accumulation_count;
+    measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
+    return 0;
+}
+
+}  // namespace
+
+int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
+    const Stopwatch since_start;
+    const config::Settings& settings = start.arguments.settings;
+    RunFolder folder = run_folder(task, settings, *host.files);
+    metrics::Observers observers = report_training(task, start.arguments, folder, host);
+    Run run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
+    const RunData data = open_data(run);
+    introduce_training(run, data, start.resume);
+    if (settings.device.dataset_benchmark) return measure_training_input(run, data);
+
+    const bool begins_anew = !start.resume.has_value();
+    TrainingParts parts = make_parts(run, data, std::move(start.resume));
+    run.observers.line(metrics::compilation_line(since_start.seconds()));
+    if (settings.device.compile_only) {
+        run.observers.line("Compilation successful; stopping because of --compile-only.");
+        return 0;
+    }
+    run.observers.training_began(parts.iteration);
+    const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);
+    run.observers.run_ended();
+    return exit_code;
+}
+
+int run_training(const config::ParseResult& arguments, const Host& host) {
+    RunStart start = run_start(arguments, *host.files);
+    const auto backend = make_backend(start.arguments.settings.run.backend);
+    const ImageClassification task(start.arguments, backend->half_type(), seed_of(start));
+    return train(task, *backend, std::move(start), host);
+}
+
+config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
+    if (!restore_line.settings.main.restore_path) {
+        throw Error(ErrorKind::usage, "restore: --restore-path is needed: the folder of the run to resume");
+    }
+    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
+    const std::string path = folder + "/arguments.json";
+    if (!files.exists(path)) {
+        throw Error(ErrorKind::not_found, "--restore-path " + folder +
+                                              ": no arguments.json there; give the folder of a run, or resume with "
+                                              "train --restore-path and the run's options");
+    }
+    return config::resume_from_arguments_json(files.read_text(path), restore_line);
+}
+
+}  // namespace cnntrain::train

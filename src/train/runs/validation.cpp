@@ -1,0 +1,124 @@
+// `cnntrain validation`: the results of checkpoints that are already there.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/runs.h"
+#include "train/reports/run_report.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/input_speed.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/timing.h"
+#include "train/runs/weights.h"
+#include "train/tasks/image_classification.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+/// Epoch of a checkpoint: as it says itself, unless the user gives the global batch.
+double epoch_of(const checkpoint::Checkpoint& checkpoint, const Task& task, const config::Settings& settings) {
+    if (!settings.main.total_batch_size) return checkpoint.epoch;
+    const std::int64_t samples = task.published_samples(data::Split::train);
+    return static_cast<double>(*settings.main.total_batch_size * checkpoint.iteration) / static_cast<double>(samples);
+}
+
+/// A validation, with everything that it needs.
+class Validation {
+public:
+    Validation(const Task& task, Evaluator& evaluator, const config::Settings& settings, const Host& host,
+               metrics::Observers& observers)
+        : task_(task), evaluator_(evaluator), settings_(settings), host_(host), observers_(observers) {}
+
+    /// Both return the exit code.
+    int of_random_weights(std::uint64_t seed) {
+        log::warning("no --restore-path: the weights are random, and so is the accuracy");
+        evaluator_.load_random(seed);
+        metrics::ValidationRow row;
+        row.name = "random";
+        return run_repeatedly(row) ? 0 : kInterruptedExitCode;
+    }
+    int of_checkpoints(const std::vector<checkpoint::Found>& points) {
+        for (const checkpoint::Found& point : points) {
+            checkpoint::Checkpoint checkpoint = checkpoint::load(*host_.files, point.path);
+            metrics::ValidationRow row;
+            row.name = point.name;
+            row.iteration = checkpoint.iteration;
+            row.epoch = epoch_of(checkpoint, task_, settings_);
+            if (settings_.device.analyse_nans)
+                observers_.row(metrics::record(count_nans(checkpoint.iteration, checkpoint.tensors)));
+            evaluator_.load(std::move(checkpoint), point.path);
+            if (!run_repeatedly(row)) return kInterruptedExitCode;
+        }
+        return 0;
+    }
+
+private:
+    /// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
+    bool run_repeatedly(const metrics::ValidationRow& point) {
+        for (std::int64_t i = 0; i < settings_.main.repeat; ++i) {
+            const auto row = evaluator_.run(point, observers_, host_.stop_requested);
+            if (!row) {
+                observers_.line("Validation of " + point.name + " stopped by a signal.");
+                return false;
+            }
+            observers_.row(reported(task_, *row));
+        }
+        return true;
+    }
+
+    const Task& task_;
+    Evaluator& evaluator_;
+    const config::Settings& settings_;
+    const Host& host_;
+    metrics::Observers& observers_;
+};
+
+/// A row with the columns that will be written.
+metrics::Record expected_row(const Task& task) {
+    metrics::ValidationRow row;
+    row.results.resize(task.columns().validation.size());
+    return metrics::record(row, task.columns());
+}
+
+}  // namespace
+
+int run_validation(const config::ParseResult& arguments, const Host& host) {
+    const Stopwatch since_start;
+    const config::Settings& settings = arguments.settings;
+    FileSystem& files = *host.files;
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    std::vector<checkpoint::Found> points;
+    if (settings.main.restore_path) points = checkpoint::find_checkpoints(files, *settings.main.restore_path);
+
+    const auto backend = make_backend(settings.run.backend);
+    const ImageClassification task(arguments, backend->half_type(), seed);
+    const auto data = task.open(data::Split::validation);
+    const RunFolder folder = new_run_folder(task, settings.logging, files);
+    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
+    if (settings.device.dataset_benchmark) {
+        const auto stream = data->stream(loader_settings(settings, 0));
+        measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
+        return 0;
+    }
+    observers.expect(expected_row(task));
+
+    observers.status("compilation_status", "in progress");
+    Evaluator evaluator(task, *backend, *data, settings, seed);
+    observers.line(metrics::compilation_line(since_start.seconds()));
+    observers.status("compilation_status", "compiled");
+    if (settings.device.compile_only) {
+        observers.line("Compilation successful; stopping because of --compile-only.");
+        return 0;
+    }
+    if (!task.has_real_data() && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
+    Validation validation(task, evaluator, settings, host, observers);
+    return points.empty() ? validation.of_random_weights(seed) : validation.of_checkpoints(points);
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,271 @@
+#include "train/tasks/image_classification.h"
+
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
+#include "cnntrain/base/size_text.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/train/assemble.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+const data::DatasetInfo& info_of(const config::Settings& settings) {
+    return data::dataset_info(settings.data.dataset);
+}
+
+/// An opened split with its settings.
+class ImageSamples final : public Samples {
+public:
+    ImageSamples(const data::InputSettings& settings, data::Split split) : data_(settings, split) {}
+
+    std::int64_t count() const override { return data_.samples(); }
+    std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
+    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
+        return data_.stream(settings);
+    }
+
+private:
+    data::InputData data_;
+};
+
+std::string model_title(const nn::ModelSettings& model) {
+    switch (model.family) {
+        case nn::Family::resnet:
+            return "ResNet-" + model.size;
+        case nn::Family::resnext:
+            return "ResNeXt-" + model.size + "_" + std::to_string(model.resnext.convolution_groups) + "-" +
+                   std::to_string(model.resnext.group_dim) + "d";
+        case nn::Family::efficientnet:
+            return "EfficientNet-" + model.size;
+    }
+    return "";
+}
+
+std::string summary_head(const config::ParseResult& arguments) {
+    constexpr double kUsualDecay = 0.97;
+    const config::Settings& settings = arguments.settings;
+    const bool parallel_given = arguments.at("pipeline_num_parallel").source != config::Source::default_value;
+    std::ostringstream out;
+    out << config::name(settings.data.dataset) << '\n';
+    if (parallel_given) out << " Pipeline Num Parallel: " << settings.data.pipeline_num_parallel << '\n';
+    if (settings.data.kind == data::DataKind::generated) out << " Generated random Data\n";
+    if (settings.data.kind == data::DataKind::synthetic) out << " Synthetic Data\n";
+    out << model_title(settings.model) << '\n';
+    if (settings.model.norm == nn::NormKind::group) {
+        out << " Group Norm\n  " << settings.model.groups << " groups\n";
+        return out.str();
+    }
+    out << " Batch Norm\n";
+    const bool always_shown = settings.model.family == nn::Family::efficientnet;
+    if (always_shown || settings.model.bn_decay != kUsualDecay) {
+        out << "  Decay: " << config::to_string(config::Value{settings.model.bn_decay}) << '\n';
+    }
+    return out.str();
+}
+
+std::string summary_tail(const config::Settings& settings) {
+    if (settings.data.dataset != data::DatasetId::imagenet) return "";
+    const std::string side = std::to_string(settings.data.image_size);
+    return "Image Size: " + side + "x" + side + "\n";
+}
+
+MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments) {
+    const auto span = std::get<std::int64_t>(arguments.at("BN_span").value);
+    return {"resnet", "val_acc", 75.9, {{"model_bn_span", span * arguments.settings.training.micro_batch_size}}};
+}
+
+bool measures_requests(const config::Settings& settings, config::Command command) {
+    return command == config::Command::inference && settings.training.iterations;
+}
+
+}  // namespace
+
+ImageClassification::ImageClassification(const config::ParseResult& arguments, DType half, std::uint64_t seed)
+    : arguments_(arguments), half_(half), seed_(seed) {}
+
+const metrics::Columns& ImageClassification::columns() const {
+    static const std::string correct(nn::kCorrect);
+    static const metrics::Columns columns = {
+        .unit = {"image", "images", "img"},
+        .training = {{.name = "loss", .output = std::string(nn::kLoss)},
+                     {.name = "train_acc", .output = correct, .scale = 100}},
+        .validation = {{.name = "val_acc", .output = correct, .scale = 100},
+                       {.name = "raw_acc", .output = correct, .scale = 100}},
+        .inference = {{.name = "val_acc", .output = correct, .scale = 100}},
+    };
+    return columns;
+}
+
+std::string ImageClassification::loss() const {
+    return std::string(nn::kLoss);
+}
+
+std::string ImageClassification::printed(const metrics::TrainingRow& row) const {
+    return formatted(
+        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, top-1 accuracy: %6.3f %%, "
+        "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
+        static_cast<long long>(row.step), static_cast<long long>(row.iteration), row.epoch, row.lr,
+        row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
+}
+
+std::string ImageClassification::printed(const metrics::ValidationRow& row) const {
+    return formatted(
+        "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
+        "time: %8.6f, latency avg: %8.4f ms)",
+        row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
+        row.val_time, row.latency);
+}
+
+/// The parenthesis is never closed: so the line has always been, and programs read it.
+std::string ImageClassification::printed(const metrics::InferenceRow& row) const {
+    return formatted(
+        "Validation top-1 accuracy [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f, "
+        "latency avg: %8.4f ms: %6.3f%%",
+        row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second, row.inference_time,
+        row.latencies.mean, row.results.at(0));
+}
+
+TaskDescription ImageClassification::description() const {
+    const std::string family(config::name(settings().model.family));
+    return {
+        .model = family + settings().model.size,
+        .identity = {{"model", family + "-" + settings().model.size},
+                     {"data set", std::string(config::name(settings().data.dataset))},
+                     {"image size", std::to_string(settings().data.image_size)}},
+        .summary_head = summary_head(arguments_),
+        .summary_tail = summary_tail(settings()),
+        .arguments = {{"shortcut_type", std::string(settings().data.dataset == data::DatasetId::imagenet ? "B" : "A")},
+                      {"norm_type", std::string(settings().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")}},
+        .mlperf = mlperf_benchmark(arguments_),
+    };
+}
+
+std::string ImageClassification::run_name(std::string_view tag) const {
+    return config::run_name(settings(), tag);
+}
+
+std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
+    return std::make_unique<ImageSamples>(data_settings(settings(), half_, seed_), split);
+}
+
+bool ImageClassification::has_real_data() const {
+    return settings().data.kind == data::DataKind::real;
+}
+
+std::int64_t ImageClassification::published_samples(data::Split split) const {
+    const data::DatasetInfo& info = info_of(settings());
+    return split == data::Split::train ? info.train_images : info.validation_images;
+}
+
+std::int64_t ImageClassification::used_samples(data::Split split) const {
+    constexpr std::int64_t kPercent = 100;
+    const std::int64_t all = published_samples(split);
+    const bool part = split == data::Split::train && settings().data.dataset == data::DatasetId::imagenet;
+    return part ? all * settings().data.percentage_to_use / kPercent : all;
+}
+
+graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {
+    return train::training_graph(settings(), half_, data::field_desc(fields, data::kImages));
+}
+
+graph::Graph ImageClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
+    return train::evaluation_graph(settings(), half_, data::field_desc(fields, data::kImages));
+}
+
+graph::Graph ImageClassification::classifying_graph(const std::vector<data::Field>& fields) const {
+    return train::evaluation_graph(settings(), half_, data::field_desc(fields, data::kImages), /*with_logits=*/true);
+}
+
+std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {
+    std::vector<Topic> topics = {model_topic(), data_topic()};
+    if (has_real_data()) topics.push_back(input_topic(command));
+    return topics;
+}
+
+/// A batch of generated images has the shape of one of real images, whose files are not looked for.
+std::vector<data::Field> ImageClassification::expected_fields() const {
+    config::Settings generated = settings();
+    generated.data.kind = data::DataKind::generated;
+    const data::InputData input(data_settings(generated, half_, seed_), data::Split::train);
+    return input.fields(settings().training.micro_batch_size);
+}
+
+Topic ImageClassification::model_topic() const {
+    const nn::ModelSettings& model = settings().model;
+    const graph::Graph graph = evaluation_graph(expected_fields());
+    const double flops = nn::forward_flops(graph) / static_cast<double>(settings().training.micro_batch_size);
+    const std::string norm =
+        model.norm == nn::NormKind::batch ? "batch norm" : "group norm of " + std::to_string(model.groups);
+    return {"Model", std::string(config::name(model.family)) + " " + model.size + ", " + norm + ", " +
+                         std::to_string(nn::parameter_count(graph)) + " parameters, " + formatted("%.5g", flops / 1e9) +
+                         " GFLOP forward per image"};
+}
+
+Topic ImageClassification::data_topic() const {
+    const std::string side = std::to_string(settings().data.image_size);
+    std::string what(config::name(settings().data.dataset));
+    switch (settings().data.kind) {
+        case data::DataKind::real:
+            what += " from " + settings().data.data_dir + " (not opened; counts are those of the published set)";
+            break;
+        case data::DataKind::generated:
+            what += ", one generated image";
+            break;
+        case data::DataKind::synthetic:
+            what += ", synthetic images";
+            break;
+    }
+    return {"Data", what + ", " + std::to_string(used_samples(data::Split::train)) + " training and " +
+                        std::to_string(used_samples(data::Split::validation)) + " validation images of " + side +
+                        " x " + side};
+}
+
+Topic ImageClassification::input_topic(config::Command command) const {
+    data::LoaderSettings loader = loader_settings(settings(), 0);
+    if (command == config::Command::validation) loader = validation_loader_settings(settings());
+    if (measures_requests(settings(), command)) loader = request_loader_settings(settings(), expected_fields());
+    const data::Split split = command == config::Command::train ? data::Split::train : data::Split::validation;
+    const data::RingSize ring = data::ring_size(data_settings_without_folder(settings(), half_, seed_), split, loader);
+    return {"Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
+                         std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
+                         std::to_string(loader.threads) + (loader.threads == 1 ? " thread" : " threads")};
+}
+
+bool ImageClassification::holds_dataset() const {
+    if (!has_real_data()) return true;
+    const data::DatasetId id = settings().data.dataset;
+    try {
+        const std::string folder = data::find_data_folder(id, settings().data.data_dir);
+        return !data::split_files(id, folder, data::Split::validation).empty();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data || !std::filesystem::is_directory(settings().data.data_dir)) throw;
+        return false;
+    }
+}
+
+ImageClassification::Images ImageClassification::images_to_classify() const {
+    data::LoaderSettings loader = loader_settings(settings(), 0);
+    if (holds_dataset()) return {open(data::Split::validation)->stream(loader), {}};
+    const data::DataSettings& data = settings().data;
+    if (data.dataset != data::DatasetId::imagenet) {
+        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
+                                          " files there; a folder of JPEG files needs --dataset imagenet");
+    }
+    const data::InputSettings format = data_settings_without_folder(settings(), half_, seed_);
+    auto folder =
+        std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, data::host_format(format), data.strict);
+    std::vector<std::string> names = folder->names();
+    loader.feed = data::Feed::passes;
+    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,62 @@
+// Which of C classes is on an image: CIFAR and ImageNet, with a convolutional network.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/config/parse.h"
+#include "train/tasks/task.h"
+
+namespace cnntrain::train {
+
+class ImageClassification final : public Task {
+public:
+    /// `half`: Backend::half_type(). `seed`: of the order and the transformations of the images.
+    ImageClassification(const config::ParseResult& arguments, DType half, std::uint64_t seed);
+
+    const metrics::Columns& columns() const override;
+    std::string loss() const override;
+    std::string printed(const metrics::TrainingRow& row) const override;
+    std::string printed(const metrics::ValidationRow& row) const override;
+    std::string printed(const metrics::InferenceRow& row) const override;
+
+    TaskDescription description() const override;
+    std::string run_name(std::string_view tag) const override;
+
+    std::unique_ptr<Samples> open(data::Split split) const override;
+    bool has_real_data() const override;
+    std::int64_t published_samples(data::Split split) const override;
+    std::int64_t used_samples(data::Split split) const override;
+
+    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
+    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+    /// With the extra output kLogits.
+    graph::Graph classifying_graph(const std::vector<data::Field>& fields) const;
+
+    std::vector<Topic> dry_run_topics(config::Command command) const override;
+
+    /// The validation split, or the JPEG files of a folder.
+    struct Images {
+        std::unique_ptr<data::Stream> stream;
+        std::vector<std::string> names;  // empty for a data set
+    };
+    /// A data set's folder holds its files; any other folder is one of JPEG files.
+    Images images_to_classify() const;
+
+private:
+    Topic model_topic() const;
+    Topic data_topic() const;
+    Topic input_topic(config::Command command) const;
+    std::vector<data::Field> expected_fields() const;
+    bool holds_dataset() const;
+
+    config::ParseResult arguments_;
+    const config::Settings& settings() const { return arguments_.settings; }
+    DType half_;
+    std::uint64_t seed_;
+};
+
+}  // namespace cnntrain::train

@@ -1,0 +1,98 @@
+// What is trained: the data, the graphs, the results and the names of one kind of training. Everything else of a run is the
+// same for all tasks: the loop, checkpoints, validation, logs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/field.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/settings.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/metrics/rows.h"
+
+namespace cnntrain::train {
+
+/// The opened and checked data of one split.
+class Samples {
+public:
+    virtual ~Samples() = default;
+    virtual std::int64_t count() const = 0;
+    /// Of a micro-batch: what the graphs are built for.
+    virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
+    /// Training batches or passes, as the split asks for.
+    virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
+};
+
+/// What MLPerf's log says about a task beyond the run itself.
+struct MlperfBenchmark {
+    std::string name;     // "resnet"
+    std::string quality;  // validation column in percent, logged as eval_accuracy
+    double target = 0;    // of the quality, above which a run counts as a success
+    std::vector<std::pair<std::string, config::Value>> facts;
+};
+
+/// What a task says about itself.
+struct TaskDescription {
+    std::string model;                            // in names of files: "resnet50"
+    std::map<std::string, std::string> identity;  // by kind of fact: what a model of this task depends on
+    std::string summary_head;                     // first and last lines of a run's summary
+    std::string summary_tail;
+    std::map<std::string, config::Value> arguments;  // the keys that arguments.json has beyond the options
+    std::optional<MlperfBenchmark> mlperf;           // empty: MLPerf has no such benchmark
+};
+
+/// A line of a dry run.
+struct Topic {
+    std::string name;
+    std::string text;
+};
+
+class Task {
+public:
+    virtual ~Task() = default;
+
+    virtual const metrics::Columns& columns() const = 0;
+    /// The output whose sum is the loss: training has diverged when it is not finite.
+    virtual std::string loss() const = 0;
+    /// The rows as they are printed.
+    virtual std::string printed(const metrics::TrainingRow& row) const = 0;
+    virtual std::string printed(const metrics::ValidationRow& row) const = 0;
+    virtual std::string printed(const metrics::InferenceRow& row) const = 0;
+
+    virtual TaskDescription description() const = 0;
+    /// Name of a new run's folder; `tag` keeps those of equal runs apart.
+    virtual std::string run_name(std::string_view tag) const = 0;
+
+    /// Error(data) when files are missing or damaged, Error(usage) for settings that cannot be.
+    virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
+    /// False when all samples are made up alike: their results mean nothing, and any number of them is as good.
+    virtual bool has_real_data() const = 0;
+    /// Samples of the published set, and those of them that a run uses; both without opening any file.
+    virtual std::int64_t published_samples(data::Split split) const = 0;
+    virtual std::int64_t used_samples(data::Split split) const = 0;
+
+    /// One whole weight update. `fields`: Samples::fields().
+    virtual graph::Graph training_graph(const std::vector<data::Field>& fields) const = 0;
+    /// Forward only, with the outputs that the columns of validation and inference read.
+    virtual graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const = 0;
+
+    /// Model, data and input of what the command would do, without opening any file.
+    virtual std::vector<Topic> dry_run_topics(config::Command command) const = 0;
+};
+
+/// The row for all observers.
+template <typename Row> metrics::Record reported(const Task& task, const Row& row) {
+    metrics::Record record = metrics::record(row, task.columns());
+    record.text = task.printed(row);
+    return record;
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,211 @@
+#include "cnntrain/metrics/observer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/metrics/text_reports.h"
+
+namespace cnntrain::metrics {
+namespace {
+
+using testing::StartsWith;
+
+/// Rows with two columns.
+Record row(std::string_view table, const std::string& name, std::int64_t iteration = 0) {
+    Record record{table, iteration, {{"name", name}, {"iteration", iteration}}};
+    record.text = std::string(table) + " of " + name;
+    return record;
+}
+
+const std::string kHeader = "name,iteration\r\n";
+
+/// The reports of a run on console and files.
+class ReportTest : public testing::Test {
+protected:
+    ReportTest() { files_.make_directories("/run"); }
+
+    Observers reports(const std::string& folder = "/run", int terminal_width = 0) {
+        Observers observers;
+        observers.add(std::make_unique<Console>(console_, terminal_width));
+        observers.add(std::make_unique<LogFile>(files_, folder));
+        observers.add(std::make_unique<CsvFiles>(files_, folder));
+        return observers;
+    }
+
+    MemoryFiles files_;
+    std::ostringstream console_;
+};
+
+TEST_F(ReportTest, LinesGoToConsoleAndFile) {
+    Observers observers = reports();
+    observers.line("one");
+    observers.console_line("only seen");
+    observers.line("two\nthree");
+    EXPECT_EQ(console_.str(), "one\nonly seen\ntwo\nthree\n");
+    EXPECT_EQ(files_.read_text("/run/log.txt"), "one\ntwo\nthree\n");
+}
+
+TEST_F(ReportTest, RowsArePrintedAndKept) {
+    Observers observers = reports("/run/");
+    observers.row(row(kTraining, "a", 97));
+    observers.row(row(kTraining, "b", 194));
+    observers.row(row(kValidation, "ckpt-194"));
+    EXPECT_EQ(console_.str(), "training of a\ntraining of b\nvalidation of ckpt-194\n");
+    EXPECT_EQ(files_.read_text("/run/log.txt"), console_.str());
+    EXPECT_EQ(files_.read_text("/run/training.csv"), kHeader + "a,97\r\nb,194\r\n");
+    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "ckpt-194,0\r\n");
+}
+
+TEST_F(ReportTest, CountsOfNansAreForOthers) {
+    Observers observers = reports();
+    observers.row(record(NanRow{.iteration = 2}));
+    EXPECT_EQ(console_.str(), "");
+    EXPECT_EQ(files_.used_bytes(), 0U);
+}
+
+TEST_F(ReportTest, AResumedRunAppendsWithoutAHeader) {
+    for (int run = 0; run < 2; ++run) {
+        Observers observers = reports();
+        observers.line("line");
+        observers.row(row(kValidation, "ckpt-1", run));
+    }
+    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "ckpt-1,0\r\nckpt-1,1\r\n");
+    EXPECT_THAT(files_.read_text("/run/log.txt"), StartsWith("line\nvalidation"));
+}
+
+TEST_F(ReportTest, InferenceStandsInValidationCsvAndNotBesideOtherColumns) {
+    Observers observers = reports();
+    observers.row(row(kInference, "random"));
+    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "random,0\r\n");
+    const Record other{kValidation, 0, {{"name", std::string("x")}}};
+    for (const auto& tell : {&Observers::expect, &Observers::row}) {
+        try {
+            (observers.*tell)(other);
+            ADD_FAILURE() << "expected an error";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::usage);
+        }
+    }
+    EXPECT_NO_THROW(observers.expect(row(kValidation, "y")));
+    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "random,0\r\n");
+}
+
+TEST_F(ReportTest, KnowsWhatIsValidated) {
+    EXPECT_FALSE(is_validated(files_, "/run", "ckpt-10"));
+    reports().row(row(kValidation, "ckpt-10"));
+    EXPECT_TRUE(is_validated(files_, "/run", "ckpt-10"));
+    EXPECT_FALSE(is_validated(files_, "/run", "ckpt-1"));
+    EXPECT_FALSE(is_validated(files_, "/run", "kpt-10"));
+    EXPECT_FALSE(is_validated(files_, "/run", "name"));
+}
+
+TEST_F(ReportTest, TheInitialCheckpointIsForTheConsoleOnly) {
+    Observers observers = reports();
+    observers.checkpoint_saved({0, "/run/ckpt-0", 0.25});
+    observers.checkpoint_saved({9, "/run/ckpt-9", 0.25});
+    EXPECT_EQ(console_.str(), "Saved initial checkpoint to /run/ckpt-0\nSaved checkpoint to /run/ckpt-9 in 0.250s\n");
+    EXPECT_EQ(files_.read_text("/run/log.txt"), "Saved checkpoint to /run/ckpt-9 in 0.250s\n");
+}
+
+TEST_F(ReportTest, AFullDiskIsAStorageError) {
+    files_.set_capacity_bytes(3);
+    Observers observers = reports();
+    EXPECT_THROW(observers.line("more than three"), Error);
+}
+
+TEST_F(ReportTest, ProgressIsErasedBeforeALine) {
+    const Progress progress{.done = 1, .total = 4};
+    const std::string text = progress_text(progress);
+    const std::string erased = "\r" + std::string(text.size(), ' ') + "\r";
+    {
+        Observers observers = reports("/run", 80);
+        observers.progress(progress);
+        EXPECT_EQ(console_.str(), text);
+        observers.line("line");
+        EXPECT_EQ(console_.str(), text + erased + "line\n");
+        observers.progress(progress);
+        observers.progress({.done = 2, .total = 4});  // too soon after the last
+        EXPECT_EQ(console_.str(), text + erased + "line\n" + text);
+    }
+    EXPECT_EQ(console_.str(), text + erased + "line\n" + text + erased);
+    EXPECT_EQ(files_.read_text("/run/log.txt"), "line\n");
+}
+
+TEST_F(ReportTest, ProgressNeverWraps) {
+    Observers observers = reports("/run", 12);
+    observers.progress({.done = 1, .total = 4});
+    EXPECT_EQ(console_.str(), "[ 25.0%] 1/");
+}
+
+TEST_F(ReportTest, AFileGetsNoProgress) {
+    reports().progress({.done = 1, .total = 4});
+    EXPECT_EQ(console_.str(), "");
+}
+
+/// Notes every event, after its own name.
+class Notes final : public Observer {
+public:
+    Notes(std::string name, std::string& text) : name_(std::move(name)), text_(text) {}
+
+    void line(std::string_view text) override { note("line " + std::string(text)); }
+    void console_line(std::string_view text) override { note("console_line " + std::string(text)); }
+    void status(std::string_view key, std::string_view value) override {
+        note(std::string(key) + "=" + std::string(value));
+    }
+    void expect(const Record& row) override { note("expect " + row.text); }
+    void row(const Record& row) override { note("row " + row.text); }
+    void progress(const Progress& progress) override { note("progress " + std::to_string(progress.done)); }
+    void training_planned(const TrainingSize& size) override { note("planned " + std::to_string(size.iterations)); }
+    void weights_initialised(const std::vector<std::string>& parameters) override { note(parameters.at(0)); }
+    void training_began(std::int64_t iteration) override { note("began " + std::to_string(iteration)); }
+    void checkpoint_saved(const SavedCheckpoint& checkpoint) override { note("saved " + checkpoint.prefix); }
+    void host_step_ended(std::int64_t iteration) override { note("step " + std::to_string(iteration)); }
+    void training_finished() override { note("finished"); }
+    void validation_began() override { note("validation"); }
+    void evaluation_began(double epoch) override { note("evaluation " + std::to_string(static_cast<int>(epoch))); }
+    void validation_ended() override { note("validated"); }
+    void run_ended() override { note("ended"); }
+
+private:
+    void note(const std::string& what) { text_ += name_ + ":" + what + ";"; }
+
+    std::string name_;
+    std::string& text_;
+};
+
+TEST(Observers, EachEventGoesToAllInTheirOrder) {
+    std::string seen;
+    Observers observers;
+    observers.add(std::make_unique<Notes>("a", seen));
+    observers.add(std::make_unique<Notes>("b", seen));
+    observers.line("x");
+    observers.console_line("y");
+    observers.status("k", "v");
+    observers.expect(row(kValidation, "n"));
+    observers.row(row(kTraining, "n"));
+    observers.progress({.done = 3});
+    observers.training_planned({.iterations = 4});
+    observers.weights_initialised({"w"});
+    observers.training_began(5);
+    observers.checkpoint_saved({6, "p", 0});
+    observers.host_step_ended(7);
+    observers.training_finished();
+    observers.validation_began();
+    observers.evaluation_began(8);
+    observers.validation_ended();
+    observers.run_ended();
+    std::string expected;
+    for (const std::string event :
+         {"line x", "console_line y", "k=v", "expect validation of n", "row training of n", "progress 3", "planned 4",
+          "w", "began 5", "saved p", "step 7", "finished", "validation", "evaluation 8", "validated", "ended"}) {
+        expected += "a:" + event + ";b:" + event + ";";
+    }
+    EXPECT_EQ(seen, expected);
+}
+
+}  // namespace
+}  // namespace cnntrain::metrics

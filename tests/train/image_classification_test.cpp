@@ -1,0 +1,104 @@
+// The task of classifying images: columns, printed lines, names.
+#include "train/tasks/image_classification.h"
+
+#include <gtest/gtest.h>
+
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+ImageClassification task(const std::string& options = "") {
+    return {parse("--dataset cifar-10 --generated-data --model-size 8 " + options), DType::bf16, 1};
+}
+
+metrics::TrainingRow training_row() {
+    return {.step = 97,
+            .iteration = 194,
+            .epoch = 0.12416,
+            .lr = 0.5,
+            .results = {{1.5, 1.7254123456789012}, {40, 36.4321}},
+            .it_time = 0.0123456789,
+            .samples_per_second = 2592.0000235,
+            .total_time = 12.34};
+}
+
+metrics::ValidationRow validation_row() {
+    return {.name = "ckpt-15625",
+            .iteration = 15625,
+            .epoch = 10,
+            .results = {84.5678, 84.5678},
+            .val_time = 1.25,
+            .val_size = 10000,
+            .samples_per_second = 8000,
+            .latency = -1};
+}
+
+TEST(ImageClassification, PrintsTrainingRows) {
+    EXPECT_EQ(task().printed(training_row()),
+              "step:     97, iteration:    194, epoch:   0.12, lr:    0.5, loss:  1.725, top-1 accuracy: 36.432 %, "
+              "throughput: 2592.00 samples/sec, time: 0.012346, total_time:     12.3");
+}
+
+TEST(ImageClassification, PrintsLearningRates) {
+    metrics::TrainingRow row = training_row();
+    const auto lr_part = [&](double lr) {
+        row.lr = lr;
+        const std::string line = task().printed(row);
+        return line.substr(line.find("lr:"), line.find(", loss") - line.find("lr:"));
+    };
+    EXPECT_EQ(lr_part(0.0005), "lr: 0.0005");
+    EXPECT_EQ(lr_part(0.0756551), "lr: 0.07566");
+    EXPECT_EQ(lr_part(1e-5), "lr:  1e-05");
+}
+
+TEST(ImageClassification, PrintsValidationRows) {
+    EXPECT_EQ(task().printed(validation_row()),
+              "Validation top-1 accuracy: 84.568 % [ckpt-15625] (iteration:  15625, epoch:  10.00, throughput: 8000.00 "
+              "samples/sec, time: 1.250000, latency avg:  -1.0000 ms)");
+}
+
+TEST(ImageClassification, PrintsInferenceRows) {
+    metrics::InferenceRow row;
+    row.name = "ckpt-5";
+    row.iteration = 5;
+    row.epoch = 0.25;
+    row.results = {12.5};
+    row.inference_time = 1.5;
+    row.samples_per_second = 800;
+    row.latencies = {1.25, 2.5, 3.75, 5};
+    EXPECT_EQ(task().printed(row),
+              "Validation top-1 accuracy [ckpt-5] (iteration:      5, epoch:   0.25, throughput: 800.00 samples/sec, "
+              "time: 1.500000, latency avg:   1.2500 ms: 12.500%");
+}
+
+TEST(ImageClassification, RowsHaveTheColumnsOfTheirFilesAndTheirLine) {
+    const metrics::Record training = reported(task(), training_row());
+    EXPECT_EQ(
+        metrics::csv_header(training),
+        "step,iteration,epoch,lr,loss_batch,loss_avg,train_acc_batch,train_acc_avg,it_time,img_per_sec,total_time");
+    EXPECT_EQ(training.text, task().printed(training_row()));
+    EXPECT_EQ(metrics::csv_header(reported(task(), validation_row())),
+              "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency");
+}
+
+TEST(ImageClassification, AShareOfImageNetsTrainingFilesIsUsed) {
+    const ImageClassification imagenet(
+        parse("--dataset imagenet --generated-data --model-size 18 --dataset-percentage-to-use 10"), DType::bf16, 1);
+    EXPECT_EQ(imagenet.published_samples(data::Split::train), 1281167);
+    EXPECT_EQ(imagenet.used_samples(data::Split::train), 128116);
+    EXPECT_EQ(imagenet.used_samples(data::Split::validation), 50000);
+    EXPECT_EQ(task().used_samples(data::Split::train), 50000);
+    EXPECT_FALSE(imagenet.has_real_data());
+}
+
+TEST(ImageClassification, NamesItsModel) {
+    const TaskDescription description = task("--micro-batch-size 4 --group-norm").description();
+    EXPECT_EQ(description.model, "resnet8");
+    EXPECT_EQ(description.identity.at("data set"), "cifar-10");
+    EXPECT_EQ(std::get<std::string>(description.arguments.at("norm_type")), "GROUP");
+    EXPECT_EQ(description.mlperf->quality, "val_acc");
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing

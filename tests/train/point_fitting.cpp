@@ -1,0 +1,219 @@
+#include "train/point_fitting.h"
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "cnntrain/base/format.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/optim/optimiser.h"
+
+namespace cnntrain::train::testing {
+
+namespace {
+
+using graph::OpKind;
+
+constexpr std::int64_t kAxes = 3;
+constexpr const char* kPoints = "points";
+constexpr const char* kTargets = "targets";
+constexpr std::int32_t kPadding = -1;  // target of a sample that counts for nothing
+
+std::vector<data::Field> point_fields(std::int64_t micro_batch) {
+    return {{kPoints, {DType::f32, {micro_batch, kAxes}}}, {kTargets, {DType::i32, {micro_batch}}}};
+}
+
+// The task's own operation, under borrowed kinds.
+constexpr OpKind kSquaredError =
+    OpKind::softmax_cross_entropy;  // y f32[N,1], targets i32[N] -> error, size: both f32[]
+constexpr OpKind kSquaredErrorGrad = OpKind::softmax_cross_entropy_grad;  // y, targets, d error -> dy
+
+/// Calls use(n, y - target, target) for every sample that is no padding.
+template <typename Use> void for_each_sample(std::span<const graph::RefTensor* const> inputs, Use use) {
+    for (std::size_t n = 0; n < inputs[1]->values.size(); ++n) {
+        const double target = inputs[1]->values[n];
+        if (target != kPadding) use(n, inputs[0]->values[n] - target, target);
+    }
+}
+
+graph::OpTable ops_with_squared_error() {
+    graph::OpTable table = ops::op_table();
+    table[static_cast<std::size_t>(kSquaredError)] = {
+        .kind = kSquaredError,
+        .name = "squared_error",
+        .infer = [](const graph::Attrs&, std::span<const TensorDesc>) -> std::vector<TensorDesc> {
+            return {{DType::f32, {}}, {DType::f32, {}}};
+        },
+        .gradient =
+            [](graph::GradContext& context) {
+                context.set_grad(0,
+                                 context.add_one(kSquaredErrorGrad, graph::NoAttrs{},
+                                                 {context.input(0), context.input(1), context.grad_output(0)}, "grad"));
+            },
+        .flops = [](const graph::Attrs&, std::span<const TensorDesc>, std::span<const TensorDesc>) { return 0.0; },
+        .evaluate =
+            [](const graph::Attrs&, std::span<const graph::RefTensor* const> inputs,
+               std::span<graph::RefTensor> outputs) {
+                for_each_sample(inputs, [&](std::size_t, double error, double target) {
+                    outputs[0].values[0] += error * error;
+                    outputs[1].values[0] += target;
+                });
+            },
+    };
+    table[static_cast<std::size_t>(kSquaredErrorGrad)] = {
+        .kind = kSquaredErrorGrad,
+        .name = "squared_error_grad",
+        .infer = [](const graph::Attrs&, std::span<const TensorDesc> inputs) -> std::vector<TensorDesc> {
+            return {inputs[0]};
+        },
+        .flops = [](const graph::Attrs&, std::span<const TensorDesc>, std::span<const TensorDesc>) { return 0.0; },
+        .evaluate =
+            [](const graph::Attrs&, std::span<const graph::RefTensor* const> inputs,
+               std::span<graph::RefTensor> outputs) {
+                for_each_sample(inputs, [&](std::size_t n, double error, double) {
+                    outputs[0].values[n] = 2 * error * inputs[2]->values[0];
+                });
+            },
+    };
+    return table;
+}
+
+graph::Graph forward(const std::vector<data::Field>& fields) {
+    static const graph::OpTable table = ops_with_squared_error();
+    graph::Graph graph(table);
+    const auto x = graph.add_input(kPoints, data::field_desc(fields, kPoints));
+    const auto targets = graph.add_input(kTargets, data::field_desc(fields, kTargets));
+    const auto weight = graph.add_parameter("plane/weight", {DType::f32, {kAxes, 1}}, {});
+    const auto bias = graph.add_parameter("plane/bias", {DType::f32, {1}}, {});
+    const auto y = graph.add_one(OpKind::dense, graph::DenseAttrs{}, {x, weight, bias}, "plane");
+    const auto sums = graph.add(kSquaredError, graph::NoAttrs{}, {y, targets}, "error");
+    graph.mark_output("error", sums.at(0));
+    graph.mark_output("size", sums.at(1));
+    return graph;
+}
+
+/// Endless for training; passes, the last batch padded, for validation.
+class PointStream final : public data::Stream {
+public:
+    PointStream(std::int64_t count, bool passes, const data::LoaderSettings& settings)
+        : count_(count), passes_(passes), batch_(settings.micro_batch), position_(settings.first_sample) {}
+
+    std::vector<data::Field> fields() const override { return point_fields(batch_); }
+    std::int64_t micro_batch() const override { return batch_; }
+    std::int64_t samples() const override { return count_; }
+    std::int64_t batches_per_pass() const override { return (count_ + batch_ - 1) / batch_; }
+    std::int64_t position() const override { return position_; }
+    data::StreamStats stats() const override { return {}; }
+
+    data::Batch next() override {
+        points_.assign(static_cast<std::size_t>(batch_ * kAxes), 0);
+        targets_.assign(static_cast<std::size_t>(batch_), kPadding);
+        std::int64_t valid = 0;
+        for (; valid < batch_; ++valid) {
+            if (passes_ && position_ == count_) break;
+            write(position_ % count_, static_cast<std::size_t>(valid));
+            ++position_;
+        }
+        if (passes_ && position_ == count_) position_ = 0;
+        data::Batch batch;
+        fields_ = {std::as_bytes(std::span(points_)), std::as_bytes(std::span(targets_))};
+        batch.fields = fields_;
+        batch.valid_count = valid;
+        return batch;
+    }
+
+private:
+    void write(std::int64_t sample, std::size_t slot) {
+        constexpr std::int64_t kStrides[] = {1, 7, 17};
+        float* point = &points_[slot * kAxes];
+        for (std::size_t axis = 0; axis < kAxes; ++axis)
+            point[axis] = static_cast<float>(sample * kStrides[axis] / 3 % 5 - 2);
+        targets_[slot] = static_cast<std::int32_t>(3 * point[0] - 2 * point[1] + point[2] + 20);
+    }
+
+    std::int64_t count_;
+    bool passes_;
+    std::int64_t batch_;
+    std::int64_t position_;
+    std::vector<float> points_;
+    std::vector<std::int32_t> targets_;
+    std::array<std::span<const std::byte>, 2> fields_;
+};
+
+class Points final : public Samples {
+public:
+    Points(std::int64_t count, bool passes) : count_(count), passes_(passes) {}
+
+    std::int64_t count() const override { return count_; }
+    std::vector<data::Field> fields(std::int64_t micro_batch) const override { return point_fields(micro_batch); }
+    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
+        return std::make_unique<PointStream>(count_, passes_, settings);
+    }
+
+private:
+    std::int64_t count_;
+    bool passes_;
+};
+
+}  // namespace
+
+const metrics::Columns& PointFitting::columns() const {
+    static const metrics::Columns columns = {
+        .unit = {"point", "points", "pt"},
+        .training = {{.name = "squared_error", .output = "error"},
+                     {.name = "relative", .output = "error", .divisor = "size", .scale = 100}},
+        .validation = {{.name = "squared_error", .output = "error"}},
+        .inference = {},
+    };
+    return columns;
+}
+
+std::string PointFitting::printed(const metrics::TrainingRow& row) const {
+    return formatted("fitted %lld times, squared error %.3f", static_cast<long long>(row.iteration),
+                     row.results.at(0).average);
+}
+
+std::string PointFitting::printed(const metrics::ValidationRow& row) const {
+    return formatted("%s misses by %.3f", row.name.c_str(), row.results.at(0));
+}
+
+std::string PointFitting::printed(const metrics::InferenceRow& row) const {
+    return formatted("%s answers", row.name.c_str());
+}
+
+TaskDescription PointFitting::description() const {
+    return {.model = "plane",
+            .identity = {{"model", "plane"}},
+            .summary_head = "A plane through points\n",
+            .summary_tail = "",
+            .arguments = {{"axes", kAxes}},
+            .mlperf = {}};
+}
+
+std::unique_ptr<Samples> PointFitting::open(data::Split split) const {
+    return std::make_unique<Points>(published_samples(split), split == data::Split::validation);
+}
+
+std::int64_t PointFitting::published_samples(data::Split split) const {
+    return split == data::Split::train ? kTraining : kValidation;
+}
+
+graph::Graph PointFitting::training_graph(const std::vector<data::Field>& fields) const {
+    graph::Graph graph = forward(fields);
+    graph::Objective objective;
+    objective.loss = graph.outputs().front().value;
+    objective.seed = 1.0 / static_cast<double>(data::field_desc(fields, kPoints).shape.front());
+    objective.targets = optim::trainable_parameters(graph, {});
+    const graph::Gradients gradients = graph::build_backward(graph, objective);
+    optim::UpdateSettings optimiser;
+    optimiser.kind = optim::Optimiser::momentum;
+    optim::append_update(graph, gradients, optimiser);
+    return graph;
+}
+
+graph::Graph PointFitting::evaluation_graph(const std::vector<data::Field>& fields) const {
+    return forward(fields);
+}
+
+}  // namespace cnntrain::train::testing

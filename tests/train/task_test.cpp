@@ -1,0 +1,137 @@
+// The trainer, its logs and its validation know no images: a task of the test's own runs through all of them.
+#include "train/tasks/task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/train/assemble.h"
+#include "train/fixtures.h"
+#include "train/point_fitting.h"
+#include "train/runs/training.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// Eight updates per epoch, host steps of two.
+Outcome fit(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {}) {
+    const auto arguments = parse(
+        "--dataset cifar-10 --generated-data --model-size 8 --backend ref --micro-batch-size 8 --seed 7 "
+        "--warmup-epochs 0 --lr-schedule cosine --logs-per-epoch 4 --abs-learning-rate 0.05 --epochs 10 " +
+        options);
+    std::ostringstream console;
+    Host host;
+    host.command_line = "cnntrain test";
+    host.files = &files;
+    host.console = &console;
+    host.stop_requested = stop;
+    const auto backend = make_backend(arguments.settings.run.backend);
+    const int exit_code = cnntrain::train::train(PointFitting(), *backend, run_start(arguments, files), host);
+    return {exit_code, console.str()};
+}
+
+/// Column `index` (from 0) of the last row of a CSV file.
+double last_value(const FileSystem& files, const std::string& path, int index) {
+    std::istringstream lines(files.read_text(path));
+    std::string row;
+    for (std::string line; std::getline(lines, line);)
+        row = line;
+    std::istringstream columns(row);
+    std::string value;
+    for (int i = 0; i <= index; ++i)
+        std::getline(columns, value, ',');
+    return std::stod(value);
+}
+
+TEST(OwnTask, IsTrainedLoggedAndValidated) {
+    MemoryFiles files;
+    const Outcome outcome = fit(files, "--logs-path run --weight-avg-N 2");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.console, HasSubstr("\nA plane through points\nTraining\n Batch Size: 8\n"));
+    EXPECT_THAT(outcome.console, HasSubstr("\nTotal Parameters:4\n"));
+    EXPECT_THAT(outcome.console, HasSubstr("\nfitted 2 times, squared error "));
+    EXPECT_THAT(outcome.console, HasSubstr("\nSaved checkpoint to run/ckpt-80 in "));
+    EXPECT_THAT(outcome.console, ContainsRegex("\nckpt-80 misses by 0\\.[0-9]+\n"));
+    EXPECT_THAT(outcome.console, HasSubstr("\nweight_avg_N_2 misses by "));
+    EXPECT_THAT(outcome.console, Not(HasSubstr("accuracy: ")));
+    EXPECT_THAT(files.read_text("run/log.txt"), HasSubstr("fitted 80 times"));
+    EXPECT_THAT(files.read_text("run/arguments.json"), HasSubstr("\"axes\": 3"));
+    EXPECT_THAT(files.read_text("run/training.csv"),
+                StartsWith("step,iteration,epoch,lr,squared_error_batch,squared_error_avg,relative_batch,relative_avg,"
+                           "it_time,pt_per_sec,total_time\r\n1,2,0.25,"));
+    const std::string validation = files.read_text("run/validation.csv");
+    EXPECT_THAT(validation, StartsWith("name,iteration,epoch,squared_error,val_time,val_size,pt_per_sec,latency\r\n"));
+    EXPECT_THAT(validation, ContainsRegex("\nckpt-8,8,1,[0-9.]+,[0-9.e-]+,19,"));
+    EXPECT_LT(last_value(files, "run/training.csv", 4), 1);
+    EXPECT_GT(last_value(files, "run/training.csv", 4), 0);
+    EXPECT_LT(last_value(files, "run/training.csv", 6), 100.0 / 15) << "of targets of 20 on average";
+}
+
+TEST(OwnTask, TensorBoardHasItsColumns) {
+    MemoryFiles files;
+    fit(files, "--logs-path run --no-validation");
+    for (const std::string& name : files.list("run")) {
+        if (name.starts_with("events.")) {
+            EXPECT_THAT(files.read_text("run/" + name), HasSubstr("training/squared_error_avg"));
+            return;
+        }
+    }
+    FAIL() << "no event file";
+}
+
+TEST(OwnTask, NamesItsFolders) {
+    MemoryFiles files;
+    EXPECT_THAT(fit(files, "--log-dir logs --iterations 2 --epochs 0").console,
+                ContainsRegex("Saved checkpoint to logs/plane_[A-Z0-9]+/ckpt-2 in "));
+}
+
+TEST(OwnTask, ContinuesAfterAStopAsItWouldHave) {
+    MemoryFiles whole;
+    fit(whole, "--logs-path run");
+    MemoryFiles stopped;
+    const Outcome first = fit(stopped, "--logs-path run", stop_after(19));
+    EXPECT_EQ(first.exit_code, kInterruptedExitCode);
+    EXPECT_THAT(first.console, HasSubstr("continue with cnntrain restore --restore-path run"));
+    const Outcome second = fit(stopped, "--restore-path run");
+    EXPECT_EQ(second.exit_code, 0);
+    EXPECT_THAT(second.console, HasSubstr("\nRestoring training from latest checkpoint: run/ckpt-"));
+    EXPECT_EQ(loss_rows(whole).size(), loss_rows(stopped).size());
+    // The ref backend computes in 64 bits, of which a checkpoint keeps 32.
+    for (const int column : {1, 4, 5, 6, 7}) {
+        EXPECT_NEAR(last_value(whole, "run/training.csv", column), last_value(stopped, "run/training.csv", column),
+                    1e-5);
+    }
+    EXPECT_NEAR(last_value(whole, "run/validation.csv", 3), last_value(stopped, "run/validation.csv", 3), 1e-5);
+}
+
+TEST(OwnTask, DivergesByItsOwnLoss) {
+    MemoryFiles files;
+    try {
+        fit(files, "--logs-path run --abs-learning-rate 1e30");
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::diverged);
+        EXPECT_THAT(error.what(), HasSubstr("the loss of iteration "));
+    }
+}
+
+TEST(OwnTask, IsNoBenchmarkOfMlperf) {
+    MemoryFiles files;
+    try {
+        fit(files, "--logs-path run --mlperf-logging");
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
