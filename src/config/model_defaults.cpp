@@ -10,39 +10,6 @@ namespace cnntrain::config {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // no default: the user must choose
-
-struct ModelDefaults {
-    nn::Family family;
-    bool imagenet;
-    std::string_view size;
-    std::int64_t micro_batch_size;
-    std::string_view norm;
-    std::int64_t groups;
-    double weight_decay;
-    std::array<double, 4> lr_exponents;  // SGD, RMSprop, momentum, LARS; later enumerators of Optimiser have none
-    double rmsprop_base_decay_exp;
-    double epochs;
-    std::vector<double> drop_fractions;
-    double lr_decay_rate;
-    std::int64_t lr_drops;  // 0: no default
-};
-
-const std::vector<ModelDefaults>& model_defaults() {
-    using enum nn::Family;
-    static const std::vector<double> four = {0.3, 0.6, 0.8, 0.9};
-    static const std::vector<double> two = {0.5, 0.75};
-    static const std::vector<ModelDefaults> table = {
-        {resnet, true, "18", 4, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
-        {resnet, false, "20", 32, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
-        {resnext, true, "14", 1, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
-        {resnext, false, "11", 8, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
-        {efficientnet, true, "B0", 4, "group_norm", 4, 1e-5, {-7, -14, -10, kNone}, -14, 350, four, 0.97, 146},
-        {efficientnet, false, "B0", 8, "group_norm", 4, 1e-6, {-6, -6, -6, -6}, kNone, 300, two, 0.97, 146},
-    };
-    return table;
-}
-
 /// EfficientNet's image sizes by size B0, B1, ...
 constexpr std::array<std::int64_t, 8> kEfficientNetPixels = {224, 240, 260, 300, 380, 456, 528, 600};
 
@@ -84,13 +51,13 @@ private:
     OptionValues& values_;
 };
 
-void fill_norm(Resolution& run, const ModelDefaults& defaults) {
+void fill_norm(Resolution& run, const nn::FamilyDefaults& defaults) {
     OptionValues& values = run.values;
     if (!values.flag("batch_norm") && !values.flag("group_norm")) values.set(defaults.norm, true, Source::model);
     if (values.flag("group_norm")) Filler(run).integer("groups", defaults.groups);
 }
 
-void fill_training(Resolution& run, const ModelDefaults& defaults) {
+void fill_training(Resolution& run, const nn::FamilyDefaults& defaults) {
     OptionValues& values = run.values;
     Filler fill(run);
     const optim::Optimiser optimiser = *named<optim::Optimiser>(values.text("optimiser"));
@@ -128,7 +95,7 @@ void fill_model_defaults(Resolution& run) {
     const auto dataset = dataset_of(run.values);
     if (!family || !dataset) return;
     const bool imagenet = *dataset == data::DatasetId::imagenet;
-    for (const ModelDefaults& defaults : model_defaults()) {
+    for (const nn::FamilyDefaults& defaults : nn::family_defaults()) {
         if (defaults.family != *family || defaults.imagenet != imagenet) continue;
         Filler fill(run);
         fill.text("model_size", defaults.size);

@@ -21,7 +21,7 @@ template <> const std::vector<std::string_view>& names<backend::BackendKind>() {
 }
 
 template <> const std::vector<std::string_view>& names<nn::Family>() {
-    static const std::vector<std::string_view> all = {"resnet", "resnext", "efficientnet"};
+    static const std::vector<std::string_view> all(nn::kFamilyNames.begin(), nn::kFamilyNames.end());
     return all;
 }
 

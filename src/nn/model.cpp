@@ -21,15 +21,14 @@ namespace {
 /// One row per family; a new family is a file like resnet.cpp and its row.
 struct FamilyEntry {
     Family family;
-    std::string_view name;
     std::vector<std::string> (*sizes)(DatasetKind);
     Network (*network)(const NetworkSettings&);
 };
 
 constexpr std::array<FamilyEntry, 3> kFamilies{{
-    {Family::resnet, "resnet", resnet_sizes, resnet},
-    {Family::resnext, "resnext", resnext_sizes, resnext},
-    {Family::efficientnet, "efficientnet", efficientnet_sizes, efficientnet},
+    {Family::resnet, resnet_sizes, resnet},
+    {Family::resnext, resnext_sizes, resnext},
+    {Family::efficientnet, efficientnet_sizes, efficientnet},
 }};
 
 const FamilyEntry& entry(Family family) {
@@ -181,7 +180,7 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
 }  // namespace
 
 std::string_view name(Family family) {
-    return entry(family).name;
+    return kFamilyNames.at(static_cast<std::size_t>(family));
 }
 
 std::vector<std::string> model_sizes(Family family, DatasetKind dataset) {

@@ -2,9 +2,12 @@
 // PrecisionSettings; the others follow from them, the data set and the backend.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
@@ -12,6 +15,9 @@
 namespace cnntrain::nn {
 
 enum class Family : std::uint8_t { resnet, resnext, efficientnet };
+/// As flags, configurations, logs and files spell them, in the enumerators' order.
+inline constexpr std::array<std::string_view, 3> kFamilyNames = {"resnet", "resnext", "efficientnet"};
+
 enum class NormKind : std::uint8_t { batch, group };
 
 /// ResNeXt: the middle width of a bottleneck, relative to the stem's, is group_dim * convolution_groups / stem filters.
@@ -47,6 +53,41 @@ struct ModelSettings {
     ResnextSettings resnext{};
     EfficientnetSettings efficientnet{};
 };
+
+/// No default: the user must choose.
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// What the user gets who names a family and nothing else, for one form of it.
+struct FamilyDefaults {
+    Family family;
+    bool imagenet;  // false: small images
+    std::string_view size;
+    std::int64_t micro_batch_size;
+    std::string_view norm;
+    std::int64_t groups;
+    double weight_decay;
+    std::array<double, 4> lr_exponents;  // SGD, RMSprop, momentum, LARS; other optimisers have none
+    double rmsprop_base_decay_exp;
+    double epochs;
+    std::vector<double> drop_fractions;
+    double lr_decay_rate;
+    std::int64_t lr_drops;  // 0: no default
+};
+
+inline const std::vector<FamilyDefaults>& family_defaults() {
+    using enum Family;
+    static const std::vector<double> four = {0.3, 0.6, 0.8, 0.9};
+    static const std::vector<double> two = {0.5, 0.75};
+    static const std::vector<FamilyDefaults> table = {
+        {resnet, true, "18", 4, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
+        {resnet, false, "20", 32, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
+        {resnext, true, "14", 1, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
+        {resnext, false, "11", 8, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
+        {efficientnet, true, "B0", 4, "group_norm", 4, 1e-5, {-7, -14, -10, kNone}, -14, 350, four, 0.97, 146},
+        {efficientnet, false, "B0", 8, "group_norm", 4, 1e-6, {-6, -6, -6, -6}, kNone, 300, two, 0.97, 146},
+    };
+    return table;
+}
 
 /// The two forms in which the families are published: small images get a smaller stem and other sizes.
 enum class DatasetKind : std::uint8_t { imagenet, cifar };
