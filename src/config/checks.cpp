@@ -170,6 +170,11 @@ Violation rmsprop_decay_range(const OptionValues& values) {
            to_string(Value(decay)) + ", which must lie between 0 and 1; lower the exponent or give --rmsprop-decay";
 }
 
+Violation adam_betas(const OptionValues& values) {
+    if (values.number("beta1") < 1 && values.number("beta2") < 1) return {};
+    return "--beta1 and --beta2 must be below 1: a mean of gradients that never decays would stay 0";
+}
+
 bool averages_weights(const OptionValues& values) {
     return values.is_set("weight_avg_N") || values.is_set("weight_avg_exp");
 }
@@ -213,6 +218,7 @@ constexpr Rule kRules[] = {
     {kT, learning_rate},
     {kT, rmsprop_decay},
     {kT, rmsprop_decay_range},
+    {kT, adam_betas},
     {kT, averaging_needs_checkpoints},
     {kT, averaging_keeps_checkpoints},
     {kT, exponential_decay},

@@ -50,6 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{kCifar + "--select-ipu 1 2 3", "one or two numbers, got 3"},
         Case{kImageNet + "--optimiser RMSprop --abs-learning-rate 1", "needs --rmsprop-decay"},
         Case{kCifar + "--optimiser RMSprop --rmsprop-base-decay-exp -4", "give RMSprop the decay -1"},
+        Case{kCifar + "--optimiser AdamW --beta2 1", "--beta1 and --beta2 must be below 1"},
+        Case{kCifar + "--optimiser LAMB", "no default learning rate for LAMB"},
         Case{kCifar + "--weight-avg-N 2 --keep-ckpts 1", "leave --keep-ckpts out"},
         Case{kCifar + "--weight-avg-exp 0.9 --ckpts-per-epoch 0", "average checkpoints"},
         Case{kCifar + "--lr-schedule exponential", "no default for the exponential schedule"},

@@ -82,6 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, StepAllocation,
     ::testing::Values("--optimiser momentum --precision 16.32", "--optimiser momentum --precision 32.32",
                       "--optimiser RMSprop --rmsprop-decay 0.9 --precision 16.16", "--optimiser LARS --precision 16.16",
+                      "--optimiser LAMB --abs-learning-rate 0.01 --precision 16.16",
                       "--optimiser momentum --enable-recomputation",
                       "--optimiser momentum --gradient-accumulation-count 2", kProxyNet + " --group-norm",
                       kProxyNet + " --batch-norm", "--mixup-alpha 0.4 --cutmix-lambda 0.6"));

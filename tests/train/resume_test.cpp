@@ -45,23 +45,24 @@ TEST_P(Resume, GivesTheRowsAndWeightsOfTheUninterruptedRun) {
 }
 
 // Host steps have 5 updates and ask for a stop once more at their end.
-INSTANTIATE_TEST_SUITE_P(All, Resume,
-                         ::testing::Values(Interruptions{"", {1}},   // after the first update
-                                           Interruptions{"", {6}},   // at the end of a host step
-                                           Interruptions{"", {13}},  // in the middle of one
-                                           Interruptions{"--precision 16.32 --optimiser momentum", {3, 9, 14}},
-                                           Interruptions{"--precision 32.32 --group-norm", {17, 2}},
-                                           Interruptions{"--gradient-accumulation-count 2 --micro-batch-size 4",
-                                                         {8, 8}},
-                                           Interruptions{kProxyNet + " --precision 16.16 --optimiser RMSprop "
-                                                                     "--rmsprop-decay 0.9",
-                                                         {7}},
-                                           Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --input-threads 2 "
-                                                         "--gradient-accumulation-count 2 --micro-batch-size 4",
-                                                         {8, 8}},
-                                           Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --cutmix-version 2 "
-                                                         "--hostside-image-mixing --enable-recomputation",
-                                                         {3, 9}}));
+INSTANTIATE_TEST_SUITE_P(
+    All, Resume,
+    ::testing::Values(Interruptions{"", {1}},   // after the first update
+                      Interruptions{"", {6}},   // at the end of a host step
+                      Interruptions{"", {13}},  // in the middle of one
+                      Interruptions{"--precision 16.32 --optimiser momentum", {3, 9, 14}},
+                      Interruptions{"--precision 32.32 --group-norm", {17, 2}},
+                      Interruptions{"--precision 16.16 --optimiser LAMB --abs-learning-rate 0.01", {7}},
+                      Interruptions{"--gradient-accumulation-count 2 --micro-batch-size 4", {8, 8}},
+                      Interruptions{kProxyNet + " --precision 16.16 --optimiser RMSprop "
+                                                "--rmsprop-decay 0.9",
+                                    {7}},
+                      Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --input-threads 2 "
+                                    "--gradient-accumulation-count 2 --micro-batch-size 4",
+                                    {8, 8}},
+                      Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --cutmix-version 2 "
+                                    "--hostside-image-mixing --enable-recomputation",
+                                    {3, 9}}));
 
 TEST(Restore, AfterAKillTheRowsBeyondTheCheckpointAreWrittenOnce) {
     MemoryFiles whole;
