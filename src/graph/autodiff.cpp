@@ -159,6 +159,7 @@ public:
     Recomputer(Graph& graph, const Graph& plan, const std::vector<ValueId>& points)
         : graph_(graph), plan_(plan), kept_(points.begin(), points.end()), forward_nodes_(graph.node_count()) {
         mark_weight_only();
+        keep_stage_inputs();
     }
 
     std::map<ValueId, ValueId> run(std::map<ValueId, ValueId> gradients) {
@@ -179,6 +180,17 @@ private:
                 return graph_.value(v).role == Role::parameter || weight_only_.contains(v);
             });
             if (weight_only) weight_only_.insert(node.outputs.begin(), node.outputs.end());
+        }
+    }
+
+    /// A stage computes again from what the stages before it have sent, and nothing of theirs.
+    void keep_stage_inputs() {
+        for (std::int32_t i = 0; i < forward_nodes_; ++i) {
+            const Node& reader = graph_.node(NodeId{i});
+            for (const ValueId input : reader.inputs) {
+                const NodeId producer = graph_.value(input).producer;
+                if (producer.valid() && graph_.node(producer).stage != reader.stage) kept_.insert(input);
+            }
         }
     }
 

@@ -35,6 +35,8 @@ struct CompileReport {
     double seconds = 0;
     std::uint64_t parameter_bytes = 0;  // parameters, states, and copies derived from them
     std::uint64_t arena_bytes = 0;      // activations and gradients
+    /// By pipeline stage: of what its forward pass and the inputs leave in memory for its backward pass.
+    std::vector<std::uint64_t> stash_bytes;
     double flops_per_micro_batch = 0;
     std::vector<std::string> reorders;  // each remaining layout change per step, with its reason
 };
@@ -50,14 +52,15 @@ struct StepResult {
     double input_wait_seconds = 0;
 };
 
-/// Where the time of a step went; one row per node (or group of fused nodes), in order of execution.
+/// Where the time of a step went; one row per node (or group of fused nodes) that ran, in order of execution.
 struct ProfileRow {
     std::string name;
     std::string op;
     std::string implementation;
-    double milliseconds = 0;  // mean per micro-batch (update ops: per update)
-    double gflops = 0;        // work, not rate
-    double megabytes = 0;     // memory read and written at least once
+    double milliseconds = 0;  // mean of its runs: per micro-batch (update ops: per update)
+    std::int64_t runs = 0;
+    double gflops = 0;     // work, not rate
+    double megabytes = 0;  // memory read and written at least once
 };
 
 class Executable {

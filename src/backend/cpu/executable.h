@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ private:
         TensorDesc desc;
         Placed placed;
         Desc row_major;
+        graph::Phase phase = graph::Phase::forward;  // of its producer
     };
 
     void compile(const backend::CompileRequest& request);
@@ -47,9 +49,14 @@ private:
     void use_threads() const;
     void run_section(Section section, const StepContext& context);
     void refresh_prepared();
-    void run_micro_batch(data::BatchSource& source, const StepContext& context, backend::StepResult& result);
-    void add_outputs(backend::StepResult& result);
-    void find_non_finite(const StepContext& context);
+    /// Runs forward sections, and backward sections when that is the last phase.
+    void run_micro_batch(data::BatchSource& source, graph::Phase last_phase, const StepContext& context,
+                         backend::StepResult& result);
+    std::span<const Section> sections_until(graph::Phase last_phase) const;
+    void add_outputs(graph::Phase last_phase, backend::StepResult& result);
+    void find_non_finite(graph::Phase last_phase, const StepContext& context);
+    /// True when a step has written a value that is not finite; the later ones have not run then.
+    bool rerun_until_non_finite(Section section, const StepContext& context);
 
     OneDnn onednn_;
     graph::Graph graph_;
@@ -65,8 +72,8 @@ private:
     std::vector<Tensor> inputs_;
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
-    std::array<std::vector<double>, 3> seconds_;  // profile: total per step
-    std::array<std::int64_t, 3> executions_{};    // profile: of each section
+    std::vector<std::vector<double>> seconds_;  // profile, by section: total per step
+    std::vector<std::int64_t> executions_;      // profile, by section
 };
 
 }  // namespace cnntrain::cpu

@@ -44,7 +44,7 @@ void lower_cast(Lowering& lower) {
     const ValueId x = lower.node().inputs[0];
     const ValueId y = lower.node().outputs[0];
     // Casts of weights are folded into their prepared copies.
-    if (lower.section() == Section::prepare) return;
+    if (lower.section() == Section::prepare()) return;
     const Placed source = lower.operand(x);
     const DType to = lower.graph().desc(y).dtype;
     if (source.dtype == to) {

@@ -89,8 +89,31 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       onednn_(onednn),
       program_(program),
       placed_(static_cast<std::size_t>(graph.value_count())) {
+    order_nodes();
     find_kernels();
     find_channels();
+}
+
+void Lowering::order_nodes() {
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i)
+        order_.push_back(NodeId{i});
+    std::stable_sort(order_.begin(), order_.end(), [&](NodeId a, NodeId b) {
+        return program_.position(section_of(a)) < program_.position(section_of(b));
+    });
+    position_.resize(order_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i)
+        position_[static_cast<std::size_t>(order_[i].index)] = static_cast<std::int32_t>(i);
+}
+
+void Lowering::check_order() const {
+    for (const ValueId input : node().inputs) {
+        const graph::Value& value = graph_.value(input);
+        if (!value.producer.valid() || position_of(value.producer) < position_of(current_)) continue;
+        throw Error(ErrorKind::internal, "cpu backend: " + node().name + ", in stage " +
+                                             std::to_string(node().stage.index) + ", reads " + value.name +
+                                             ", which a section that runs later computes, in stage " +
+                                             std::to_string(graph_.node(value.producer).stage.index));
+    }
 }
 
 /// Rank 4 alone does not tell a kernel from an activation; who reads it does.
@@ -146,8 +169,9 @@ void Lowering::find_channels() {
 
 void Lowering::run() {
     place_inputs();
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        current_ = NodeId{i};
+    for (const NodeId id : order_) {
+        current_ = id;
+        check_order();
         lowering_of(node().kind)(*this);
         accumulate_crossing_results();
     }
@@ -156,9 +180,11 @@ void Lowering::run() {
     emit_prepared_copies();
 }
 
-Section Lowering::section() const {
-    if (node().phase == Phase::update) return Section::update;
-    return !node().outputs.empty() && is_weight_derived(node().outputs[0]) ? Section::prepare : Section::micro;
+Section Lowering::section_of(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (node.phase == Phase::update) return Section::update();
+    if (!node.outputs.empty() && is_weight_derived(node.outputs[0])) return Section::prepare();
+    return node.phase == Phase::forward ? Section::forward(node.stage.index) : Section::backward(node.stage.index);
 }
 
 bool Lowering::is_weight_derived(ValueId value) const {
@@ -206,7 +232,7 @@ Placed Lowering::operand(ValueId value) {
     if (role == Role::parameter || role == Role::state) return master(value);
     // Backward still reads this micro-batch's own: the statistics of a batch norm, for one.
     const auto sum = sums_.find(value);
-    if (sum != sums_.end() && section() == Section::update) return sum->second;
+    if (sum != sums_.end() && section() == Section::update()) return sum->second;
     Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed && strip_casts(value) != value && is_weight_derived(value)) {
         placed = prepared(value, row_major_desc(value));
@@ -277,7 +303,7 @@ Placed Lowering::float_vector(ValueId value) {
     const Placed copy = place(kept.buffer->name + ":f32", plain_desc(desc), DType::f32, Storage::persistent);
     const std::int64_t count = desc.elements();
     program_.add_step(
-        Section::prepare,
+        Section::prepare(),
         Step{kept.buffer->name, "cast", "kernel", 0, {kept}, {copy}, [kept, copy, count](const StepContext&) {
                  cast(count, kept.as<BFloat16>(), copy.as<float>());
              }});
@@ -290,16 +316,19 @@ Desc Lowering::preferred_activation(const TensorDesc& tensor) const {
 
 Placed Lowering::define(ValueId result, const Desc& desc) {
     const graph::Value& v = graph_.value(result);
-    const Storage storage = section() == Section::prepare ? Storage::persistent : Storage::arena;
+    const Storage storage = section() == Section::prepare() ? Storage::persistent : Storage::arena;
     const Placed placed = place(v.name, desc, v.desc.dtype, storage);
     // Gradients are read again after the update, by tests and by the search for non-finite values.
-    if (crosses_into_update(result) || section() == Section::update) program_.keep_to_end(placed.buffer);
+    if (crosses_into_update(result) || section() == Section::update()) program_.keep_to_end(placed.buffer);
     return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
 
 bool Lowering::dies_here(ValueId value, const Desc& desc) const {
     const graph::Value& v = graph_.value(value);
-    if (v.role != Role::intermediate || v.users.empty() || v.users.back() != current_) return false;
+    if (v.role != Role::intermediate) return false;
+    const bool read_later = std::any_of(v.users.begin(), v.users.end(),
+                                        [&](NodeId user) { return position_of(user) > position_of(current_); });
+    if (read_later || v.users.empty()) return false;
     const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed || placed.buffer->storage != Storage::arena || placed.desc != desc) return false;
     const bool is_output = std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
@@ -347,25 +376,25 @@ std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
 }
 
 void Lowering::accumulate_crossing_results() {
-    if (request_.micro_batches == 1 || section() != Section::micro) return;
+    if (request_.micro_batches == 1 || section() == Section::update() || section() == Section::prepare()) return;
     for (const ValueId result : node().outputs) {
         if (!crosses_into_update(result)) continue;
         const Placed value = operand(result);
         CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
         const Placed sum = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
         const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
-        program_.add_step(Section::micro, Step{node().name + ":sum",
-                                               "accumulate",
-                                               "kernel",
-                                               0,
-                                               {value, sum},
-                                               {sum},
-                                               [value, sum, count](const StepContext& context) {
-                                                   if (context.micro_batch == 0) {
-                                                       std::fill_n(sum.as<float>(), count, 0.0F);
-                                                   }
-                                                   accumulate(count, value.as<float>(), sum.as<float>());
-                                               }});
+        program_.add_step(section(), Step{node().name + ":sum",
+                                          "accumulate",
+                                          "kernel",
+                                          0,
+                                          {value, sum},
+                                          {sum},
+                                          [value, sum, count](const StepContext& context) {
+                                              if (context.micro_batch == 0) {
+                                                  std::fill_n(sum.as<float>(), count, 0.0F);
+                                              }
+                                              accumulate(count, value.as<float>(), sum.as<float>());
+                                          }});
         sums_[result] = sum;
     }
 }
@@ -376,8 +405,9 @@ Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int
     Placed plain = source;
     if (const Desc row_major = plain_kernel_desc(desc, groups); source.desc != row_major) {
         plain = place(source.buffer->name + ":row_major", row_major, source.dtype, Storage::persistent);
-        program_.add_primitive(Section::prepare, plain.buffer->name, "reorder", onednn_.reorder(source.desc, row_major),
-                               {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, plain}}, {DNNL_ARG_TO}, 0);
+        program_.add_primitive(Section::prepare(), plain.buffer->name, "reorder",
+                               onednn_.reorder(source.desc, row_major), {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, plain}},
+                               {DNNL_ARG_TO}, 0);
     }
     const MergedKernel kernel{desc.shape[0] * desc.shape[1], desc.shape[2], desc.shape[3], groups, merged};
     TensorDesc merged_desc = desc;
@@ -386,7 +416,7 @@ Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int
                                 source.dtype, Storage::persistent);
     with_float_type(source.dtype, [&]<typename T>() {
         program_.add_step(
-            Section::prepare,
+            Section::prepare(),
             Step{result.buffer->name, "merge_groups", "kernel", 0, {plain}, {result}, [=](const StepContext&) {
                      merge_groups(kernel, plain.as<T>(), result.as<T>());
                  }});
@@ -404,7 +434,7 @@ void Lowering::emit_prepared_copies() {
             continue;
         }
         const Primitive reorder = onednn_.reorder(source.desc, wanted.copy.desc);
-        program_.add_primitive(Section::prepare, wanted.copy.buffer->name, "reorder", reorder,
+        program_.add_primitive(Section::prepare(), wanted.copy.buffer->name, "reorder", reorder,
                                {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, wanted.copy}}, {DNNL_ARG_TO}, 0);
         if (is_variable) {
             reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +

@@ -1,5 +1,6 @@
 // From graph nodes to program steps: where each value lies in memory, in which layout, and what computes it.
 //
+// Nodes are lowered in the order in which their sections run, so that memory is never reused before its last reader.
 // One function per op kind (lower_*.cpp) reads its operands through a Lowering, defines its results and adds steps. Layouts
 // are propagated: a convolution takes its input as it lies and says how it wants to write its output; everything else
 // works on any layout that keeps some channels together.
@@ -33,7 +34,8 @@ public:
     const OneDnn& onednn() const { return onednn_; }
     Program& program() { return program_; }
     const graph::Node& node() const { return graph_.node(current_); }
-    Section section() const;
+    /// Where the steps of the current node go.
+    Section section() const { return section_of(current_); }
 
     /// The value where and how it lies.
     Placed operand(graph::ValueId value);
@@ -96,6 +98,11 @@ private:
         std::int64_t merged = 1;
     };
 
+    void order_nodes();
+    Section section_of(graph::NodeId id) const;
+    std::int32_t position_of(graph::NodeId id) const { return position_[static_cast<std::size_t>(id.index)]; }
+    /// Error(internal) when the current node reads what a later section writes.
+    void check_order() const;
     void find_kernels();
     void find_channels();
     void find_slots_of_kernels();
@@ -112,6 +119,8 @@ private:
     const backend::CompileRequest& request_;
     const OneDnn& onednn_;
     Program& program_;
+    std::vector<graph::NodeId> order_;    // of execution
+    std::vector<std::int32_t> position_;  // by node: its place in order_
     graph::NodeId current_;
     std::vector<Placed> placed_;  // by value
     std::map<graph::ValueId, std::vector<Placed>> reordered_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
 
 #include "backend/cpu/memory_plan.h"
 #include "cnntrain/base/error.h"
@@ -49,13 +50,47 @@ void Unmap::operator()(std::byte* memory) const {
     munmap(memory, bytes);
 }
 
+Program::Program(const OneDnn& onednn, std::int32_t stages)
+    : onednn_(onednn), stages_(static_cast<std::size_t>(stages)), steps_(2 * stages_ + 2) {
+    order_.push_back(Section::prepare());
+    for (std::int32_t stage = 0; stage < stages; ++stage)
+        order_.push_back(Section::forward(stage));
+    for (std::int32_t stage = stages - 1; stage >= 0; --stage)
+        order_.push_back(Section::backward(stage));
+    order_.push_back(Section::update());
+}
+
+std::size_t Program::position(Section section) const {
+    const auto found = std::find(order_.begin(), order_.end(), section);
+    CNNTRAIN_CHECK(found != order_.end(), "the program has no stage " + std::to_string(section.stage));
+    return static_cast<std::size_t>(found - order_.begin());
+}
+
+std::vector<std::uint64_t> Program::stash_bytes() const {
+    std::vector<std::uint64_t> bytes(stages_);
+    for (const Section section : backward_sections()) {
+        std::set<const Buffer*> stashed;
+        for (const Step& step : steps(section)) {
+            for (const Placed& tensor : step.reads) {
+                const Buffer& buffer = *tensor.buffer;
+                const bool given = buffer.storage == Storage::external ||
+                                   (buffer.storage == Storage::arena && buffer.first_step < first_backward_step_);
+                if (given) stashed.insert(&buffer);
+            }
+        }
+        for (const Buffer* buffer : stashed)
+            bytes[static_cast<std::size_t>(section.stage)] += buffer->bytes;
+    }
+    return bytes;
+}
+
 Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage) {
     buffers_.push_back(Buffer{std::move(name), bytes, storage, nullptr, -1, -1, nullptr});
     return &buffers_.back();
 }
 
 void Program::add_step(Section section, Step step) {
-    steps(section).push_back(std::move(step));
+    steps_[position(section)].push_back(std::move(step));
 }
 
 void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
@@ -103,21 +138,22 @@ void Program::finish() {
 }
 
 void Program::set_live_ranges() {
-    int position = 0;
-    for (const Section section : {Section::micro, Section::update}) {
+    int step_position = 0;
+    for (const Section section : sections().subspan(1)) {
+        if (section == backward_sections().front()) first_backward_step_ = step_position;
         for (const Step& step : steps(section)) {
             for (const auto* tensors : {&step.reads, &step.writes}) {
                 for (const Placed& tensor : *tensors) {
                     Buffer& buffer = *tensor.buffer;
-                    if (buffer.first_step < 0) buffer.first_step = position;
-                    buffer.last_step = position;
+                    if (buffer.first_step < 0) buffer.first_step = step_position;
+                    buffer.last_step = step_position;
                 }
             }
-            ++position;
+            ++step_position;
         }
     }
     for (Buffer* buffer : kept_)
-        buffer->last_step = position;
+        buffer->last_step = step_position;
 }
 
 void Program::place_arena() {

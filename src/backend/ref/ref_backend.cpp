@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
@@ -87,12 +88,13 @@ private:
     const RefTensor& at(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
     ValueId variable(const std::string& name) const;
     void find_crossing();
+    void find_stash();
     void feed(data::BatchSource& source, StepResult& result);
     void run_phase(Phase phase);
     void add_outputs(Phase last_phase, StepResult& result) const;
     void start_sums();
     void add_to_sums();
-    ProfileRow profile_row(NodeId id, double seconds) const;
+    ProfileRow profile_row(NodeId id, double seconds, std::int64_t runs) const;
 
     Graph graph_;
     std::int64_t micro_batches_;
@@ -126,6 +128,7 @@ RefExecutable::RefExecutable(const CompileRequest& request)
             report_.flops_per_micro_batch += graph_.node_flops(NodeId{i});
     }
     find_crossing();
+    find_stash();
     start_sums();
     report_.seconds = seconds_since(start);
 }
@@ -164,6 +167,25 @@ void RefExecutable::find_crossing() {
                                       [&](NodeId user) { return graph_.node(user).phase == Phase::update; });
         if (read) crossing_.push_back(ValueId{i});
     }
+}
+
+/// By stage, the inputs and forward values that its backward nodes read.
+void RefExecutable::find_stash() {
+    std::set<std::pair<std::int32_t, ValueId>> stashed;
+    std::int32_t stages = 1;
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const Node& node = graph_.node(NodeId{i});
+        stages = std::max(stages, node.stage.index + 1);
+        if (node.phase != Phase::backward) continue;
+        for (const ValueId input : node.inputs) {
+            const Value& value = graph_.value(input);
+            const bool computed = value.producer.valid() && graph_.node(value.producer).phase == Phase::forward;
+            if (computed || value.role == Role::input) stashed.emplace(node.stage.index, input);
+        }
+    }
+    report_.stash_bytes.assign(static_cast<std::size_t>(stages), 0);
+    for (const auto& [stage, value] : stashed)
+        report_.stash_bytes[static_cast<std::size_t>(stage)] += at(value).values.size() * sizeof(double);
 }
 
 void RefExecutable::start_sums() {
@@ -301,7 +323,7 @@ void RefExecutable::set_profiling(bool enabled) {
     node_runs_.assign(node_runs_.size(), 0);
 }
 
-ProfileRow RefExecutable::profile_row(NodeId id, double seconds) const {
+ProfileRow RefExecutable::profile_row(NodeId id, double seconds, std::int64_t runs) const {
     const Node& node = graph_.node(id);
     double bytes = 0;
     for (const ValueId input : node.inputs)
@@ -312,6 +334,7 @@ ProfileRow RefExecutable::profile_row(NodeId id, double seconds) const {
             .op = std::string(graph_.def(node).name),
             .implementation = "naive float64",
             .milliseconds = seconds * 1e3,
+            .runs = runs,
             .gflops = graph_.node_flops(id) * 1e-9,
             .megabytes = bytes * 1e-6};
 }
@@ -321,7 +344,7 @@ std::vector<ProfileRow> RefExecutable::profile() const {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const auto k = static_cast<std::size_t>(i);
         if (node_runs_[k] == 0) continue;
-        rows.push_back(profile_row(NodeId{i}, node_seconds_[k] / static_cast<double>(node_runs_[k])));
+        rows.push_back(profile_row(NodeId{i}, node_seconds_[k] / static_cast<double>(node_runs_[k]), node_runs_[k]));
     }
     return rows;
 }
@@ -336,7 +359,7 @@ std::vector<ProfileRow> RefExecutable::profile_alone(int repeats) {
             evaluate_node(graph_, NodeId{i}, values_, random_);
             least = std::min(least, seconds_since(start));
         }
-        rows.push_back(profile_row(NodeId{i}, least));
+        rows.push_back(profile_row(NodeId{i}, least, std::max(repeats, 1)));
     }
     return rows;
 }
