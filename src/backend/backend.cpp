@@ -48,6 +48,18 @@ void check_supported(const Backend& backend, const graph::Graph& graph) {
                 "the " + std::string(backend.name()) + " backend cannot execute this graph:" + refusals);
 }
 
+void check_request(const Backend& backend, const CompileRequest& request) {
+    CNNTRAIN_CHECK(request.graph != nullptr && request.plan.micro_batches >= 1 && request.plan.stages >= 1,
+                   "a compile request needs a graph, a micro-batch and a stage");
+    for (std::int32_t i = 0; i < request.graph->node_count(); ++i) {
+        const graph::Node& node = request.graph->node(graph::NodeId{i});
+        CNNTRAIN_CHECK(node.stage.index < request.plan.stages, node.name + " is in stage " +
+                                                                   std::to_string(node.stage.index) + " of " +
+                                                                   std::to_string(request.plan.stages));
+    }
+    check_supported(backend, *request.graph);
+}
+
 std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string_view parameter_name) {
     const std::optional<graph::ValueId> parameter = graph.find(parameter_name);
     if (!parameter) return std::nullopt;

@@ -50,7 +50,7 @@ public:
         : arguments_(arguments),
           settings_(arguments.settings),
           info_(data::dataset_info(config::name(settings_.data.dataset))),
-          half_(make_backend(settings_.run.backend)->half_type()),
+          backend_(make_backend(settings_.run.backend)),
           images_(shape_of_images()) {
         if (arguments_.command != config::Command::train) return;
         plan_ = schedule::make_run_plan(schedule::run_shape(settings_, training_images(), 1));
@@ -80,7 +80,7 @@ private:
     TensorDesc shape_of_images() const {
         Settings settings = settings_;
         settings.data.source = config::DataSource::generated;
-        const data::InputData input(data_settings(settings, half_, 0), data::Split::train);
+        const data::InputData input(data_settings(settings, backend_->half_type(), 0), data::Split::train);
         return input.image_desc(settings.training.micro_batch_size);
     }
 
@@ -89,7 +89,7 @@ private:
     }
 
     void model() {
-        const graph::Graph graph = evaluation_graph(settings_, half_, images_);
+        const graph::Graph graph = evaluation_graph(settings_, *backend_, images_);
         const double flops = nn::forward_flops(graph) / static_cast<double>(images_.shape.front());
         const bool batch_norm = settings_.model.norm == config::Norm::batch;
         line("Model", std::string(config::name(settings_.model.family)) + " " + settings_.model.size + ", " +
@@ -126,7 +126,7 @@ private:
 
     void input() {
         const data::LoaderSettings loader = this->loader();
-        const data::RingSize ring = data::ring_size(data_settings_without_folder(settings_, half_, 0),
+        const data::RingSize ring = data::ring_size(data_settings_without_folder(settings_, backend_->half_type(), 0),
                                                     plan_ ? data::Split::train : data::Split::validation, loader);
         line("Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
                           std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
@@ -265,7 +265,7 @@ private:
     const config::ParseResult& arguments_;
     const Settings& settings_;
     const data::DatasetInfo& info_;
-    const DType half_;
+    const std::unique_ptr<backend::Backend> backend_;
     const TensorDesc images_;
     std::optional<schedule::RunPlan> plan_;  // of a training
     std::vector<std::int64_t> checkpoints_;  // iterations after which it saves one

@@ -12,20 +12,10 @@
 
 namespace cnntrain::train {
 
-namespace {
-
-backend::RuntimeSettings evaluation_runtime(const config::Settings& settings, std::uint64_t seed) {
-    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
-    runtime.stochastic_rounding = false;
-    return runtime;
-}
-
-}  // namespace
-
 Evaluator::Evaluator(const config::Settings& settings, const backend::Backend& backend, const data::InputData& data,
                      std::uint64_t seed)
-    : graph_(evaluation_graph(settings, backend.half_type(), data.image_desc(settings.training.micro_batch_size))),
-      executable_(backend.compile({&graph_, 1, evaluation_runtime(settings, seed)})),
+    : graph_(evaluation_graph(settings, backend, data.image_desc(settings.training.micro_batch_size))),
+      executable_(backend.compile(compile_request(graph_, settings, 1, seed))),
       stream_(data.stream(validation_loader_settings(settings))),
       latency_(settings.device.latency) {}
 

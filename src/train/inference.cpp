@@ -188,11 +188,8 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const Images images = open_images(settings, backend->half_type(), seed);
-    const graph::Graph graph =
-        evaluation_graph(settings, backend->half_type(), images.stream->image_desc(), /*with_logits=*/true);
-    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
-    runtime.stochastic_rounding = false;
-    const auto executable = backend->compile({&graph, 1, runtime});
+    const graph::Graph graph = evaluation_graph(settings, *backend, images.stream->image_desc(), /*with_logits=*/true);
+    const auto executable = backend->compile(compile_request(graph, settings, 1, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = new_run_folder(settings, *host.files);

@@ -181,13 +181,13 @@ metrics::InferenceRow row_of(const Measured& measured, const config::Settings& s
 /// The executables of all threads; the compute threads are divided among them, each has at least one.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
                     std::uint64_t seed) {
-    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
+    backend::CompileRequest request = compile_request(graph, settings, 1, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
-    const int cores = runtime.threads;
+    const int cores = request.devices.threads;
     Executables executables;
     for (int i = 0; i < count; ++i) {
-        runtime.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
-        executables.push_back(backend.compile({&graph, 1, runtime}));
+        request.devices.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
+        executables.push_back(backend.compile(request));
     }
     return executables;
 }
@@ -277,7 +277,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     log->expect_validations(record(metrics::InferenceRow{}));
 
     log->status("compilation_status", "in progress");
-    const graph::Graph graph = evaluation_graph(settings, backend->half_type(), images);
+    const graph::Graph graph = evaluation_graph(settings, *backend, images);
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
     metrics::InferenceRow row;

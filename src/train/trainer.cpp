@@ -132,9 +132,9 @@ void Trainer::introduce() {
 void Trainer::compile() {
     const TensorDesc images = train_data_->image_desc(settings_.training.micro_batch_size);
     log_.status("compilation_status", "in progress");
-    graph_.emplace(training_graph(settings_, backend_->half_type(), images));
-    executable_ = backend_->compile(
-        {&*graph_, settings_.training.gradient_accumulation_count, runtime_settings(settings_, seed())});
+    graph_.emplace(training_graph(settings_, *backend_, images));
+    executable_ =
+        backend_->compile(compile_request(*graph_, settings_, settings_.training.gradient_accumulation_count, seed()));
     log_.status("compilation_status", "compiled");
     log_.line(variable_list(*graph_));
     const config::TrainingSettings& training = settings_.training;
@@ -226,7 +226,7 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
 void Trainer::check_loss(const backend::StepResult& result, const schedule::HostStep& step, double learning_rate) {
     const double loss = result.sums.at(std::string(nn::kLoss));
     if (std::isfinite(loss)) return;
-    const std::optional<std::string> where = executable_->first_non_finite();
+    const std::optional<std::string> where = executable_->inspection().first_non_finite();
     std::string message = "training diverged: the loss of iteration " + std::to_string(iteration_) +
                           " (host step of iterations " + std::to_string(step.first_iteration + 1) + " to " +
                           std::to_string(step.end()) + ") is " + config::to_string(config::Value{loss}) +

@@ -102,7 +102,7 @@ template <typename Rate> void compare(const backend::Backend& backend, const std
                                       const optim::OptimiserSettings& settings, const Rate& rate, double tolerance) {
     const json& expected = golden().at(name);
     const graph::Graph graph = toy(settings);
-    const auto executable = backend.compile({&graph, 1, {}});
+    const auto executable = backend.compile({&graph});
     for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
         for (const ValueId id : graph.values_with_role(role))
             executable->load(graph.value(id).name, start(graph.value(id)));

@@ -33,7 +33,7 @@ std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, c
     backend::CompileRequest request;
     request.graph = &graph;
     request.runtime.stochastic_rounding = false;
-    request.runtime.threads = threads;
+    request.devices.threads = threads;
     const std::unique_ptr<backend::Executable> executable = backend.compile(request);
     for (const std::string& name : executable->variable_names())
         executable->load(name, inputs.at(name));

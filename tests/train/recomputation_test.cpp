@@ -46,9 +46,10 @@ TEST(RecomputationMemory, IsLess) {
         const config::Settings settings =
             parse("--generated-data --threads 1 --micro-batch-size 8 --precision 32.32 " + options).settings;
         const std::int64_t side = settings.data.image_size;
-        const graph::Graph graph = training_graph(settings, DType::bf16, {DType::f32, {8, side, side, 3}});
+        const graph::Graph graph =
+            training_graph(settings, *backend::make_cpu_backend(), {DType::f32, {8, side, side, 3}});
         return static_cast<double>(
-            backend::make_cpu_backend()->compile({&graph, 1, {.threads = 1}})->report().arena_bytes);
+            backend::make_cpu_backend()->compile({&graph, {}, {.threads = 1}})->report().arena_bytes);
     };
     const auto share = [&](const std::string& model) {
         return arena(model + " --enable-recomputation") / arena(model);

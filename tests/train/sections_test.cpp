@@ -65,6 +65,12 @@ Training training_of(const config::Settings& settings, const Shape& shape, const
     return {std::move(model.graph), gradients.stashed};
 }
 
+backend::CompileRequest request_of(const graph::Graph& graph, const config::Settings& settings, const Shape& shape) {
+    backend::CompileRequest request = compile_request(graph, settings, 1, 1);
+    request.plan.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
+    return request;
+}
+
 /// ResNet-8 in f32 on CIFAR, compiled with its first weights.
 class Net {
 public:
@@ -76,7 +82,7 @@ public:
           backend_(make_backend(settings_.run.backend)),
           data_(data_settings(settings_, backend_->half_type(), 1), data::Split::train),
           training_(training_of(settings_, shape, data_.image_desc(kSamples))),
-          executable_(backend_->compile({&training_.graph, 1, runtime_settings(settings_, 1)})),
+          executable_(backend_->compile(request_of(training_.graph, settings_, shape))),
           stream_(data_.stream(loader_settings(settings_, 0))) {
         initialise(*executable_, training_.graph, 1);
     }
@@ -88,14 +94,14 @@ public:
     backend::StepResult evaluate(std::int64_t batches) { return executable_->evaluate(*stream_, batches); }
 
     std::vector<backend::ProfileRow> profile_of_training() {
-        executable_->set_profiling(true);
+        executable_->inspection().set_profiling(true);
         train();
-        return executable_->profile();
+        return executable_->inspection().profile();
     }
     std::vector<backend::ProfileRow> profile_of_evaluation(std::int64_t batches) {
-        executable_->set_profiling(true);
+        executable_->inspection().set_profiling(true);
         evaluate(batches);
-        return executable_->profile();
+        return executable_->inspection().profile();
     }
 
 private:
@@ -171,11 +177,27 @@ TEST(SectionsOfStages, RefuseABackwardStageThatReadsWhatRunsAfterIt) {
     graph.set_stage(graph::StageId{1});
     graph.add_one(graph::OpKind::relu, graph::NoAttrs{}, {early}, "late");
     try {
-        static_cast<void>(backend::make_cpu_backend()->compile({&graph, 1, {}}));
+        static_cast<void>(backend::make_cpu_backend()->compile({&graph, {.stages = 2}}));
         FAIL() << "the graph was compiled";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::internal);
         EXPECT_THAT(error.what(), HasSubstr("late, in stage 1, reads early"));
+    }
+}
+
+TEST(SectionsOfStages, RefuseAPlanWithFewerStages) {
+    graph::Graph graph(ops::op_table());
+    graph.set_stage(graph::StageId{1});
+    graph.add_one(graph::OpKind::relu, graph::NoAttrs{}, {graph.add_parameter("x", {DType::f32, {4}}, {})}, "late");
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        EXPECT_TRUE(backend->compile({&graph, {.stages = 2}}));
+        try {
+            static_cast<void>(backend->compile({&graph}));
+            FAIL() << "the graph was compiled";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::internal);
+            EXPECT_THAT(error.what(), HasSubstr("late is in stage 1 of 1"));
+        }
     }
 }
 

@@ -15,11 +15,17 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::backend {
 
+/// What an executable may compute with.
+struct Devices {
+    int threads = 0;  // of the CPU; 0: all available cores
+};
+
 struct RuntimeSettings {
-    int threads = 0;                  // 0: all available cores
     bool stochastic_rounding = true;  // of 16-bit parameters and states when they are updated
     std::uint64_t seed = 0;           // of the rounding, dropout and drop-connect
     bool check_finite = true;         // look for non-finite values when the loss is one
@@ -27,8 +33,9 @@ struct RuntimeSettings {
 
 struct CompileRequest {
     const graph::Graph* graph = nullptr;  // only read during compile()
-    std::int64_t micro_batches = 1;       // per weight update (gradient accumulation)
-    RuntimeSettings runtime;
+    schedule::UpdatePlan plan = {};
+    Devices devices = {};
+    RuntimeSettings runtime = {};
 };
 
 struct CompileReport {
@@ -63,6 +70,24 @@ struct ProfileRow {
     double megabytes = 0;  // memory read and written at least once
 };
 
+/// A look inside an executable: for reports of what went wrong, measurements and tests.
+class Inspection {
+public:
+    virtual ~Inspection() = default;
+
+    /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
+    virtual std::optional<std::string> first_non_finite() const = 0;
+    /// A gradient (value consumed by an update op) of the last micro-batch sum, by parameter name.
+    virtual HostTensor gradient(const std::string& parameter_name) const = 0;
+
+    /// Starts (with counts and times of zero) or stops the measurement that profile() tells of.
+    virtual void set_profiling(bool enabled) = 0;
+    virtual std::vector<ProfileRow> profile() const = 0;
+    /// Every step of a micro-batch by itself, run `repeats` times in a row on whatever its memory holds: the least time of
+    /// each. What the step could cost at best; a whole step cannot be faster than its convolutions alone.
+    virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
+};
+
 class Executable {
 public:
     virtual ~Executable() = default;
@@ -74,7 +99,7 @@ public:
     virtual HostTensor store(const std::string& name) const = 0;
     virtual std::vector<std::string> variable_names() const = 0;
 
-    /// One weight update: pulls `micro_batches` batches. The graph's inputs are "images" (described as the source's
+    /// One weight update: pulls as many batches as the plan has micro-batches. The graph's inputs are "images" (described as the source's
     /// images), "labels" (i32[N]) and those of mixed samples (input_bytes), its scalar "learning_rate"; a graph without inputs
     /// never touches the source.
     virtual StepResult train_step(data::BatchSource& source, const StepScalars& scalars) = 0;
@@ -84,16 +109,8 @@ public:
     /// The last micro-batch's value of a marked output of any shape, row-major, in its own element type.
     virtual HostTensor output(const std::string& name) const = 0;
 
-    /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
-    virtual std::optional<std::string> first_non_finite() const = 0;
-    /// A gradient (value consumed by an update op) of the last micro-batch sum, by parameter name; for tests.
-    virtual HostTensor gradient(const std::string& parameter_name) const = 0;
-
-    virtual void set_profiling(bool enabled) = 0;
-    virtual std::vector<ProfileRow> profile() const = 0;
-    /// Every step of a micro-batch by itself, run `repeats` times in a row on whatever its memory holds: the least time of
-    /// each. What the step could cost at best; a whole step cannot be faster than its convolutions alone.
-    virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
+    /// As long as the executable lives.
+    virtual Inspection& inspection() = 0;
 };
 
 class Backend {
@@ -102,6 +119,8 @@ public:
     virtual std::string_view name() const = 0;
     /// The type that `16` means here.
     virtual DType half_type() const = 0;
+    /// The passes that make graphs fast here, or fit to run at all.
+    virtual graph::PassLists passes() const = 0;
     /// Why a node cannot be executed here; empty when it can.
     virtual std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const = 0;
     /// Error(unsupported) lists every unsupported node at once.
@@ -116,6 +135,8 @@ std::span<const std::byte> input_bytes(const data::Batch& batch, std::string_vie
 /// What every compile() refuses: Error(unsupported) lists all nodes that the backend cannot execute with their reasons,
 /// and every input or scalar that a step would not know how to fill.
 void check_supported(const Backend& backend, const graph::Graph& graph);
+/// The same, and Error(internal) for a request without a graph or with a plan that is not the graph's.
+void check_request(const Backend& backend, const CompileRequest& request);
 
 /// The gradient that an update op reads for this parameter (for a moving average: the value averaged).
 std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string_view parameter_name);

@@ -38,20 +38,13 @@ backend::ProfileRow profile_row(const Step& step, double seconds, std::int64_t r
     return {step.name, step.op, step.implementation, 1e3 * seconds, runs, step.flops / 1e9, step.bytes_moved() / 1e6};
 }
 
-std::int32_t stage_count(const graph::Graph& graph) {
-    std::int32_t stages = 1;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        stages = std::max(stages, graph.node(graph::NodeId{i}).stage.index + 1);
-    return stages;
-}
-
 }  // namespace
 
 CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
     : graph_(*request.graph),
-      program_(onednn_, stage_count(graph_)),
-      threads_(request.runtime.threads > 0 ? request.runtime.threads : available_cores()),
-      micro_batches_(request.micro_batches),
+      program_(onednn_, request.plan.stages),
+      threads_(request.devices.threads > 0 ? request.devices.threads : available_cores()),
+      micro_batches_(request.plan.micro_batches),
       check_finite_(request.runtime.check_finite) {
     const Clock::time_point start = Clock::now();
     compile(request);

@@ -14,7 +14,7 @@
 
 namespace cnntrain::cpu {
 
-class CpuExecutable : public backend::Executable {
+class CpuExecutable : public backend::Executable, private backend::Inspection {
 public:
     explicit CpuExecutable(const backend::CompileRequest& request);
 
@@ -25,13 +25,15 @@ public:
     backend::StepResult train_step(data::BatchSource& source, const backend::StepScalars& scalars) override;
     backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
+    backend::Inspection& inspection() override { return *this; }
+
+private:
     std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
     HostTensor gradient(const std::string& parameter_name) const override;
     void set_profiling(bool enabled) override;
     std::vector<backend::ProfileRow> profile() const override;
     std::vector<backend::ProfileRow> profile_alone(int repeats) override;
 
-private:
     /// A variable, output or gradient, and how users see it.
     struct Tensor {
         std::string name;

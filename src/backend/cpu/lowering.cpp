@@ -376,7 +376,7 @@ std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
 }
 
 void Lowering::accumulate_crossing_results() {
-    if (request_.micro_batches == 1 || section() == Section::update() || section() == Section::prepare()) return;
+    if (request_.plan.micro_batches == 1 || section() == Section::update() || section() == Section::prepare()) return;
     for (const ValueId result : node().outputs) {
         if (!crosses_into_update(result)) continue;
         const Placed value = operand(result);

@@ -62,7 +62,7 @@ bool is_scalar_sum(const TensorDesc& desc) {
     return desc == TensorDesc{DType::f32, {}};
 }
 
-class RefExecutable : public Executable {
+class RefExecutable : public Executable, private Inspection {
 public:
     explicit RefExecutable(const CompileRequest& request);
 
@@ -75,7 +75,9 @@ public:
     StepResult train_step(data::BatchSource& source, const StepScalars& scalars) override;
     StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
+    Inspection& inspection() override { return *this; }
 
+private:
     std::optional<std::string> first_non_finite() const override;
     HostTensor gradient(const std::string& parameter_name) const override;
 
@@ -83,12 +85,11 @@ public:
     std::vector<ProfileRow> profile() const override;
     std::vector<ProfileRow> profile_alone(int repeats) override;
 
-private:
     RefTensor& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
     const RefTensor& at(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
     ValueId variable(const std::string& name) const;
     void find_crossing();
-    void find_stash();
+    void find_stash(std::int32_t stages);
     void feed(data::BatchSource& source, StepResult& result);
     void run_phase(Phase phase);
     void add_outputs(Phase last_phase, StepResult& result) const;
@@ -111,7 +112,7 @@ private:
 
 RefExecutable::RefExecutable(const CompileRequest& request)
     : graph_(*request.graph),
-      micro_batches_(request.micro_batches),
+      micro_batches_(request.plan.micro_batches),
       random_{.seed = request.runtime.seed},
       node_seconds_(static_cast<std::size_t>(graph_.node_count())),
       node_runs_(static_cast<std::size_t>(graph_.node_count())) {
@@ -128,7 +129,7 @@ RefExecutable::RefExecutable(const CompileRequest& request)
             report_.flops_per_micro_batch += graph_.node_flops(NodeId{i});
     }
     find_crossing();
-    find_stash();
+    find_stash(request.plan.stages);
     start_sums();
     report_.seconds = seconds_since(start);
 }
@@ -170,12 +171,10 @@ void RefExecutable::find_crossing() {
 }
 
 /// By stage, the inputs and forward values that its backward nodes read.
-void RefExecutable::find_stash() {
+void RefExecutable::find_stash(std::int32_t stages) {
     std::set<std::pair<std::int32_t, ValueId>> stashed;
-    std::int32_t stages = 1;
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& node = graph_.node(NodeId{i});
-        stages = std::max(stages, node.stage.index + 1);
         if (node.phase != Phase::backward) continue;
         for (const ValueId input : node.inputs) {
             const Value& value = graph_.value(input);
@@ -369,15 +368,19 @@ public:
     std::string_view name() const override { return "ref"; }
     DType half_type() const override { return DType::bf16; }
 
+    /// Fusions would only hide what the others are judged by.
+    graph::PassLists passes() const override {
+        static constexpr std::array kDeadCode{graph::kRemoveDeadNodes};
+        return {{}, kDeadCode, kDeadCode};
+    }
+
     std::string why_unsupported(const Graph& graph, const Node& node) const override {
         const graph::OpDef& def = graph.def(node);
         return def.evaluate == nullptr && def.evaluate_random == nullptr ? "the op has no naive evaluator" : "";
     }
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
-        CNNTRAIN_CHECK(request.graph != nullptr && request.micro_batches >= 1,
-                       "a graph and at least one micro-batch per update are needed");
-        check_supported(*this, *request.graph);
+        check_request(*this, request);
         return std::make_unique<RefExecutable>(request);
     }
 };
