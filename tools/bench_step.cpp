@@ -117,11 +117,8 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     const backend::CompileRequest request = train::compile_request(graph, settings, micro_batches, 1);
     const int threads = request.devices.threads;
     const auto executable = backend->compile(request);
-    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
-        for (const graph::ValueId id : graph.values_with_role(role)) {
-            executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
-        }
-    }
+    for (const graph::ValueId id : graph.variables())
+        executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
     const auto source = input.stream(train::loader_settings(settings, 0));
     const backend::CompileReport& report = executable->report();
     std::printf("%s of", options.evaluate ? "evaluation" : "training");

@@ -60,21 +60,4 @@ void check_request(const Backend& backend, const CompileRequest& request) {
     check_supported(backend, *request.graph);
 }
 
-std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string_view parameter_name) {
-    const std::optional<graph::ValueId> parameter = graph.find(parameter_name);
-    if (!parameter) return std::nullopt;
-    for (const graph::NodeId user : graph.value(*parameter).users) {
-        const graph::Node& node = graph.node(user);
-        // A copy has the gradient of its master, which reads the same node.
-        const bool is_copy = node.kind == graph::OpKind::round_copy && node.inputs.at(1) != *parameter;
-        if (is_copy) return gradient_of(graph, graph.value(node.inputs.at(1)).name);
-        const std::vector<int>& mutates = graph.def(node).mutates;
-        if (node.inputs.size() < 2) continue;  // makes what it writes of the parameter itself
-        if (!mutates.empty() && node.inputs.at(static_cast<std::size_t>(mutates.front())) == *parameter) {
-            return node.inputs.at(1);
-        }
-    }
-    return std::nullopt;
-}
-
 }  // namespace cnntrain::backend

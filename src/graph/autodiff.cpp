@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/facts.h"
 
 namespace cnntrain::graph {
 
@@ -157,8 +158,11 @@ private:
 class Recomputer {
 public:
     Recomputer(Graph& graph, const Graph& plan, const std::vector<ValueId>& points)
-        : graph_(graph), plan_(plan), kept_(points.begin(), points.end()), forward_nodes_(graph.node_count()) {
-        mark_weight_only();
+        : graph_(graph),
+          plan_(plan),
+          facts_(plan),
+          kept_(points.begin(), points.end()),
+          forward_nodes_(graph.node_count()) {
         keep_stage_inputs();
     }
 
@@ -172,17 +176,6 @@ public:
     }
 
 private:
-    /// What depends on parameters alone is as good as a parameter.
-    void mark_weight_only() {
-        for (std::int32_t i = 0; i < forward_nodes_; ++i) {
-            const Node& node = graph_.node(NodeId{i});
-            const bool weight_only = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
-                return graph_.value(v).role == Role::parameter || weight_only_.contains(v);
-            });
-            if (weight_only) weight_only_.insert(node.outputs.begin(), node.outputs.end());
-        }
-    }
-
     /// A stage computes again from what the stages before it have sent, and nothing of theirs.
     void keep_stage_inputs() {
         for (std::int32_t i = 0; i < forward_nodes_; ++i) {
@@ -197,9 +190,8 @@ private:
     /// The value of `graph` that stands for this value of the plan, recomputed when it is not kept.
     ValueId at_hand(ValueId value) {
         if (const auto it = map_.find(value); it != map_.end()) return it->second;
-        if (graph_.value(value).role != Role::intermediate || kept_.contains(value) || weight_only_.contains(value)) {
-            return value;
-        }
+        const bool at_hand = plan_.value(value).role != Role::intermediate || facts_.follows_weights(value);
+        if (at_hand || kept_.contains(value)) return value;
         const NodeId producer = plan_.value(value).producer;
         copy(plan_.node(producer));
         graph_.set_recomputed(NodeId{graph_.node_count() - 1});
@@ -218,8 +210,8 @@ private:
 
     Graph& graph_;
     const Graph& plan_;
+    Facts facts_;  // of the plan
     std::set<ValueId> kept_;
-    std::set<ValueId> weight_only_;
     std::int32_t forward_nodes_;
     std::map<ValueId, ValueId> map_;  // values of backward and recomputed nodes: plan -> graph
 };

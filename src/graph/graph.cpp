@@ -54,13 +54,33 @@ ValueId Graph::add_scalar(std::string name) {
 }
 
 ValueId Graph::add_parameter(std::string name, TensorDesc desc, Initialiser initialiser) {
-    return add_named(
-        {.desc = std::move(desc), .role = Role::parameter, .name = std::move(name), .initialiser = initialiser});
+    return add_named({.desc = std::move(desc),
+                      .role = Role::parameter,
+                      .name = std::move(name),
+                      .initialiser = std::move(initialiser)});
 }
 
-ValueId Graph::add_state(std::string name, TensorDesc desc, Initialiser initialiser) {
-    return add_named(
-        {.desc = std::move(desc), .role = Role::state, .name = std::move(name), .initialiser = initialiser});
+ValueId Graph::add_slot(ValueId parameter, std::string name, TensorDesc desc, Initialiser initialiser) {
+    check(parameter);
+    return add_named({.desc = std::move(desc),
+                      .role = Role::slot,
+                      .name = std::move(name),
+                      .owner = parameter,
+                      .initialiser = std::move(initialiser)});
+}
+
+ValueId Graph::add_moving_average(std::string name, TensorDesc desc, Initialiser initialiser) {
+    return add_named({.desc = std::move(desc),
+                      .role = Role::moving_average,
+                      .name = std::move(name),
+                      .initialiser = std::move(initialiser)});
+}
+
+void Graph::set_followed(ValueId moving_average, ValueId statistic, double correction) {
+    check(statistic);
+    Value& value = values_[check(moving_average)];
+    value.owner = statistic;
+    value.correction = correction;
 }
 
 std::vector<ValueId> Graph::add(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name) {
@@ -117,6 +137,19 @@ std::vector<ValueId> Graph::values_with_role(Role role) const {
         if (value(ValueId{i}).role == role) found.push_back(ValueId{i});
     }
     return found;
+}
+
+std::vector<ValueId> Graph::variables() const {
+    std::vector<ValueId> ids;
+    for (std::int32_t i = 0; i < value_count(); ++i) {
+        if (is_variable(ValueId{i})) ids.push_back(ValueId{i});
+    }
+    return ids;
+}
+
+bool Graph::is_variable(ValueId id) const {
+    const Role role = value(id).role;
+    return role == Role::parameter || role == Role::slot || role == Role::moving_average;
 }
 
 std::optional<ValueId> Graph::find(std::string_view value_name) const {

@@ -14,4 +14,27 @@ Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kerne
     return {.top = rows / 2, .bottom = rows - rows / 2, .left = columns / 2, .right = columns - columns / 2};
 }
 
+Operand OpDef::input(std::size_t index) const {
+    return inputs.empty() ? Operand{} : inputs[std::min(index, inputs.size() - 1)];
+}
+
+Layout OpDef::result(std::size_t index) const {
+    return results.empty() ? Layout::plain : results[std::min(index, results.size() - 1)];
+}
+
+std::vector<std::size_t> OpDef::overwritten_inputs() const {
+    std::vector<std::size_t> overwritten;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].use == Use::target || inputs[i].use == Use::slot) overwritten.push_back(i);
+    }
+    return overwritten;
+}
+
+std::optional<std::size_t> OpDef::input_used_as(Use use) const {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].use == use) return i;
+    }
+    return std::nullopt;
+}
+
 }  // namespace cnntrain::graph

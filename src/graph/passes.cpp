@@ -6,15 +6,12 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/facts.h"
 #include "graph/rewriter.h"
 
 namespace cnntrain::graph {
 
 namespace {
-
-bool is_norm(OpKind kind) {
-    return kind == OpKind::batch_norm || kind == OpKind::group_norm || kind == OpKind::batch_norm_inference;
-}
 
 // ---- fuse_norm_activation ----
 
@@ -30,7 +27,8 @@ struct NormChain {
 /// before `end`, where the fused node will stand. (Update nodes do not count: they are moved behind all others.)
 NodeId plain_norm(const Graph& graph, ValueId value, const Node& reader, NodeId end) {
     const NodeId id = sole_producer(graph, value, reader);
-    if (!id.valid() || !is_norm(graph.node(id).kind) || graph.value(value).producer_output != 0) return {};
+    if (!id.valid() || !graph.def(graph.node(id)).absorbs_activation || graph.value(value).producer_output != 0)
+        return {};
     const auto& attrs = graph.node(id).as<NormAttrs>();
     if (attrs.residual || attrs.activation != Activation::none) return {};
     for (const ValueId output : graph.node(id).outputs) {
@@ -41,9 +39,8 @@ NodeId plain_norm(const Graph& graph, ValueId value, const Node& reader, NodeId 
     return id;
 }
 
-Activation activation_of(OpKind kind) {
-    if (kind == OpKind::relu) return Activation::relu;
-    return kind == OpKind::swish ? Activation::swish : Activation::none;
+Activation activation_of(const Node& node) {
+    return node.kind == OpKind::activation ? node.as<ActivationAttrs>().activation : Activation::none;
 }
 
 /// The chain whose add and activation are these.
@@ -53,8 +50,9 @@ NormChain find_sum(const Graph& graph, NodeId add_id, NodeId activation, NodeId 
     for (std::size_t side = 0; side < 2; ++side) {
         const NodeId norm = plain_norm(graph, add.inputs[side], add, end);
         if (!norm.valid()) continue;
-        // In training a sum alone costs the fused gradient a pass of its own, and swish has no slope as a function of y.
-        const bool fits_training = activation.valid() && graph.node(activation).kind == OpKind::relu;
+        // In training a sum alone costs the fused gradient a pass of its own, and behind a sum the slope must follow from y.
+        const bool fits_training =
+            activation.valid() && slope_follows_from_result(activation_of(graph.node(activation)));
         if (!fits_training && graph.node(norm).kind != OpKind::batch_norm_inference) continue;
         return {norm, add_id, add.inputs[1 - side], activation};
     }
@@ -63,7 +61,7 @@ NormChain find_sum(const Graph& graph, NodeId add_id, NodeId activation, NodeId 
 
 bool activation_follows(const Graph& graph, ValueId sum) {
     const std::vector<NodeId>& users = graph.value(sum).users;
-    return users.size() == 1 && activation_of(graph.node(users.front()).kind) != Activation::none;
+    return users.size() == 1 && activation_of(graph.node(users.front())) != Activation::none;
 }
 
 NormChain find_chain(const Graph& graph, NodeId last_id) {
@@ -71,7 +69,7 @@ NormChain find_chain(const Graph& graph, NodeId last_id) {
     if (last.kind == OpKind::add && last.phase == Phase::forward && !activation_follows(graph, last.outputs.front())) {
         return find_sum(graph, last_id, {}, last_id);
     }
-    if (activation_of(last.kind) == Activation::none) return {};
+    if (activation_of(last) == Activation::none) return {};
     const ValueId sum = last.inputs.front();
     if (const NodeId norm = plain_norm(graph, sum, last, last_id); norm.valid()) return {norm, {}, {}, last_id};
     const NodeId add_id = sole_producer(graph, sum, last);
@@ -81,7 +79,7 @@ NormChain find_chain(const Graph& graph, NodeId last_id) {
 void add_fused_norm(Rewriter& rewriter, const Graph& graph, const NormChain& chain) {
     const Node& norm = graph.node(chain.norm);
     auto attrs = norm.as<NormAttrs>();
-    if (chain.activation.valid()) attrs.activation = activation_of(graph.node(chain.activation).kind);
+    if (chain.activation.valid()) attrs.activation = activation_of(graph.node(chain.activation));
     std::vector<ValueId> inputs = rewriter.at(norm.inputs);
     if (chain.residual.valid()) {
         attrs.residual = true;
@@ -96,40 +94,17 @@ void add_fused_norm(Rewriter& rewriter, const Graph& graph, const NormChain& cha
 
 // ---- fold_inference_norms ----
 
-bool is_stored(const Graph& graph, ValueId id) {
-    const Role role = graph.value(id).role;
-    return role == Role::parameter || role == Role::state;
-}
-
-/// A vector that depends on weights alone, so that a norm which reads it can be folded.
-bool is_weight_vector(const Graph& graph, ValueId id) {
-    if (is_stored(graph, id)) return true;
-    const NodeId producer = graph.value(id).producer;
-    if (!producer.valid()) return false;
-    const OpKind kind = graph.node(producer).kind;
-    return kind == OpKind::proxy_norm_rows || kind == OpKind::constant;
-}
-
 /// The convolution that feeds this norm alone, if the norm can be folded into it; otherwise invalid.
-NodeId foldable_conv(const Graph& graph, const Node& norm) {
+NodeId foldable_conv(const Graph& graph, const Facts& facts, const Node& norm) {
     if (norm.kind != OpKind::batch_norm_inference) return {};
     for (std::size_t i = 1; i <= 4; ++i) {
-        if (!is_weight_vector(graph, norm.inputs[i])) return {};
+        if (!facts.follows_weights(norm.inputs[i])) return {};
     }
     const NodeId id = sole_producer(graph, norm.inputs.front(), norm);
     if (!id.valid() || graph.node(id).kind != OpKind::conv2d) return {};
     const auto& attrs = graph.node(id).as<ConvAttrs>();
     const bool plain = !attrs.bias && !attrs.residual && attrs.activation == Activation::none;
     return plain ? id : NodeId{};
-}
-
-/// The stored weight behind a cast, so that folding rounds once.
-ValueId stored_weight(const Graph& graph, ValueId weight) {
-    const Value& value = graph.value(weight);
-    if (!value.producer.valid()) return weight;
-    const Node& producer = graph.node(value.producer);
-    return producer.kind == OpKind::cast && is_stored(graph, producer.inputs.front()) ? producer.inputs.front()
-                                                                                      : weight;
 }
 
 void add_folded_conv(Rewriter& rewriter, const Graph& graph, const Node& conv, const Node& norm) {
@@ -139,7 +114,8 @@ void add_folded_conv(Rewriter& rewriter, const Graph& graph, const Node& conv, c
     const ValueId mean = rewriter.at(norm.inputs[3]);
     const ValueId variance = rewriter.at(norm.inputs[4]);
     const FoldNormAttrs fold{.epsilon = norm_attrs.epsilon, .type = graph.desc(conv.inputs[1]).dtype};
-    const ValueId stored = rewriter.at(stored_weight(graph, conv.inputs[1]));
+    // Of the variable itself, so that folding rounds once.
+    const ValueId stored = rewriter.at(strip_casts(graph, conv.inputs[1]));
     const ValueId weight =
         rewriter.add(norm, OpKind::fold_norm_weight, fold, {stored, gamma, variance}, conv.name + "/folded_weight")[0];
     const ValueId bias =
@@ -157,22 +133,20 @@ void add_folded_conv(Rewriter& rewriter, const Graph& graph, const Node& conv, c
 
 // ---- fuse_gradient_sums ----
 
-constexpr std::size_t kNormGradDy = 5;
-
 /// The add that makes this norm gradient's dy for it alone; otherwise invalid.
 NodeId foldable_sum(const Graph& graph, const Node& node) {
-    if (node.kind != OpKind::batch_norm_grad && node.kind != OpKind::group_norm_grad) return {};
-    if (node.as<NormAttrs>().summed_gradient) return {};
-    const NodeId id = sole_producer(graph, node.inputs[kNormGradDy], node);
+    const std::optional<std::size_t> summed = graph.def(node).sum_operand;
+    if (!summed || node.as<NormAttrs>().summed_gradient) return {};
+    const NodeId id = sole_producer(graph, node.inputs[*summed], node);
     return id.valid() && graph.node(id).kind == OpKind::add ? id : NodeId{};
 }
 
-void add_summing_gradient(Rewriter& rewriter, const Node& gradient, const Node& sum) {
+void add_summing_gradient(Rewriter& rewriter, std::size_t sum_operand, const Node& gradient, const Node& sum) {
     auto attrs = gradient.as<NormAttrs>();
     attrs.summed_gradient = true;
     std::vector<ValueId> inputs;
     for (std::size_t i = 0; i < gradient.inputs.size(); ++i) {
-        if (i == kNormGradDy) {
+        if (i == sum_operand) {
             inputs.push_back(rewriter.at(sum.inputs[0]));
             inputs.push_back(rewriter.at(sum.inputs[1]));
         } else {
@@ -212,10 +186,11 @@ Graph fuse_norm_activation(const Graph& graph) {
 }
 
 Graph fold_inference_norms(const Graph& graph) {
+    const Facts facts(graph);
     std::map<NodeId, NodeId> convs;  // by norm
     std::set<NodeId> absorbed;
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const NodeId conv = foldable_conv(graph, graph.node(NodeId{i}));
+        const NodeId conv = foldable_conv(graph, facts, graph.node(NodeId{i}));
         if (!conv.valid()) continue;
         convs[NodeId{i}] = conv;
         absorbed.insert(conv);
@@ -245,7 +220,8 @@ Graph fuse_gradient_sums(const Graph& graph) {
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const NodeId id{i};
         if (const auto sum = sums.find(id); sum != sums.end()) {
-            add_summing_gradient(rewriter, graph.node(id), graph.node(sum->second));
+            const Node& gradient = graph.node(id);
+            add_summing_gradient(rewriter, *graph.def(gradient).sum_operand, gradient, graph.node(sum->second));
         } else if (!absorbed.contains(id)) {
             rewriter.copy(id);
         }
@@ -261,8 +237,8 @@ Graph remove_dead_nodes(const Graph& graph) {
         live_value[static_cast<std::size_t>(output.value.index)] = true;
     for (std::int32_t i = graph.node_count() - 1; i >= 0; --i) {
         const Node& node = graph.node(NodeId{i});
-        const bool live =
-            !graph.def(node).mutates.empty() || std::any_of(node.outputs.begin(), node.outputs.end(), is_live);
+        const bool live = !graph.def(node).overwritten_inputs().empty() ||
+                          std::any_of(node.outputs.begin(), node.outputs.end(), is_live);
         live_node[static_cast<std::size_t>(i)] = live;
         if (!live) continue;
         for (const ValueId input : node.inputs)

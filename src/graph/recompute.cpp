@@ -14,29 +14,20 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/facts.h"
 
 namespace cnntrain::graph {
 
 namespace {
 
-/// Forward intermediates that depend on the graph's inputs.
+/// Forward intermediates that are new with every micro-batch.
 class DataFlow {
 public:
     DataFlow(const Graph& graph, std::int32_t forward_nodes)
-        : graph_(graph), forward_nodes_(forward_nodes), is_data_(static_cast<std::size_t>(graph.value_count())) {
-        for (const ValueId input : graph.values_with_role(Role::input))
-            is_data_[index(input)] = true;
-        for (std::int32_t i = 0; i < forward_nodes; ++i) {
-            const Node& node = graph.node(NodeId{i});
-            const bool reads_data = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                                [&](ValueId value) { return is_data_[index(value)]; });
-            for (const ValueId output : node.outputs)
-                is_data_[index(output)] = reads_data;
-        }
-    }
+        : graph_(graph), forward_nodes_(forward_nodes), facts_(graph) {}
 
     bool is_data(ValueId value) const {
-        return is_data_[index(value)] && graph_.value(value).role == Role::intermediate;
+        return graph_.value(value).role == Role::intermediate && !facts_.follows_weights(value);
     }
     /// Position of the last forward node that reads it; -1: none.
     std::int32_t last_reader(ValueId value) const {
@@ -48,11 +39,9 @@ public:
     }
 
 private:
-    static std::size_t index(ValueId value) { return static_cast<std::size_t>(value.index); }
-
     const Graph& graph_;
     std::int32_t forward_nodes_;
-    std::vector<bool> is_data_;
+    Facts facts_;
 };
 
 /// A value that alone is needed of everything before it.

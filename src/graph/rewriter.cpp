@@ -20,8 +20,11 @@ Rewriter::Rewriter(const Graph& source)
             case Role::parameter:
                 replace(ValueId{i}, result_.add_parameter(value.name, value.desc, value.initialiser));
                 break;
-            case Role::state:
-                replace(ValueId{i}, result_.add_state(value.name, value.desc, value.initialiser));
+            case Role::slot:
+                replace(ValueId{i}, result_.add_slot(at(value.owner), value.name, value.desc, value.initialiser));
+                break;
+            case Role::moving_average:
+                replace(ValueId{i}, result_.add_moving_average(value.name, value.desc, value.initialiser));
                 break;
             case Role::intermediate:
                 break;
@@ -66,6 +69,12 @@ void Rewriter::replace(ValueId source_value, ValueId result_value) {
 Graph Rewriter::finish() {
     for (const Output& output : source_.outputs())
         result_.mark_output(output.name, at(output.value));
+    for (const ValueId moving : source_.values_with_role(Role::moving_average)) {
+        const Value& value = source_.value(moving);
+        if (value.owner.valid() && holds(value.owner)) {
+            result_.set_followed(at(moving), at(value.owner), value.correction);
+        }
+    }
     result_.set_phase(source_.phase());
     result_.set_stage(source_.stage());
     return std::move(result_);

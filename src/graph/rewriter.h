@@ -10,11 +10,12 @@ namespace cnntrain::graph {
 /// A pass walks the source's nodes in order and calls copy() or add() for what shall be in the result.
 class Rewriter {
 public:
-    /// Starts with all inputs, scalars, parameters and states of the source.
+    /// Starts with all inputs, scalars and variables of the source.
     explicit Rewriter(const Graph& source);
 
     /// The result's value for a value of the source; Error(internal) when its producer has been left out.
     ValueId at(ValueId source_value) const;
+    bool holds(ValueId source_value) const { return map_.at(static_cast<std::size_t>(source_value.index)).valid(); }
     std::vector<ValueId> at(const std::vector<ValueId>& source_values) const;
 
     void copy(NodeId node);

@@ -44,15 +44,15 @@ void verify_shapes(const Graph& graph, const Node& node) {
     }
 }
 
-void verify_mutations(const Graph& graph, const Node& node) {
-    const OpDef& def = graph.def(node);
-    if (def.mutates.empty()) return;
-    if (node.phase != Phase::update) fail(node.name, "mutates outside the update phase");
-    if (!node.outputs.empty()) fail(node.name, "mutates and has outputs");
-    for (const int index : def.mutates) {
-        const Value& value = graph.value(node.inputs.at(static_cast<std::size_t>(index)));
-        if (value.role != Role::parameter && value.role != Role::state) {
-            fail(node.name, "mutates " + value.name + ", which is neither parameter nor state");
+void verify_overwriting(const Graph& graph, const Node& node) {
+    const std::vector<std::size_t> overwritten = graph.def(node).overwritten_inputs();
+    if (overwritten.empty()) return;
+    if (node.phase != Phase::update) fail(node.name, "overwrites an input outside the update phase");
+    if (!node.outputs.empty()) fail(node.name, "overwrites an input and has outputs");
+    for (const std::size_t index : overwritten) {
+        const ValueId input = node.inputs.at(index);
+        if (!graph.is_variable(input)) {
+            fail(node.name, "overwrites " + graph.value(input).name + ", which is no variable");
         }
     }
 }
@@ -70,6 +70,12 @@ void verify_value(const Graph& graph, ValueId id) {
         }
     }
     if (value.producer.valid() != (value.role == Role::intermediate)) fail(value.name, "role and producer disagree");
+    if (value.owner.valid() && value.role != Role::slot && value.role != Role::moving_average) {
+        fail(value.name, "has an owner, but is neither slot nor moving average");
+    }
+    if (value.role == Role::slot && graph.value(value.owner).role != Role::parameter) {
+        fail(value.name, "is the slot of " + graph.value(value.owner).name + ", which is no parameter");
+    }
     if (value.producer.valid()) {
         const std::vector<ValueId>& outputs = graph.node(value.producer).outputs;
         const auto index = static_cast<std::size_t>(value.producer_output);
@@ -84,7 +90,7 @@ void Graph::verify() const {
         const NodeId id{i};
         verify_inputs(*this, id);
         verify_shapes(*this, node(id));
-        verify_mutations(*this, node(id));
+        verify_overwriting(*this, node(id));
     }
     std::set<std::string_view> names;
     for (std::int32_t i = 0; i < value_count(); ++i) {

@@ -55,8 +55,8 @@ constexpr std::array<Stage, 7> kStages{{
 
 constexpr std::int64_t kStemFilters = 32;
 constexpr double kSqueeze = 0.25;  // of a block's input channels
-constexpr Initialiser kPointwise{Initialiser::Kind::truncated_normal_fan_out, 2};
-constexpr Initialiser kSpatial{Initialiser::Kind::truncated_normal_fan_in, 2};
+const Initialiser kPointwise{.kind = Initialiser::Kind::truncated_normal_fan_out, .value = 2};
+const Initialiser kSpatial{.kind = Initialiser::Kind::truncated_normal_fan_in, .value = 2};
 
 /// The nearest multiple of `divisor` that is not below 90 % of the scaled count.
 std::int64_t scaled_channels(std::int64_t base, double width, std::int64_t divisor) {
@@ -74,7 +74,7 @@ std::string block_letters(int index) {
 
 /// The activations of a network.
 struct ActivationSettings {
-    bool swish = true;  // false: ReLU
+    graph::Activation function = graph::Activation::swish;
     bool proxy_norm = false;
     double proxy_epsilon = 0;
 };
@@ -97,10 +97,6 @@ struct MbConv {
     bool residual() const { return stride == 1 && inputs == outputs; }
 };
 
-ValueId activation(Layers& layers, ValueId x, const std::string& scope, const ActivationSettings& settings) {
-    return settings.swish ? layers.swish(x, scope) : layers.relu(x, scope);
-}
-
 /// Proxy norm: where an activation is multiplied with its inverse proxy deviation.
 enum class ProxyScale : std::uint8_t { at_once, later };
 
@@ -112,12 +108,14 @@ struct Activated {
 Activated conv_norm_activation(Layers& layers, ValueId x, const std::string& scope, const ConvShape& shape,
                                const ActivationSettings& settings, ProxyScale where) {
     x = layers.conv(x, scope + "/conv/conv2d", shape);
-    if (!settings.proxy_norm) return {activation(layers, layers.norm(x, scope), scope + "/activation", settings), {}};
+    if (!settings.proxy_norm)
+        return {layers.activation(layers.norm(x, scope), scope + "/activation", settings.function), {}};
     graph::ProxyNormAttrs attrs;
-    attrs.activation = settings.swish ? graph::Activation::swish : graph::Activation::relu;
+    attrs.activation = settings.function;
     attrs.epsilon = settings.proxy_epsilon;
     const ProxyRows proxy = layers.proxy_rows(scope, shape.filters, attrs);
-    x = activation(layers, layers.norm_with(x, scope, proxy.gamma, proxy.beta), scope + "/activation", settings);
+    x = layers.activation(layers.norm_with(x, scope, proxy.gamma, proxy.beta), scope + "/activation",
+                          settings.function);
     const bool at_once = where == ProxyScale::at_once;
     x = layers.standardise(x, scope + "/standardise", proxy.mean, at_once ? proxy.inverse_deviation : ValueId{});
     return {x, at_once ? ValueId{} : proxy.inverse_deviation};
@@ -126,9 +124,9 @@ Activated conv_norm_activation(Layers& layers, ValueId x, const std::string& sco
 ValueId squeeze_excite(Layers& layers, const Activated& x, const std::string& scope, const MbConv& block) {
     ValueId gate = layers.global_average_pool(x.value, scope + "/mean");
     gate = layers.pixel_conv(gate, scope + "/squeeze/conv2d", block.squeezed, kPointwise);
-    gate = activation(layers, gate, scope + "/activation", block.activation);
+    gate = layers.activation(gate, scope + "/activation", block.activation.function);
     gate = layers.pixel_conv(gate, scope + "/excite/conv2d", block.middle, kPointwise);
-    gate = layers.sigmoid(gate, scope + "/sigmoid");
+    gate = layers.activation(gate, scope + "/sigmoid", graph::Activation::sigmoid);
     if (x.scale.valid()) gate = layers.standardise(gate, scope + "/proxy_scale", {}, x.scale);
     return layers.scale_channels(x.value, gate, scope + "/scale");
 }
@@ -219,7 +217,8 @@ void check_settings(const EfficientnetSettings& settings) {
 }
 
 ActivationSettings activation_settings(const EfficientnetSettings& settings) {
-    return {settings.swish, settings.proxy_norm, settings.proxy_epsilon};
+    return {settings.swish ? graph::Activation::swish : graph::Activation::relu, settings.proxy_norm,
+            settings.proxy_epsilon};
 }
 
 Plan make_plan(const ModelSettings& model, const Size& size) {

@@ -1,14 +1,11 @@
 #include "cnntrain/nn/initialise.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
-#include <string_view>
+#include <iterator>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/base/normal.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::nn {
@@ -42,29 +39,15 @@ template <typename Draw> HostTensor filled(const TensorDesc& desc, Draw draw) {
     return tensor;
 }
 
-/// A proxy (ProxyNormAttrs in graph/op.h) whose sample is the activation of the normal quantiles themselves.
-HostTensor initial_proxy(const graph::Value& variable) {
-    const Initialiser& initialiser = variable.initialiser;
-    CNNTRAIN_CHECK(variable.desc.shape.size() == 4 && variable.desc.shape[0] == graph::kProxyRows,
-                   variable.name + ": a proxy cannot have the shape " + to_string(variable.desc.shape));
-    constexpr auto kCount = static_cast<double>(graph::kProxySamples);
-    std::vector<double> sample = normal_quantiles(graph::kProxySamples);
-    for (double& value : sample) {
-        const bool swish = initialiser.activation == graph::Activation::swish;
-        value = swish ? value / (1 + std::exp(-value)) : std::max(value, 0.0);
-    }
-    const double mean = std::accumulate(sample.begin(), sample.end(), 0.0) / kCount;
-    double variance = 0;
-    for (const double value : sample)
-        variance += (value - mean) * (value - mean) / kCount;
-    std::array<double, graph::kProxyRows> rows{};
-    rows[graph::proxy_row::gamma] = 1;
-    rows[graph::proxy_row::mean] = mean;
-    rows[graph::proxy_row::inverse_deviation] = 1 / std::sqrt(variance + initialiser.value);
+HostTensor filled_by_rows(const graph::Value& variable) {
+    const std::vector<double>& rows = variable.initialiser.rows;
+    CNNTRAIN_CHECK(!variable.desc.shape.empty() && variable.desc.shape[0] == std::ssize(rows),
+                   variable.name + ": " + std::to_string(rows.size()) + " rows cannot fill the shape " +
+                       to_string(variable.desc.shape));
     HostTensor tensor(variable.desc);
-    const std::int64_t channels = variable.desc.shape[3];
+    const std::int64_t row_elements = tensor.elements() / std::ssize(rows);
     for (std::int64_t i = 0; i < tensor.elements(); ++i)
-        tensor.set(i, rows[static_cast<std::size_t>(i / channels)]);
+        tensor.set(i, rows[static_cast<std::size_t>(i / row_elements)]);
     return tensor;
 }
 
@@ -90,8 +73,8 @@ HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
             const double limit = std::sqrt(6.0 / (fan.in + fan.out));
             return filled(variable.desc, [&, limit] { return rng.uniform(-limit, limit); });
         }
-        case Initialiser::Kind::proxy_norm:
-            return initial_proxy(variable);
+        case Initialiser::Kind::rows:
+            return filled_by_rows(variable);
     }
     throw Error(ErrorKind::internal, variable.name + ": unknown initialiser");
 }

@@ -1,9 +1,12 @@
 #include "nn/layers.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/normal.h"
 
 namespace cnntrain::nn {
 
@@ -14,9 +17,27 @@ using graph::ValueId;
 
 namespace {
 
-constexpr Initialiser kDenseWeight{Initialiser::Kind::glorot_uniform, 0};
-constexpr Initialiser kZeros{Initialiser::Kind::constant, 0};
-constexpr Initialiser kOnes{Initialiser::Kind::constant, 1};
+const Initialiser kDenseWeight{.kind = Initialiser::Kind::glorot_uniform};
+const Initialiser kZeros{.value = 0};
+const Initialiser kOnes{.value = 1};
+
+/// Rows of a proxy whose gamma is 1, whose beta, beta' and gamma' are 0, and whose moments follow from these: its sample is
+/// the activation of the normal quantiles themselves.
+Initialiser proxy_start(const graph::ProxyNormAttrs& attrs) {
+    constexpr auto kCount = static_cast<double>(graph::kProxySamples);
+    std::vector<double> sample = normal_quantiles(graph::kProxySamples);
+    for (double& value : sample)
+        value = graph::activated(attrs.activation, value);
+    const double mean = std::accumulate(sample.begin(), sample.end(), 0.0) / kCount;
+    double variance = 0;
+    for (const double value : sample)
+        variance += (value - mean) * (value - mean) / kCount;
+    Initialiser start{.kind = Initialiser::Kind::rows, .rows = std::vector<double>(graph::kProxyRows)};
+    start.rows[graph::proxy_row::gamma] = 1;
+    start.rows[graph::proxy_row::mean] = mean;
+    start.rows[graph::proxy_row::inverse_deviation] = 1 / std::sqrt(variance + attrs.epsilon);
+    return start;
+}
 
 const std::string* filter_hit(const std::vector<std::string>& filters, const std::string& variable) {
     const auto hit = std::find_if(filters.begin(), filters.end(), [&](const std::string& filter) {
@@ -131,25 +152,24 @@ ValueId Layers::norm_node(ValueId x, const std::string& scope, const std::string
 ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::string& leaf, ValueId gamma, ValueId beta) {
     const std::string mean_name = leaf + "/moving_mean";
     const std::string variance_name = leaf + "/moving_variance";
-    const ValueId mean = graph_.add_state(mean_name, {stored_type(mean_name), {channels(x)}}, kZeros);
-    const ValueId variance = graph_.add_state(variance_name, {stored_type(variance_name), {channels(x)}}, kOnes);
+    const ValueId mean = graph_.add_moving_average(mean_name, {stored_type(mean_name), {channels(x)}}, kZeros);
+    const ValueId variance =
+        graph_.add_moving_average(variance_name, {stored_type(variance_name), {channels(x)}}, kOnes);
     graph::NormAttrs attrs;
     attrs.epsilon = model_.epsilon;
-    if (mode_ == Mode::training) return graph_.add(OpKind::batch_norm, attrs, {x, gamma, beta}, scope)[0];
-    return graph_.add_one(OpKind::batch_norm_inference, attrs,
-                          {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
+    if (mode_ == Mode::evaluation) {
+        return graph_.add_one(OpKind::batch_norm_inference, attrs,
+                              {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
+    }
+    const std::vector<ValueId> outputs = graph_.add(OpKind::batch_norm, attrs, {x, gamma, beta}, scope);
+    const auto count = static_cast<double>(graph_.desc(x).elements() / channels(x));
+    graph_.set_followed(mean, outputs[1], 1);
+    graph_.set_followed(variance, outputs[2], count / std::max(1.0, count - 1));
+    return outputs[0];
 }
 
-ValueId Layers::relu(ValueId x, const std::string& scope) {
-    return graph_.add_one(OpKind::relu, NoAttrs{}, {x}, scope);
-}
-
-ValueId Layers::swish(ValueId x, const std::string& scope) {
-    return graph_.add_one(OpKind::swish, NoAttrs{}, {x}, scope);
-}
-
-ValueId Layers::sigmoid(ValueId x, const std::string& scope) {
-    return graph_.add_one(OpKind::sigmoid, NoAttrs{}, {x}, scope);
+ValueId Layers::activation(ValueId x, const std::string& scope, graph::Activation activation) {
+    return graph_.add_one(OpKind::activation, graph::ActivationAttrs{activation}, {x}, scope);
 }
 
 ValueId Layers::add(ValueId branch, ValueId shortcut, const std::string& scope) {
@@ -196,8 +216,7 @@ ValueId Layers::scale_channels(ValueId x, ValueId gate, const std::string& scope
 
 ProxyRows Layers::proxy_rows(const std::string& scope, std::int64_t channels, const graph::ProxyNormAttrs& attrs) {
     const std::string name = scope + "/proxy";
-    const Initialiser start{Initialiser::Kind::proxy_norm, attrs.epsilon, attrs.activation};
-    const ValueId proxy = parameter(name, {graph::kProxyRows, 1, 1, channels}, start);
+    const ValueId proxy = parameter(name, {graph::kProxyRows, 1, 1, channels}, proxy_start(attrs));
     const std::vector<ValueId> rows = graph_.add(OpKind::proxy_norm_rows, attrs, {proxy}, name + "/rows");
     return {rows[0], rows[1], rows[2], rows[3]};
 }

@@ -19,7 +19,7 @@ struct ConvShape {
     std::int64_t kernel = 1;
     std::int64_t stride = 1;
     std::int64_t groups = 1;
-    graph::Initialiser initialiser{graph::Initialiser::Kind::truncated_normal_fan_in, 1};
+    graph::Initialiser initialiser{.kind = graph::Initialiser::Kind::truncated_normal_fan_in, .value = 1};
 };
 
 /// What the network reads of a proxy (ProxyNormAttrs in graph/op.h), each f32[C].
@@ -48,9 +48,7 @@ public:
     graph::ValueId norm_without_shift(graph::ValueId x, const std::string& scope);
     /// The same with gamma and beta, f32[C], from elsewhere.
     graph::ValueId norm_with(graph::ValueId x, const std::string& scope, graph::ValueId gamma, graph::ValueId beta);
-    graph::ValueId relu(graph::ValueId x, const std::string& scope);
-    graph::ValueId swish(graph::ValueId x, const std::string& scope);
-    graph::ValueId sigmoid(graph::ValueId x, const std::string& scope);
+    graph::ValueId activation(graph::ValueId x, const std::string& scope, graph::Activation activation);
     graph::ValueId add(graph::ValueId branch, graph::ValueId shortcut, const std::string& scope);
     graph::ValueId max_pool(graph::ValueId x, const std::string& scope, std::int64_t kernel, std::int64_t stride);
     /// Every stride-th pixel, channels zero-padded at the end to `channels`.

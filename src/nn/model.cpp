@@ -178,33 +178,6 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
     throw Error(ErrorKind::internal, "the graph has no output '" + std::string(name) + "'");
 }
 
-/// The variable behind a value: itself, or what a cast or the rows of a proxy have read.
-const graph::Value& variable_behind(const graph::Graph& graph, ValueId id) {
-    const graph::Value& value = graph.value(id);
-    return value.role == Role::intermediate ? graph.value(graph.node(value.producer).inputs[0]) : value;
-}
-
-/// Of the norm whose scale is in this variable.
-std::string batch_norm_scope(const std::string& variable) {
-    constexpr std::string_view kGamma = "/gamma";
-    constexpr std::string_view kProxy = "/proxy";
-    if (variable.ends_with(kGamma)) return variable.substr(0, variable.size() - kGamma.size());
-    CNNTRAIN_CHECK(variable.ends_with(kProxy), "a batch norm has the scale '" + variable + "'");
-    return variable.substr(0, variable.size() - kProxy.size()) + "/batch_norm";
-}
-
-BatchNormRecord batch_norm_record(const graph::Graph& graph, const graph::Node& node) {
-    const Shape& shape = graph.desc(node.inputs[0]).shape;
-    BatchNormRecord record;
-    record.scope = batch_norm_scope(variable_behind(graph, node.inputs[1]).name);
-    record.moving_mean = variable(graph, record.scope + "/moving_mean");
-    record.moving_variance = variable(graph, record.scope + "/moving_variance");
-    record.batch_mean = node.outputs[1];
-    record.batch_variance = node.outputs[2];
-    record.count = shape[0] * shape[1] * shape[2];
-    return record;
-}
-
 }  // namespace
 
 Family family_named(std::string_view name) {
@@ -250,11 +223,6 @@ ModelValues model_values(const graph::Graph& graph) {
     values.correct = output(graph, kCorrect);
     values.logits = graph.node(graph.value(values.loss).producer).inputs[0];
     values.parameters = graph.values_with_role(Role::parameter);
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
-        const bool batch_norm = node.kind == OpKind::batch_norm && node.phase == Phase::forward && !node.recomputed;
-        if (batch_norm) values.batch_norms.push_back(batch_norm_record(graph, node));
-    }
     return values;
 }
 

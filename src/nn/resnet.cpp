@@ -80,17 +80,17 @@ ValueId shortcut(Layers& layers, ValueId x, const std::string& scope, const Unit
 
 ValueId two_conv_branch(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
     x = layers.conv(x, scope + "/conv1", {.filters = unit.width, .kernel = 3, .stride = unit.stride});
-    x = layers.relu(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1");
+    x = layers.activation(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1", graph::Activation::relu);
     x = layers.conv(x, scope + "/conv2", {.filters = unit.outputs, .kernel = 3});
     return layers.norm(x, scope, "2", Gamma::one);
 }
 
 ValueId bottleneck_branch(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
     x = layers.conv(x, scope + "/conv1", {.filters = unit.width});
-    x = layers.relu(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1");
+    x = layers.activation(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1", graph::Activation::relu);
     x = layers.conv(x, scope + "/conv2",
                     {.filters = unit.width, .kernel = 3, .stride = unit.stride, .groups = unit.groups});
-    x = layers.relu(layers.norm(x, scope, "2", Gamma::one), scope + "/relu2");
+    x = layers.activation(layers.norm(x, scope, "2", Gamma::one), scope + "/relu2", graph::Activation::relu);
     x = layers.conv(x, scope + "/conv3", {.filters = unit.outputs});
     return layers.norm(x, scope, "3", unit.first ? Gamma::one : Gamma::zero);
 }
@@ -106,7 +106,7 @@ ValueId stem(Layers& layers, ValueId x, const std::string& scope, DatasetKind da
     const bool imagenet = dataset == DatasetKind::imagenet;
     const ConvShape conv{.filters = filters, .kernel = imagenet ? 7 : 3, .stride = imagenet ? 2 : 1};
     x = layers.conv(x, scope + "/conv0", conv);
-    x = layers.relu(layers.norm(x, scope, "0", Gamma::one), scope + "/relu");
+    x = layers.activation(layers.norm(x, scope, "0", Gamma::one), scope + "/relu", graph::Activation::relu);
     return imagenet ? layers.max_pool(x, scope + "/max_pool", 3, 2) : x;
 }
 
@@ -145,7 +145,7 @@ Network residual_network(const ResidualShape& shape) {
                                    return residual_unit(layers, x, scope, unit);
                                }});
             network.push_back({name + "/relu", [](Layers& layers, ValueId x, const std::string& scope) {
-                                   return layers.relu(x, scope);
+                                   return layers.activation(x, scope, graph::Activation::relu);
                                }});
         }
     }

@@ -8,8 +8,10 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::ConvAttrs;
 using graph::GradContext;
+using graph::Layout;
 using graph::OpDef;
 using graph::OpKind;
 
@@ -175,31 +177,47 @@ void evaluate_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outpu
                  });
 }
 
+void describe_conv(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::ConvAttrs>(attrs);
+    text.item("stride", a.stride, std::int64_t{1});
+    text.padding(a.padding);
+    text.item("groups", a.groups, std::int64_t{1});
+    text.flag("bias", a.bias);
+    text.flag("residual", a.residual);
+    text.activation(a.activation);
+    text.shape("result", a.result_shape);
+}
+
 }  // namespace
 
-OpDef conv2d_op() {
-    return {.kind = OpKind::conv2d,
-            .name = "conv2d",
-            .infer = infer_conv2d,
-            .gradient = conv2d_gradient,
-            .flops = conv2d_flops,
-            .evaluate = evaluate_conv2d};
-}
-
-OpDef conv2d_input_grad_op() {
-    return {.kind = OpKind::conv2d_input_grad,
-            .name = "conv2d_input_grad",
-            .infer = infer_input_grad,
-            .flops = input_grad_flops,
-            .evaluate = evaluate_input_grad};
-}
-
-OpDef conv2d_weight_grad_op() {
-    return {.kind = OpKind::conv2d_weight_grad,
-            .name = "conv2d_weight_grad",
-            .infer = infer_weight_grad,
-            .flops = weight_grad_flops,
-            .evaluate = evaluate_weight_grad};
+std::vector<OpDef> conv_ops() {
+    return {
+        {.kind = OpKind::conv2d,
+         .name = "conv2d",
+         .inputs = {{Layout::image}, {Layout::kernel}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_conv2d,
+         .gradient = conv2d_gradient,
+         .flops = conv2d_flops,
+         .evaluate = evaluate_conv2d,
+         .describe = describe_conv},
+        {.kind = OpKind::conv2d_input_grad,
+         .name = "conv2d_input_grad",
+         .inputs = {{Layout::image}, {Layout::kernel}},
+         .results = {Layout::image},
+         .infer = infer_input_grad,
+         .flops = input_grad_flops,
+         .evaluate = evaluate_input_grad,
+         .describe = describe_conv},
+        {.kind = OpKind::conv2d_weight_grad,
+         .name = "conv2d_weight_grad",
+         .inputs = {{Layout::image}, {Layout::image}},
+         .results = {Layout::kernel},
+         .infer = infer_weight_grad,
+         .flops = weight_grad_flops,
+         .evaluate = evaluate_weight_grad,
+         .describe = describe_conv},
+    };
 }
 
 }  // namespace cnntrain::ops

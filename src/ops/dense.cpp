@@ -7,6 +7,7 @@ namespace cnntrain::ops {
 using graph::Attrs;
 using graph::DenseAttrs;
 using graph::GradContext;
+using graph::Layout;
 using graph::NoAttrs;
 using graph::OpDef;
 using graph::OpKind;
@@ -140,37 +141,37 @@ void evaluate_bias_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs out
 
 }  // namespace
 
-OpDef dense_op() {
-    return {.kind = OpKind::dense,
-            .name = "dense",
-            .infer = infer_dense,
-            .gradient = dense_gradient,
-            .flops = dense_flops,
-            .evaluate = evaluate_dense};
-}
-
-OpDef dense_input_grad_op() {
-    return {.kind = OpKind::dense_input_grad,
-            .name = "dense_input_grad",
-            .infer = infer_input_grad,
-            .flops = dense_flops,
-            .evaluate = evaluate_input_grad};
-}
-
-OpDef dense_weight_grad_op() {
-    return {.kind = OpKind::dense_weight_grad,
-            .name = "dense_weight_grad",
-            .infer = infer_weight_grad,
-            .flops = weight_grad_flops,
-            .evaluate = evaluate_weight_grad};
-}
-
-OpDef bias_grad_op() {
-    return {.kind = OpKind::bias_grad,
-            .name = "bias_grad",
-            .infer = infer_bias_grad,
-            .flops = flops_per_input<1>,
-            .evaluate = evaluate_bias_grad};
+std::vector<OpDef> dense_ops() {
+    return {
+        {.kind = OpKind::dense,
+         .name = "dense",
+         .inputs = {{Layout::rows}, {Layout::kernel}, {}},
+         .results = {Layout::rows},
+         .infer = infer_dense,
+         .gradient = dense_gradient,
+         .flops = dense_flops,
+         .evaluate = evaluate_dense},
+        {.kind = OpKind::dense_input_grad,
+         .name = "dense_input_grad",
+         .inputs = {{Layout::rows}, {Layout::kernel}},
+         .results = {Layout::rows},
+         .infer = infer_input_grad,
+         .flops = dense_flops,
+         .evaluate = evaluate_input_grad},
+        {.kind = OpKind::dense_weight_grad,
+         .name = "dense_weight_grad",
+         .inputs = {{Layout::rows}, {Layout::rows}},
+         .results = {Layout::kernel},
+         .infer = infer_weight_grad,
+         .flops = weight_grad_flops,
+         .evaluate = evaluate_weight_grad},
+        {.kind = OpKind::bias_grad,
+         .name = "bias_grad",
+         .inputs = {{Layout::rows}},
+         .infer = infer_bias_grad,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_bias_grad},
+    };
 }
 
 }  // namespace cnntrain::ops

@@ -7,7 +7,9 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::FoldNormAttrs;
+using graph::Layout;
 using graph::OpDef;
 using graph::OpKind;
 
@@ -56,22 +58,33 @@ void evaluate_bias(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     }
 }
 
-}  // namespace
-
-OpDef fold_norm_weight_op() {
-    return {.kind = OpKind::fold_norm_weight,
-            .name = "fold_norm_weight",
-            .infer = infer_weight,
-            .flops = flops_per_output<1>,
-            .evaluate = evaluate_weight};
+void describe_fold(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<FoldNormAttrs>(attrs);
+    text.item("epsilon", a.epsilon);
+    text.type("to", a.type);
 }
 
-OpDef fold_norm_bias_op() {
-    return {.kind = OpKind::fold_norm_bias,
-            .name = "fold_norm_bias",
-            .infer = infer_bias,
-            .flops = flops_per_output<4>,
-            .evaluate = evaluate_bias};
+}  // namespace
+
+std::vector<OpDef> fold_ops() {
+    return {
+        {.kind = OpKind::fold_norm_weight,
+         .name = "fold_norm_weight",
+         .inputs = {{Layout::kernel}, {}},
+         .results = {Layout::kernel},
+         .follows_weights = true,
+         .infer = infer_weight,
+         .flops = flops_per_output<1>,
+         .evaluate = evaluate_weight,
+         .describe = describe_fold},
+        {.kind = OpKind::fold_norm_bias,
+         .name = "fold_norm_bias",
+         .follows_weights = true,
+         .infer = infer_bias,
+         .flops = flops_per_output<4>,
+         .evaluate = evaluate_bias,
+         .describe = describe_fold},
+    };
 }
 
 }  // namespace cnntrain::ops

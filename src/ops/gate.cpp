@@ -1,7 +1,4 @@
-// Sigmoid and what is built of it: swish (Ramachandran et al. 2017) and the gate of squeeze-excite (Hu et al. 2018).
-#include <algorithm>
-#include <cmath>
-
+// Channels scaled by a gate of their own in each sample: squeeze-excite (Hu et al. 2018).
 #include "ops/families.h"
 #include "ops/op_support.h"
 
@@ -9,70 +6,12 @@ namespace cnntrain::ops {
 
 using graph::Attrs;
 using graph::GradContext;
+using graph::Layout;
 using graph::NoAttrs;
 using graph::OpDef;
 using graph::OpKind;
 
-double sigmoid(double x) {
-    return 1 / (1 + std::exp(-x));
-}
-
-double swish(double x) {
-    return x * sigmoid(x);
-}
-
-double swish_slope(double x) {
-    const double s = sigmoid(x);
-    return s * (1 + x * (1 - s));
-}
-
-double activated(graph::Activation activation, double x) {
-    switch (activation) {
-        case graph::Activation::relu:
-            return x < 0 ? 0 : x;
-        case graph::Activation::swish:
-            return swish(x);
-        case graph::Activation::none:
-            break;
-    }
-    return x;
-}
-
 namespace {
-
-// ---- swish ----
-
-void swish_gradient(GradContext& context) {
-    const std::vector<graph::ValueId> inputs = {context.input(0), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::swish_grad, NoAttrs{}, inputs, "grad"));
-}
-
-void evaluate_swish(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    std::ranges::transform(inputs[0]->values, outputs[0].values.begin(), swish);
-}
-
-void evaluate_swish_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    std::ranges::transform(inputs[0]->values, inputs[1]->values, outputs[0].values.begin(),
-                           [](double x, double dy) { return dy * swish_slope(x); });
-}
-
-// ---- sigmoid ----
-
-void sigmoid_gradient(GradContext& context) {
-    const std::vector<graph::ValueId> inputs = {context.output(0), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::sigmoid_grad, NoAttrs{}, inputs, "grad"));
-}
-
-void evaluate_sigmoid(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    std::ranges::transform(inputs[0]->values, outputs[0].values.begin(), sigmoid);
-}
-
-void evaluate_sigmoid_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    std::ranges::transform(inputs[0]->values, inputs[1]->values, outputs[0].values.begin(),
-                           [](double y, double dy) { return dy * y * (1 - y); });
-}
-
-// ---- scale_channels ----
 
 void expect_gate(const TensorDesc& x, const TensorDesc& gate) {
     expect_activation(x, "x[N,H,W,C]");
@@ -123,55 +62,24 @@ void evaluate_scale_channels_grad(const Attrs& /*attrs*/, RefInputs inputs, RefO
 
 }  // namespace
 
-OpDef swish_op() {
-    return {.kind = OpKind::swish,
-            .name = "swish",
-            .infer = infer_elementwise,
-            .gradient = swish_gradient,
-            .flops = flops_per_input<4>,
-            .evaluate = evaluate_swish};
-}
-
-OpDef swish_grad_op() {
-    return {.kind = OpKind::swish_grad,
-            .name = "swish_grad",
-            .infer = infer_elementwise_grad,
-            .flops = flops_per_input<7>,
-            .evaluate = evaluate_swish_grad};
-}
-
-OpDef sigmoid_op() {
-    return {.kind = OpKind::sigmoid,
-            .name = "sigmoid",
-            .infer = infer_elementwise,
-            .gradient = sigmoid_gradient,
-            .flops = flops_per_input<3>,
-            .evaluate = evaluate_sigmoid};
-}
-
-OpDef sigmoid_grad_op() {
-    return {.kind = OpKind::sigmoid_grad,
-            .name = "sigmoid_grad",
-            .infer = infer_elementwise_grad,
-            .flops = flops_per_input<3>,
-            .evaluate = evaluate_sigmoid_grad};
-}
-
-OpDef scale_channels_op() {
-    return {.kind = OpKind::scale_channels,
-            .name = "scale_channels",
-            .infer = infer_scale_channels,
-            .gradient = scale_channels_gradient,
-            .flops = flops_per_input<1>,
-            .evaluate = evaluate_scale_channels};
-}
-
-OpDef scale_channels_grad_op() {
-    return {.kind = OpKind::scale_channels_grad,
-            .name = "scale_channels_grad",
-            .infer = infer_scale_channels_grad,
-            .flops = flops_per_input<3>,
-            .evaluate = evaluate_scale_channels_grad};
+std::vector<OpDef> gate_ops() {
+    return {
+        {.kind = OpKind::scale_channels,
+         .name = "scale_channels",
+         .inputs = {{Layout::image}, {Layout::rows}},
+         .results = {Layout::image},
+         .infer = infer_scale_channels,
+         .gradient = scale_channels_gradient,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_scale_channels},
+        {.kind = OpKind::scale_channels_grad,
+         .name = "scale_channels_grad",
+         .inputs = {{Layout::image}, {Layout::rows}, {Layout::image}},
+         .results = {Layout::image, Layout::rows},
+         .infer = infer_scale_channels_grad,
+         .flops = flops_per_input<3>,
+         .evaluate = evaluate_scale_channels_grad},
+    };
 }
 
 }  // namespace cnntrain::ops

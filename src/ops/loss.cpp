@@ -8,10 +8,13 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::GradContext;
+using graph::Layout;
 using graph::OpDef;
 using graph::OpKind;
 using graph::SoftmaxAttrs;
+using graph::Use;
 
 namespace {
 
@@ -97,23 +100,31 @@ void evaluate_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs
     });
 }
 
-}  // namespace
-
-OpDef softmax_cross_entropy_op() {
-    return {.kind = OpKind::softmax_cross_entropy,
-            .name = "softmax_cross_entropy",
-            .infer = infer_loss,
-            .gradient = loss_gradient,
-            .flops = flops_per_input<6>,
-            .evaluate = evaluate_loss};
+void describe_softmax(const Attrs& attrs, AttrText& text) {
+    text.item("label smoothing", std::get<SoftmaxAttrs>(attrs).label_smoothing);
 }
 
-OpDef softmax_cross_entropy_grad_op() {
-    return {.kind = OpKind::softmax_cross_entropy_grad,
-            .name = "softmax_cross_entropy_grad",
-            .infer = infer_loss_grad,
-            .flops = flops_per_input<6>,
-            .evaluate = evaluate_loss_grad};
+}  // namespace
+
+std::vector<OpDef> loss_ops() {
+    return {
+        {.kind = OpKind::softmax_cross_entropy,
+         .name = "softmax_cross_entropy",
+         .inputs = {{Layout::rows}, {}},
+         .infer = infer_loss,
+         .gradient = loss_gradient,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_loss,
+         .describe = describe_softmax},
+        {.kind = OpKind::softmax_cross_entropy_grad,
+         .name = "softmax_cross_entropy_grad",
+         .inputs = {{Layout::rows}, {}},
+         .results = {Layout::rows},
+         .infer = infer_loss_grad,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_loss_grad,
+         .describe = describe_softmax},
+    };
 }
 
 }  // namespace cnntrain::ops

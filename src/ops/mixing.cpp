@@ -9,11 +9,14 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::GradContext;
+using graph::Layout;
 using graph::MixedTargetsAttrs;
 using graph::MixImagesAttrs;
 using graph::OpDef;
 using graph::OpKind;
+using graph::Use;
 
 namespace {
 
@@ -174,31 +177,47 @@ void evaluate_mixed_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs o
     for_each_mixed_sample(std::get<MixedTargetsAttrs>(attrs), inputs, add_sample);
 }
 
+void describe_mix_images(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::MixImagesAttrs>(attrs);
+    text.flag("mixup", a.mixup);
+    text.item("cutmix distance", a.cutmix_distance);
+}
+
+void describe_mixed_targets(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::MixedTargetsAttrs>(attrs);
+    text.item("label smoothing", a.label_smoothing);
+    text.shape("distances", a.distances);
+}
+
 }  // namespace
 
-OpDef mix_images_op() {
-    return {.kind = OpKind::mix_images,
-            .name = "mix_images",
-            .infer = infer_mix_images,
-            .flops = flops_per_output<3>,
-            .evaluate = evaluate_mix_images};
-}
-
-OpDef mixed_cross_entropy_op() {
-    return {.kind = OpKind::mixed_cross_entropy,
-            .name = "mixed_cross_entropy",
-            .infer = infer_mixed_loss,
-            .gradient = mixed_loss_gradient,
-            .flops = flops_per_input<6>,
-            .evaluate = evaluate_mixed_loss};
-}
-
-OpDef mixed_cross_entropy_grad_op() {
-    return {.kind = OpKind::mixed_cross_entropy_grad,
-            .name = "mixed_cross_entropy_grad",
-            .infer = infer_mixed_loss_grad,
-            .flops = flops_per_input<6>,
-            .evaluate = evaluate_mixed_loss_grad};
+std::vector<OpDef> mixing_ops() {
+    return {
+        {.kind = OpKind::mix_images,
+         .name = "mix_images",
+         .inputs = {{Layout::image}, {}},
+         .results = {Layout::image},
+         .infer = infer_mix_images,
+         .flops = flops_per_output<3>,
+         .evaluate = evaluate_mix_images,
+         .describe = describe_mix_images},
+        {.kind = OpKind::mixed_cross_entropy,
+         .name = "mixed_cross_entropy",
+         .inputs = {{Layout::rows}, {}},
+         .infer = infer_mixed_loss,
+         .gradient = mixed_loss_gradient,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_mixed_loss,
+         .describe = describe_mixed_targets},
+        {.kind = OpKind::mixed_cross_entropy_grad,
+         .name = "mixed_cross_entropy_grad",
+         .inputs = {{Layout::rows}, {}},
+         .results = {Layout::rows},
+         .infer = infer_mixed_loss_grad,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_mixed_loss_grad,
+         .describe = describe_mixed_targets},
+    };
 }
 
 }  // namespace cnntrain::ops

@@ -10,12 +10,16 @@ namespace cnntrain::ops {
 
 using graph::Activation;
 using graph::Attrs;
+using graph::AttrText;
 using graph::GradContext;
+using graph::Layout;
 using graph::NormAttrs;
 using graph::OpDef;
 using graph::OpKind;
 
 namespace {
+
+constexpr std::size_t kGradientOperand = 5;  // dy, among the inputs of a norm's gradient
 
 enum class Family { batch, group };
 
@@ -81,7 +85,9 @@ bool reads_output(const NormAttrs& a) {
 
 template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<NormAttrs>(attrs);
-    if (a.residual && a.activation == Activation::swish) reject("swish after a residual has no gradient");
+    if (a.residual && !slope_follows_from_result(a.activation)) {
+        reject(std::string(name(a.activation)) + " after a residual has no gradient");
+    }
     expect_inputs(inputs, std::size_t{6} + (a.summed_gradient ? 1 : 0) + (reads_output(a) ? 1 : 0));
     expect_norm_inputs(inputs);
     const TensorDesc& x = inputs[0];
@@ -89,7 +95,7 @@ template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const Attrs& a
     const TensorDesc statistic{DType::f32, Statistics(kFamily, a, x.shape).shape};
     expect_same(inputs[3], statistic, "mean and the statistics of x");
     expect_same(inputs[4], statistic, "variance and the statistics of x");
-    for (std::size_t i = 5; i < inputs.size(); ++i)
+    for (std::size_t i = kGradientOperand; i < inputs.size(); ++i)
         expect_same(x, inputs[i], "x and dy, y");
     std::vector<TensorDesc> results = {x, {DType::f32, {x.shape[3]}}, {DType::f32, {x.shape[3]}}};
     if (a.residual) results.push_back(x);
@@ -166,13 +172,11 @@ std::vector<double> inner_gradient(const NormAttrs& a, const Statistics& statist
         if (a.summed_gradient) dy[i] += inputs[6]->values[i];
         if (a.activation == Activation::none) continue;
         const std::size_t c = statistics.channel(i);
-        const double y =
-            reads_output(a) ? inputs.back()->values[i] : inputs[1]->values[c] * normalised[i] + inputs[2]->values[c];
-        if (a.activation == Activation::swish) {
-            dy[i] *= swish_slope(y);
-        } else if (!(y > 0)) {
-            dy[i] = 0;
-        }
+        const double slope =
+            reads_output(a)
+                ? graph::slope(a.activation, inputs.back()->values[i])
+                : graph::slope_at_input(a.activation, inputs[1]->values[c] * normalised[i] + inputs[2]->values[c]);
+        dy[i] = slope == 0 ? 0 : dy[i] * slope;
     }
     return dy;
 }
@@ -211,48 +215,67 @@ template <Family kFamily> void evaluate_norm_grad(const Attrs& attrs, RefInputs 
     if (a.residual) outputs[3].values = dy;
 }
 
+void describe_norm(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<NormAttrs>(attrs);
+    text.item("epsilon", a.epsilon);
+    text.item("groups", a.groups);
+    text.flag("residual", a.residual);
+    text.activation(a.activation);
+    text.flag("summed gradient", a.summed_gradient);
+}
+
 }  // namespace
 
-OpDef batch_norm_op() {
-    return {.kind = OpKind::batch_norm,
-            .name = "batch_norm",
-            .infer = infer_norm<Family::batch>,
-            .gradient = norm_gradient<OpKind::batch_norm_grad>,
-            .flops = flops_per_input<7>,
-            .evaluate = evaluate_norm<Family::batch>};
-}
-
-OpDef batch_norm_inference_op() {
-    return {.kind = OpKind::batch_norm_inference,
-            .name = "batch_norm_inference",
-            .infer = infer_inference,
-            .flops = flops_per_input<2>,
-            .evaluate = evaluate_inference};
-}
-
-OpDef batch_norm_grad_op() {
-    return {.kind = OpKind::batch_norm_grad,
-            .name = "batch_norm_grad",
-            .infer = infer_norm_grad<Family::batch>,
-            .flops = flops_per_input<11>,
-            .evaluate = evaluate_norm_grad<Family::batch>};
-}
-
-OpDef group_norm_op() {
-    return {.kind = OpKind::group_norm,
-            .name = "group_norm",
-            .infer = infer_norm<Family::group>,
-            .gradient = norm_gradient<OpKind::group_norm_grad>,
-            .flops = flops_per_input<7>,
-            .evaluate = evaluate_norm<Family::group>};
-}
-
-OpDef group_norm_grad_op() {
-    return {.kind = OpKind::group_norm_grad,
-            .name = "group_norm_grad",
-            .infer = infer_norm_grad<Family::group>,
-            .flops = flops_per_input<11>,
-            .evaluate = evaluate_norm_grad<Family::group>};
+std::vector<OpDef> norm_ops() {
+    return {
+        {.kind = OpKind::batch_norm,
+         .name = "batch_norm",
+         .inputs = {{Layout::image}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain},
+         .absorbs_activation = true,
+         .infer = infer_norm<Family::batch>,
+         .gradient = norm_gradient<OpKind::batch_norm_grad>,
+         .flops = flops_per_input<7>,
+         .evaluate = evaluate_norm<Family::batch>,
+         .describe = describe_norm},
+        {.kind = OpKind::batch_norm_inference,
+         .name = "batch_norm_inference",
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .absorbs_activation = true,
+         .infer = infer_inference,
+         .flops = flops_per_input<2>,
+         .evaluate = evaluate_inference,
+         .describe = describe_norm},
+        {.kind = OpKind::batch_norm_grad,
+         .name = "batch_norm_grad",
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
+         .sum_operand = kGradientOperand,
+         .infer = infer_norm_grad<Family::batch>,
+         .flops = flops_per_input<11>,
+         .evaluate = evaluate_norm_grad<Family::batch>,
+         .describe = describe_norm},
+        {.kind = OpKind::group_norm,
+         .name = "group_norm",
+         .inputs = {{Layout::image}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain},
+         .absorbs_activation = true,
+         .infer = infer_norm<Family::group>,
+         .gradient = norm_gradient<OpKind::group_norm_grad>,
+         .flops = flops_per_input<7>,
+         .evaluate = evaluate_norm<Family::group>,
+         .describe = describe_norm},
+        {.kind = OpKind::group_norm_grad,
+         .name = "group_norm_grad",
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
+         .sum_operand = kGradientOperand,
+         .infer = infer_norm_grad<Family::group>,
+         .flops = flops_per_input<11>,
+         .evaluate = evaluate_norm_grad<Family::group>,
+         .describe = describe_norm},
+    };
 }
 
 }  // namespace cnntrain::ops

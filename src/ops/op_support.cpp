@@ -62,19 +62,6 @@ void expect_channel_vector(const TensorDesc& desc, std::int64_t channels, DType 
     reject(std::string(what) + " must be f32" + other + ", not " + std::string(name(desc.dtype)));
 }
 
-std::vector<TensorDesc> infer_elementwise(const graph::Attrs& /*attrs*/, Descs inputs) {
-    expect_inputs(inputs, 1);
-    expect_floating(inputs[0], "x");
-    return {inputs[0]};
-}
-
-std::vector<TensorDesc> infer_elementwise_grad(const graph::Attrs& /*attrs*/, Descs inputs) {
-    expect_inputs(inputs, 2);
-    expect_floating(inputs[1], "dy");
-    expect_same(inputs[0], inputs[1], "the operands");
-    return {inputs[0]};
-}
-
 std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t kernel, std::int64_t stride) {
     if (stride < 1) reject("the stride must be at least 1, not " + std::to_string(stride));
     if (padding < 0 || kernel < 1) reject("negative padding or empty kernel");

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/op.h"
 
@@ -28,12 +29,6 @@ void expect_shape(const TensorDesc& desc, const Shape& shape, std::string_view w
 /// A per-channel vector: f32, or the type of the activations that it is applied to.
 void expect_channel_vector(const TensorDesc& desc, std::int64_t channels, DType activations, std::string_view what);
 
-// Whole rules of ops without attributes.
-/// Of y = f(x), element by element.
-std::vector<TensorDesc> infer_elementwise(const graph::Attrs& attrs, Descs inputs);
-/// Of its gradient, from x or y, and dy.
-std::vector<TensorDesc> infer_elementwise_grad(const graph::Attrs& attrs, Descs inputs);
-
 /// [N,H,W,C] with row-major offsets.
 struct Nhwc {
     explicit Nhwc(const Shape& shape) : n(shape.at(0)), h(shape.at(1)), w(shape.at(2)), c(shape.at(3)) {}
@@ -53,12 +48,6 @@ template <int kPerElement> double flops_per_input(const graph::Attrs&, Descs inp
 template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, Descs outputs) {
     return kPerElement * static_cast<double>(outputs[0].elements());
 }
-
-/// x * sigmoid(x) and its derivative (gate.cpp).
-double sigmoid(double x);
-double swish(double x);
-double swish_slope(double x);
-double activated(graph::Activation activation, double x);  // NaN stays NaN
 
 /// Gradients that only flow through the op's first output: false when it has none. Any other incoming gradient is a
 /// defect of the graph that asked for it.

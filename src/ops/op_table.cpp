@@ -7,65 +7,26 @@ namespace cnntrain::ops {
 
 namespace {
 
-/// In the order of OpKind; checked below.
+using Family = std::vector<graph::OpDef> (*)();
+
+constexpr Family kFamilies[] = {
+    activation_ops, conv_ops,      dense_ops, fold_ops,       gate_ops,   loss_ops,   mixing_ops,
+    norm_ops,       pointwise_ops, pool_ops,  proxy_norm_ops, random_ops, update_ops,
+};
+
 graph::OpTable make_table() {
-    graph::OpTable table{
-        constant_op(),
-        cast_op(),
-        add_op(),
-        relu_op(),
-        relu_grad_op(),
-        swish_op(),
-        swish_grad_op(),
-        sigmoid_op(),
-        sigmoid_grad_op(),
-        random_scale_op(),
-        scale_channels_op(),
-        scale_channels_grad_op(),
-        normalise_image_op(),
-        conv2d_op(),
-        conv2d_input_grad_op(),
-        conv2d_weight_grad_op(),
-        max_pool_op(),
-        max_pool_grad_op(),
-        global_average_pool_op(),
-        global_average_pool_grad_op(),
-        shortcut_pad_op(),
-        shortcut_pad_grad_op(),
-        dense_op(),
-        dense_input_grad_op(),
-        dense_weight_grad_op(),
-        bias_grad_op(),
-        batch_norm_op(),
-        batch_norm_inference_op(),
-        batch_norm_grad_op(),
-        group_norm_op(),
-        group_norm_grad_op(),
-        standardise_op(),
-        standardise_grad_op(),
-        proxy_norm_rows_op(),
-        proxy_norm_rows_grad_op(),
-        proxy_norm_gradient_op(),
-        proxy_norm_statistics_op(),
-        fold_norm_weight_op(),
-        fold_norm_bias_op(),
-        softmax_cross_entropy_op(),
-        softmax_cross_entropy_grad_op(),
-        mix_images_op(),
-        mixed_cross_entropy_op(),
-        mixed_cross_entropy_grad_op(),
-        sgd_update_op(),
-        momentum_update_op(),
-        rmsprop_update_op(),
-        lars_update_op(),
-        moving_average_update_op(),
-        round_copy_op(),
-    };
+    graph::OpTable table{};
+    for (const Family family : kFamilies) {
+        for (graph::OpDef& def : family()) {
+            graph::OpDef& place = table.at(static_cast<std::size_t>(def.kind));
+            CNNTRAIN_CHECK(place.infer == nullptr, "two operations are called " + std::string(def.name));
+            place = std::move(def);
+        }
+    }
     for (std::size_t i = 0; i < table.size(); ++i) {
         const graph::OpDef& def = table[i];
-        CNNTRAIN_CHECK(static_cast<std::size_t>(def.kind) == i && def.infer != nullptr &&
-                           (def.evaluate != nullptr || def.evaluate_random != nullptr),
-                       "the op table has no complete entry in place " + std::to_string(i));
+        CNNTRAIN_CHECK(def.infer != nullptr && (def.evaluate != nullptr || def.evaluate_random != nullptr),
+                       "no family defines the operation of kind " + std::to_string(i));
     }
     return table;
 }

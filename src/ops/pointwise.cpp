@@ -1,4 +1,4 @@
-// Element by element, and what only moves elements: constant, cast, add, relu, normalise_image, shortcut_pad.
+// Element by element, and what only moves elements: constant, cast, add, normalise_image, shortcut_pad.
 #include <algorithm>
 
 #include "ops/families.h"
@@ -7,7 +7,9 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::GradContext;
+using graph::Layout;
 using graph::NoAttrs;
 using graph::OpDef;
 using graph::OpKind;
@@ -64,23 +66,6 @@ void add_gradient(GradContext& context) {
 
 void evaluate_add(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     std::ranges::transform(inputs[0]->values, inputs[1]->values, outputs[0].values.begin(), std::plus<>());
-}
-
-// ---- relu ----
-
-void relu_gradient(GradContext& context) {
-    const std::vector<graph::ValueId> inputs = {context.output(0), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::relu_grad, NoAttrs{}, inputs, "grad"));
-}
-
-void evaluate_relu(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    // Written so that NaN stays NaN.
-    std::ranges::transform(inputs[0]->values, outputs[0].values.begin(), [](double x) { return x < 0 ? 0 : x; });
-}
-
-void evaluate_relu_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    std::ranges::transform(inputs[0]->values, inputs[1]->values, outputs[0].values.begin(),
-                           [](double y, double dy) { return y > 0 ? dy : 0; });
 }
 
 // ---- normalise_image ----
@@ -172,67 +157,76 @@ void evaluate_shortcut_pad_grad(const Attrs& attrs, RefInputs inputs, RefOutputs
     for_each_kept_pixel(outputs[0].desc.shape, inputs[0]->desc.shape, stride, copy);
 }
 
+void describe_constant(const Attrs& attrs, AttrText& text) {
+    text.item("value", std::to_string(std::get<graph::ConstantAttrs>(attrs).value));
+}
+
+void describe_cast(const Attrs& attrs, AttrText& text) {
+    text.type("to", std::get<graph::CastAttrs>(attrs).type);
+}
+
+void describe_normalise_image(const Attrs& attrs, AttrText& text) {
+    text.type("to", std::get<graph::NormaliseImageAttrs>(attrs).type);
+}
+
+void describe_shortcut_pad(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::ShortcutPadAttrs>(attrs);
+    text.item("stride", a.stride, std::int64_t{1});
+    text.item("channels", a.channels);
+    text.shape("result", a.input_shape);
+}
+
 }  // namespace
 
-OpDef constant_op() {
-    return {.kind = OpKind::constant, .name = "constant", .infer = infer_constant, .evaluate = evaluate_constant};
-}
-
-OpDef cast_op() {
-    return {.kind = OpKind::cast,
-            .name = "cast",
-            .infer = infer_cast,
-            .gradient = cast_gradient,
-            .evaluate = evaluate_copy};
-}
-
-OpDef add_op() {
-    return {.kind = OpKind::add,
-            .name = "add",
-            .infer = infer_add,
-            .gradient = add_gradient,
-            .flops = flops_per_output<1>,
-            .evaluate = evaluate_add};
-}
-
-OpDef relu_op() {
-    return {.kind = OpKind::relu,
-            .name = "relu",
-            .infer = infer_elementwise,
-            .gradient = relu_gradient,
-            .flops = flops_per_output<1>,
-            .evaluate = evaluate_relu};
-}
-
-OpDef relu_grad_op() {
-    return {.kind = OpKind::relu_grad,
-            .name = "relu_grad",
-            .infer = infer_elementwise_grad,
-            .flops = flops_per_output<1>,
-            .evaluate = evaluate_relu_grad};
-}
-
-OpDef normalise_image_op() {
-    return {.kind = OpKind::normalise_image,
-            .name = "normalise_image",
-            .infer = infer_normalise_image,
-            .flops = flops_per_output<2>,
-            .evaluate = evaluate_normalise_image};
-}
-
-OpDef shortcut_pad_op() {
-    return {.kind = OpKind::shortcut_pad,
-            .name = "shortcut_pad",
-            .infer = infer_shortcut_pad,
-            .gradient = shortcut_pad_gradient,
-            .evaluate = evaluate_shortcut_pad};
-}
-
-OpDef shortcut_pad_grad_op() {
-    return {.kind = OpKind::shortcut_pad_grad,
-            .name = "shortcut_pad_grad",
-            .infer = infer_shortcut_pad_grad,
-            .evaluate = evaluate_shortcut_pad_grad};
+std::vector<OpDef> pointwise_ops() {
+    return {
+        {.kind = OpKind::constant,
+         .name = "constant",
+         .follows_weights = true,
+         .infer = infer_constant,
+         .evaluate = evaluate_constant,
+         .describe = describe_constant},
+        {.kind = OpKind::cast,
+         .name = "cast",
+         .inputs = {{Layout::same}},
+         .results = {Layout::same},
+         .follows_weights = true,
+         .infer = infer_cast,
+         .gradient = cast_gradient,
+         .evaluate = evaluate_copy,
+         .describe = describe_cast},
+        {.kind = OpKind::add,
+         .name = "add",
+         .inputs = {{Layout::same}},
+         .results = {Layout::same},
+         .infer = infer_add,
+         .gradient = add_gradient,
+         .flops = flops_per_output<1>,
+         .evaluate = evaluate_add},
+        {.kind = OpKind::normalise_image,
+         .name = "normalise_image",
+         .inputs = {{Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_normalise_image,
+         .flops = flops_per_output<2>,
+         .evaluate = evaluate_normalise_image,
+         .describe = describe_normalise_image},
+        {.kind = OpKind::shortcut_pad,
+         .name = "shortcut_pad",
+         .inputs = {{Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_shortcut_pad,
+         .gradient = shortcut_pad_gradient,
+         .evaluate = evaluate_shortcut_pad,
+         .describe = describe_shortcut_pad},
+        {.kind = OpKind::shortcut_pad_grad,
+         .name = "shortcut_pad_grad",
+         .inputs = {{Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_shortcut_pad_grad,
+         .evaluate = evaluate_shortcut_pad_grad,
+         .describe = describe_shortcut_pad},
+    };
 }
 
 }  // namespace cnntrain::ops

@@ -8,7 +8,9 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::GradContext;
+using graph::Layout;
 using graph::OpDef;
 using graph::OpKind;
 using graph::PoolAttrs;
@@ -139,40 +141,55 @@ void evaluate_average_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs 
     });
 }
 
+void describe_max_pool(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::PoolAttrs>(attrs);
+    text.item("kernel", a.kernel);
+    text.item("stride", a.stride, std::int64_t{1});
+    text.padding(a.padding);
+}
+
+void describe_average_grad(const Attrs& attrs, AttrText& text) {
+    text.item("result", to_string(std::get<graph::ResultAttrs>(attrs).desc));
+}
+
 }  // namespace
 
-OpDef max_pool_op() {
-    return {.kind = OpKind::max_pool,
-            .name = "max_pool",
-            .infer = infer_max_pool,
-            .gradient = max_pool_gradient,
-            .flops = max_pool_flops,
-            .evaluate = evaluate_max_pool};
-}
-
-OpDef max_pool_grad_op() {
-    return {.kind = OpKind::max_pool_grad,
-            .name = "max_pool_grad",
-            .infer = infer_max_pool_grad,
-            .flops = max_pool_grad_flops,
-            .evaluate = evaluate_max_pool_grad};
-}
-
-OpDef global_average_pool_op() {
-    return {.kind = OpKind::global_average_pool,
-            .name = "global_average_pool",
-            .infer = infer_average,
-            .gradient = average_gradient,
-            .flops = flops_per_input<1>,
-            .evaluate = evaluate_average};
-}
-
-OpDef global_average_pool_grad_op() {
-    return {.kind = OpKind::global_average_pool_grad,
-            .name = "global_average_pool_grad",
-            .infer = infer_average_grad,
-            .flops = flops_per_output<1>,
-            .evaluate = evaluate_average_grad};
+std::vector<OpDef> pool_ops() {
+    return {
+        {.kind = OpKind::max_pool,
+         .name = "max_pool",
+         .inputs = {{Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_max_pool,
+         .gradient = max_pool_gradient,
+         .flops = max_pool_flops,
+         .evaluate = evaluate_max_pool,
+         .describe = describe_max_pool},
+        {.kind = OpKind::max_pool_grad,
+         .name = "max_pool_grad",
+         .inputs = {{Layout::image}, {Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_max_pool_grad,
+         .flops = max_pool_grad_flops,
+         .evaluate = evaluate_max_pool_grad,
+         .describe = describe_max_pool},
+        {.kind = OpKind::global_average_pool,
+         .name = "global_average_pool",
+         .inputs = {{Layout::image}},
+         .results = {Layout::rows},
+         .infer = infer_average,
+         .gradient = average_gradient,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_average},
+        {.kind = OpKind::global_average_pool_grad,
+         .name = "global_average_pool_grad",
+         .inputs = {{Layout::rows}},
+         .results = {Layout::image},
+         .infer = infer_average_grad,
+         .flops = flops_per_output<1>,
+         .evaluate = evaluate_average_grad,
+         .describe = describe_average_grad},
+    };
 }
 
 }  // namespace cnntrain::ops

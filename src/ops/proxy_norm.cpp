@@ -11,13 +11,16 @@ namespace cnntrain::ops {
 
 using graph::Activation;
 using graph::Attrs;
+using graph::AttrText;
 using graph::GradContext;
 using graph::kProxyRows;
 using graph::kProxySamples;
+using graph::Layout;
 using graph::OpDef;
 using graph::OpKind;
 using graph::ProxyNormAttrs;
 using graph::StandardiseAttrs;
+using graph::Use;
 namespace proxy_row = graph::proxy_row;
 
 namespace {
@@ -162,12 +165,6 @@ void evaluate_rows_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs
 
 // ---- proxy sample ----
 
-double slope(Activation activation, double x) {
-    if (activation == Activation::swish) return swish_slope(x);
-    if (activation == Activation::relu) return x > 0 ? 1 : 0;
-    return 1;
-}
-
 const std::vector<double>& quantiles() {
     static const std::vector<double> values = normal_quantiles(kProxySamples);
     return values;
@@ -197,7 +194,7 @@ public:
         for (const double z : quantiles()) {
             const double u = input(z);
             const double dp = (dmean + 2 * dvariance * (activated(activation_, u) - mean_)) / kProxySamples;
-            const double du = dp * slope(activation_, u);
+            const double du = dp * slope_at_input(activation_, u);
             result[proxy_row::beta] += du;
             result[proxy_row::gamma] += du * normal(z);
             result[proxy_row::proxy_beta] += du * rows_[proxy_row::gamma];
@@ -263,55 +260,69 @@ void evaluate_statistics(const Attrs& attrs, RefInputs inputs, RefOutputs output
     }
 }
 
+// ---- attributes as text ----
+
+void describe_standardise(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<StandardiseAttrs>(attrs);
+    text.flag("mean", a.mean);
+    text.flag("scale", a.scale);
+}
+
+void describe_proxy(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<ProxyNormAttrs>(attrs);
+    text.activation(a.activation);
+    text.item("epsilon", a.epsilon);
+    text.item("weight decay", a.weight_decay);
+    text.shape("rows", a.rows);
+}
+
 }  // namespace
 
-OpDef standardise_op() {
-    return {.kind = OpKind::standardise,
-            .name = "standardise",
-            .infer = infer_standardise,
-            .gradient = standardise_gradient,
-            .flops = flops_per_input<2>,
-            .evaluate = evaluate_standardise};
-}
-
-OpDef standardise_grad_op() {
-    return {.kind = OpKind::standardise_grad,
-            .name = "standardise_grad",
-            .infer = infer_standardise_grad,
-            .flops = flops_per_input<4>,
-            .evaluate = evaluate_standardise_grad};
-}
-
-OpDef proxy_norm_rows_op() {
-    return {.kind = OpKind::proxy_norm_rows,
-            .name = "proxy_norm_rows",
-            .infer = infer_rows,
-            .gradient = rows_gradient,
-            .evaluate = evaluate_rows};
-}
-
-OpDef proxy_norm_rows_grad_op() {
-    return {.kind = OpKind::proxy_norm_rows_grad,
-            .name = "proxy_norm_rows_grad",
-            .infer = infer_rows_grad,
-            .evaluate = evaluate_rows_grad};
-}
-
-OpDef proxy_norm_gradient_op() {
-    return {.kind = OpKind::proxy_norm_gradient,
-            .name = "proxy_norm_gradient",
-            .infer = infer_gradient,
-            .flops = flops_per_input<20 * kProxySamples / kProxyRows>,
-            .evaluate = evaluate_gradient};
-}
-
-OpDef proxy_norm_statistics_op() {
-    return {.kind = OpKind::proxy_norm_statistics,
-            .name = "proxy_norm_statistics",
-            .infer = infer_statistics,
-            .flops = flops_per_input<10 * kProxySamples / kProxyRows>,
-            .evaluate = evaluate_statistics,
-            .mutates = {0}};
+std::vector<OpDef> proxy_norm_ops() {
+    return {
+        {.kind = OpKind::standardise,
+         .name = "standardise",
+         .inputs = {{Layout::same}, {}},
+         .results = {Layout::same},
+         .infer = infer_standardise,
+         .gradient = standardise_gradient,
+         .flops = flops_per_input<2>,
+         .evaluate = evaluate_standardise,
+         .describe = describe_standardise},
+        {.kind = OpKind::standardise_grad,
+         .name = "standardise_grad",
+         .inputs = {{Layout::same}, {}, {Layout::same}},
+         .results = {Layout::same, Layout::plain},
+         .infer = infer_standardise_grad,
+         .flops = flops_per_input<4>,
+         .evaluate = evaluate_standardise_grad,
+         .describe = describe_standardise},
+        {.kind = OpKind::proxy_norm_rows,
+         .name = "proxy_norm_rows",
+         .follows_weights = true,
+         .infer = infer_rows,
+         .gradient = rows_gradient,
+         .evaluate = evaluate_rows,
+         .describe = describe_proxy},
+        {.kind = OpKind::proxy_norm_rows_grad,
+         .name = "proxy_norm_rows_grad",
+         .infer = infer_rows_grad,
+         .evaluate = evaluate_rows_grad,
+         .describe = describe_proxy},
+        {.kind = OpKind::proxy_norm_gradient,
+         .name = "proxy_norm_gradient",
+         .infer = infer_gradient,
+         .flops = flops_per_input<20 * kProxySamples / kProxyRows>,
+         .evaluate = evaluate_gradient,
+         .describe = describe_proxy},
+        {.kind = OpKind::proxy_norm_statistics,
+         .name = "proxy_norm_statistics",
+         .inputs = {{.use = Use::target}},
+         .infer = infer_statistics,
+         .flops = flops_per_input<10 * kProxySamples / kProxyRows>,
+         .evaluate = evaluate_statistics,
+         .describe = describe_proxy},
+    };
 }
 
 }  // namespace cnntrain::ops

@@ -8,7 +8,9 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::GradContext;
+using graph::Layout;
 using graph::OpDef;
 using graph::OpKind;
 using graph::RandomScaleAttrs;
@@ -43,15 +45,27 @@ void evaluate_random_scale(const Attrs& attrs, const graph::RandomKey& random, R
     }
 }
 
+void describe_random_scale(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<RandomScaleAttrs>(attrs);
+    text.item("keep", a.keep);
+    text.flag("per sample", a.per_sample);
+    text.item("site", static_cast<std::int64_t>(a.site));
+}
+
 }  // namespace
 
-OpDef random_scale_op() {
-    return {.kind = OpKind::random_scale,
-            .name = "random_scale",
-            .infer = infer_random_scale,
-            .gradient = random_scale_gradient,
-            .flops = flops_per_input<1>,
-            .evaluate_random = evaluate_random_scale};
+std::vector<OpDef> random_ops() {
+    return {
+        {.kind = OpKind::random_scale,
+         .name = "random_scale",
+         .inputs = {{Layout::same}},
+         .results = {Layout::same},
+         .infer = infer_random_scale,
+         .gradient = random_scale_gradient,
+         .flops = flops_per_input<1>,
+         .evaluate_random = evaluate_random_scale,
+         .describe = describe_random_scale},
+    };
 }
 
 }  // namespace cnntrain::ops

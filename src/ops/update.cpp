@@ -9,9 +9,11 @@
 namespace cnntrain::ops {
 
 using graph::Attrs;
+using graph::AttrText;
 using graph::OpDef;
 using graph::OpKind;
 using graph::UpdateAttrs;
+using graph::Use;
 
 namespace {
 
@@ -144,60 +146,87 @@ void evaluate_moving_average(const Attrs& attrs, RefInputs inputs, RefOutputs ou
     }
 }
 
+// ---- attributes as text ----
+
+void describe(const UpdateAttrs& a, AttrText& text) {
+    text.item("gradient scale", a.gradient_scale, 1.0);
+    text.item("weight decay", a.weight_decay);
+    text.item("learning rate scale", a.learning_rate_scale, 1.0);
+    text.item("momentum", a.momentum);
+}
+
+void describe_update(const Attrs& attrs, AttrText& text) {
+    describe(std::get<UpdateAttrs>(attrs), text);
+}
+
+void describe_rmsprop(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::RmsPropAttrs>(attrs);
+    describe(a.update, text);
+    text.item("decay", a.decay);
+    text.item("epsilon", a.epsilon);
+}
+
+void describe_lars(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::LarsAttrs>(attrs);
+    describe(a.update, text);
+    text.item("trust scale", a.trust_scale);
+    text.item("LARS weight decay", a.weight_decay);
+    text.item("epsilon", a.epsilon);
+    text.flag("skipped", !a.adapts);
+}
+
+void describe_moving_average(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::MovingAverageAttrs>(attrs);
+    text.item("decay", a.decay);
+    text.item("value scale", a.value_scale, 1.0);
+}
+
 }  // namespace
 
-OpDef sgd_update_op() {
-    return {.kind = OpKind::sgd_update,
-            .name = "sgd_update",
-            .infer = infer_sgd,
-            .flops = flops_per_input<5>,
-            .evaluate = evaluate_sgd,
-            .mutates = {0}};
-}
-
-OpDef momentum_update_op() {
-    return {.kind = OpKind::momentum_update,
-            .name = "momentum_update",
-            .infer = infer_momentum,
-            .flops = flops_per_input<7>,
-            .evaluate = evaluate_momentum,
-            .mutates = {0, 2}};
-}
-
-OpDef rmsprop_update_op() {
-    return {.kind = OpKind::rmsprop_update,
-            .name = "rmsprop_update",
-            .infer = infer_rmsprop,
-            .flops = flops_per_input<13>,
-            .evaluate = evaluate_rmsprop,
-            .mutates = {0, 2, 3}};
-}
-
-OpDef lars_update_op() {
-    return {.kind = OpKind::lars_update,
-            .name = "lars_update",
-            .infer = infer_lars,
-            .flops = flops_per_input<14>,
-            .evaluate = evaluate_lars,
-            .mutates = {0, 2}};
-}
-
-OpDef round_copy_op() {
-    return {.kind = OpKind::round_copy,
-            .name = "round_copy",
-            .infer = infer_round_copy,
-            .flops = flops_per_input<1>,
-            .evaluate = evaluate_round_copy,
-            .mutates = {0}};
-}
-
-OpDef moving_average_update_op() {
-    return {.kind = OpKind::moving_average_update,
-            .name = "moving_average_update",
-            .infer = infer_moving_average,
-            .flops = flops_per_input<4>,
-            .evaluate = evaluate_moving_average,
-            .mutates = {0}};
+std::vector<OpDef> update_ops() {
+    return {
+        {.kind = OpKind::sgd_update,
+         .name = "sgd_update",
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}},
+         .infer = infer_sgd,
+         .flops = flops_per_input<5>,
+         .evaluate = evaluate_sgd,
+         .describe = describe_update},
+        {.kind = OpKind::momentum_update,
+         .name = "momentum_update",
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {.use = Use::slot}, {}},
+         .infer = infer_momentum,
+         .flops = flops_per_input<7>,
+         .evaluate = evaluate_momentum,
+         .describe = describe_update},
+        {.kind = OpKind::rmsprop_update,
+         .name = "rmsprop_update",
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {.use = Use::slot}, {.use = Use::slot}, {}},
+         .infer = infer_rmsprop,
+         .flops = flops_per_input<13>,
+         .evaluate = evaluate_rmsprop,
+         .describe = describe_rmsprop},
+        {.kind = OpKind::lars_update,
+         .name = "lars_update",
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {.use = Use::slot}, {}},
+         .infer = infer_lars,
+         .flops = flops_per_input<14>,
+         .evaluate = evaluate_lars,
+         .describe = describe_lars},
+        {.kind = OpKind::round_copy,
+         .name = "round_copy",
+         .inputs = {{.use = Use::target}, {}},
+         .infer = infer_round_copy,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_round_copy},
+        {.kind = OpKind::moving_average_update,
+         .name = "moving_average_update",
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}},
+         .infer = infer_moving_average,
+         .flops = flops_per_input<4>,
+         .evaluate = evaluate_moving_average,
+         .describe = describe_moving_average},
+    };
 }
 
 }  // namespace cnntrain::ops

@@ -19,6 +19,7 @@ bool contains_any(const std::string& name, const std::vector<std::string>& parts
 }
 
 struct ParameterUpdate {
+    ValueId parameter;
     std::string variable;  // its name
     ValueId target;        // the variable, or its master
     ValueId gradient;
@@ -26,10 +27,10 @@ struct ParameterUpdate {
     graph::UpdateAttrs attrs;
 };
 
-/// A state like the target, everywhere `value` at the start.
+/// A slot like the target, everywhere `value` at the start.
 ValueId add_slot(Graph& graph, const ParameterUpdate& update, std::string_view suffix, double value = 0) {
-    return graph.add_state(update.variable + std::string(suffix), TensorDesc(graph.desc(update.target)),
-                           {.value = value});
+    return graph.add_slot(update.parameter, update.variable + std::string(suffix),
+                          TensorDesc(graph.desc(update.target)), {.value = value});
 }
 
 std::string update_name(const std::string& variable) {
@@ -104,11 +105,11 @@ graph::UpdateAttrs update_attrs(const OptimiserSettings& settings, const std::st
     return attrs;
 }
 
-/// The 32-bit state that is updated instead of the parameter; it starts at the parameter's own value.
+/// The 32-bit slot that is updated instead of the parameter; it starts at the parameter's own value.
 ValueId add_master(Graph& graph, ValueId parameter) {
     const graph::Value variable = graph.value(parameter);
-    return graph.add_state(variable.name + std::string(kMasterSlot), {DType::f32, variable.desc.shape},
-                           variable.initialiser);
+    return graph.add_slot(parameter, variable.name + std::string(kMasterSlot), {DType::f32, variable.desc.shape},
+                          variable.initialiser);
 }
 
 /// How the network reads a proxy; empty for other parameters.
@@ -137,7 +138,8 @@ void add_parameter_update(Graph& graph, const OptimiserSettings& settings, Value
     const std::optional<graph::ProxyNormAttrs> proxy_norm = proxy_norm_of(graph, variable);
     if (proxy_norm) gradient = add_proxy_gradient(graph, settings, *proxy_norm, target, gradient, variable.name);
     entry_of(settings.kind)
-        .add_update(graph, {variable.name, target, gradient, learning_rate, update_attrs(settings, variable.name)},
+        .add_update(graph,
+                    {parameter, variable.name, target, gradient, learning_rate, update_attrs(settings, variable.name)},
                     settings);
     if (proxy_norm) {
         graph.add(OpKind::proxy_norm_statistics, *proxy_norm, {target}, variable.name + "/statistics");
@@ -147,16 +149,15 @@ void add_parameter_update(Graph& graph, const OptimiserSettings& settings, Value
     }
 }
 
-/// The backend sums the batch values over the micro-batches.
-void add_moving_average(Graph& graph, const OptimiserSettings& settings, const MovingAverage& average) {
-    const auto count = static_cast<double>(average.bessel_count);
-    const double bessel = count / std::max(1.0, count - 1);
+/// The backend sums the statistic over the micro-batches.
+void add_moving_average(Graph& graph, const OptimiserSettings& settings, ValueId moving) {
+    const graph::Value average = graph.value(moving);
+    if (!average.owner.valid()) return;
     graph::MovingAverageAttrs attrs;
     attrs.decay = settings.moving_average_decay;
-    attrs.value_scale = bessel / static_cast<double>(settings.micro_batches * settings.replicas);
-    graph.set_stage(graph.node(graph.value(average.batch_value).producer).stage);
-    graph.add(OpKind::moving_average_update, attrs, {average.moving, average.batch_value},
-              update_name(graph.value(average.moving).name));
+    attrs.value_scale = average.correction / static_cast<double>(settings.micro_batches * settings.replicas);
+    graph.set_stage(graph.node(graph.value(average.owner).producer).stage);
+    graph.add(OpKind::moving_average_update, attrs, {moving, average.owner}, update_name(average.name));
 }
 
 }  // namespace
@@ -179,8 +180,7 @@ std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<
     return parameters;
 }
 
-void append_update(Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings,
-                   std::span<const MovingAverage> moving_averages) {
+void append_update(Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings) {
     CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.replicas >= 1 && settings.loss_scaling > 0,
                    "batch factors and loss scaling must be positive");
     const graph::StageId stage = graph.stage();
@@ -191,8 +191,8 @@ void append_update(Graph& graph, const graph::Gradients& gradients, const Optimi
         if (gradient == gradients.of.end()) continue;
         add_parameter_update(graph, settings, parameter, gradient->second, learning_rate);
     }
-    for (const MovingAverage& average : moving_averages)
-        add_moving_average(graph, settings, average);
+    for (const ValueId moving : graph.values_with_role(graph::Role::moving_average))
+        add_moving_average(graph, settings, moving);
     graph.set_stage(stage);
 }
 

@@ -64,15 +64,6 @@ nn::MixingSettings model_mixing(const data::MixingSettings& mixing, std::int64_t
     return result;
 }
 
-std::vector<optim::MovingAverage> moving_averages(const nn::ModelValues& values) {
-    std::vector<optim::MovingAverage> result;
-    for (const nn::BatchNormRecord& norm : values.batch_norms) {
-        result.push_back({norm.moving_mean, norm.batch_mean, 1});
-        result.push_back({norm.moving_variance, norm.batch_variance, norm.count});
-    }
-    return result;
-}
-
 nn::EfficientnetSettings efficientnet_settings(const config::ModelSettings& model) {
     nn::EfficientnetSettings result;
     result.width_coefficient = model.width_coefficient;
@@ -290,7 +281,7 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
     objective.targets = optim::trainable_parameters(graph, settings.training.variable_filter);
     if (settings.training.recomputation) objective.recompute_points = graph::choose_recompute_points(graph, objective);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
-    optim::append_update(graph, gradients, optimiser_settings(settings), moving_averages(values));
+    optim::append_update(graph, gradients, optimiser_settings(settings));
     return graph::run_passes(std::move(graph), backend.passes().backward);
 }
 
@@ -305,11 +296,8 @@ graph::Graph evaluation_graph(const config::Settings& settings, const backend::B
 
 std::map<std::string, TensorDesc> variables(const graph::Graph& graph) {
     std::map<std::string, TensorDesc> result;
-    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
-        for (const graph::ValueId id : graph.values_with_role(role)) {
-            result.emplace(graph.value(id).name, graph.desc(id));
-        }
-    }
+    for (const graph::ValueId id : graph.variables())
+        result.emplace(graph.value(id).name, graph.desc(id));
     return result;
 }
 

@@ -10,8 +10,8 @@ namespace cnntrain::train {
 
 namespace {
 
-/// A slot is named after a variable, with one more part: "all/fc/weight/Momentum".
-template <typename T> bool is_slot(const std::string& name, const std::map<std::string, T>& all) {
+/// In a file there are only names. A slot is named after a variable, with one more part: "all/fc/weight/Momentum".
+bool is_slot(const std::string& name, const std::map<std::string, HostTensor>& all) {
     const std::size_t slash = name.rfind('/');
     return slash != std::string::npos && all.contains(name.substr(0, slash));
 }
@@ -39,11 +39,9 @@ void initialise(backend::Executable& executable, const graph::Graph& graph, std:
 
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed) {
     std::map<std::string, HostTensor> result;
-    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
-        for (const graph::ValueId id : graph.values_with_role(role)) {
-            const graph::Value& variable = graph.value(id);
-            result.emplace(variable.name, nn::initial_value(variable, seed));
-        }
+    for (const graph::ValueId id : graph.variables()) {
+        const graph::Value& variable = graph.value(id);
+        result.emplace(variable.name, nn::initial_value(variable, seed));
     }
     return result;
 }
@@ -71,7 +69,8 @@ void load_model(backend::Executable& executable, const graph::Graph& graph, chec
 std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                                                   const std::string& path) {
     std::map<std::string, TensorDesc> wanted = variables(graph);
-    std::erase_if(wanted, [all = wanted](const auto& variable) { return is_slot(variable.first, all); });
+    for (const graph::ValueId slot : graph.values_with_role(graph::Role::slot))
+        wanted.erase(graph.value(slot).name);
     std::set<std::string> slots;
     for (const auto& [name, tensor] : checkpoint.tensors) {
         if (is_slot(name, checkpoint.tensors)) slots.insert(name);

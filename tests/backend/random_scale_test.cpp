@@ -129,8 +129,8 @@ TEST(Threads, DoNotChangeResults) {
     const auto cpu = backend::make_cpu_backend();
     int compared = 0;
     for (const OpCase& op_case : op_cases()) {
-        const bool own_kernel = op_case.kind == OpKind::swish || op_case.kind == OpKind::sigmoid ||
-                                op_case.kind == OpKind::scale_channels || op_case.kind == OpKind::random_scale ||
+        const bool own_kernel = op_case.kind == OpKind::activation || op_case.kind == OpKind::scale_channels ||
+                                op_case.kind == OpKind::random_scale ||
                                 op_case.name.find("/swish") != std::string::npos ||
                                 op_case.name.find("depthwise") != std::string::npos;
         if (!own_kernel || !op_case.name.ends_with("/f32")) continue;

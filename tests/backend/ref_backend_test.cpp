@@ -168,7 +168,7 @@ TEST(RefBackend, RefusesWrongNamesAndShapes) {
 TEST(RefBackend, AGraphWithoutInputsNeverTouchesTheSource) {
     Graph graph(ops::op_table());
     const ValueId w = graph.add_parameter("w", {DType::f32, {2}}, {});
-    graph.mark_output("y", graph.add_one(OpKind::relu, NoAttrs{}, {w}, "relu"));
+    graph.mark_output("y", graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {w}, "relu"));
     const auto executable = compile(graph);
     executable->load("w", HostTensor::of<float>({2}, {-1, 3}));
     FixedSource source = batch_of(0, 0, 0, 0);
@@ -179,18 +179,18 @@ TEST(RefBackend, AGraphWithoutInputsNeverTouchesTheSource) {
 
 TEST(RefBackend, RefusesEverythingItCannotRunAtOnce) {
     graph::OpTable crippled = ops::op_table();
-    crippled[static_cast<std::size_t>(OpKind::relu)].evaluate = nullptr;
+    crippled[static_cast<std::size_t>(OpKind::activation)].evaluate = nullptr;
     Graph graph(crippled);
     const ValueId x = graph.add_input("pictures", {DType::f32, {2}});
     graph.add_scalar("temperature");
-    graph.add_one(OpKind::relu, NoAttrs{}, {x}, "first");
-    graph.add_one(OpKind::relu, NoAttrs{}, {x}, "second");
+    graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {x}, "first");
+    graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {x}, "second");
     const std::string text = error_of(ErrorKind::unsupported, [&] { compile(graph); });
     EXPECT_THAT(text, HasSubstr("the ref backend cannot execute this graph"));
     EXPECT_THAT(text, HasSubstr("pictures"));
     EXPECT_THAT(text, HasSubstr("temperature"));
-    EXPECT_THAT(text, HasSubstr("first (relu): the op has no naive evaluator"));
-    EXPECT_THAT(text, HasSubstr("second (relu)"));
+    EXPECT_THAT(text, HasSubstr("first (activation): the op has no naive evaluator"));
+    EXPECT_THAT(text, HasSubstr("second (activation)"));
 }
 
 TEST(RefBackend, ProfilesNodesWithTheirWork) {
@@ -209,13 +209,6 @@ TEST(RefBackend, ProfilesNodesWithTheirWork) {
     EXPECT_DOUBLE_EQ(rows[3].megabytes, (4 + 4 + 4 + 8) * 1e-6);
     EXPECT_EQ(executable->inspection().profile_alone(2).size(), rows.size() - 2);  // without the updates
     EXPECT_GT(executable->report().flops_per_micro_batch, 0);
-}
-
-TEST(GradientOf, FindsWhatTheUpdateReads) {
-    const Linear linear;
-    EXPECT_EQ(linear.graph.value(backend::gradient_of(linear.graph, "w").value()).name, "dw");
-    EXPECT_EQ(backend::gradient_of(linear.graph, "images"), std::nullopt);
-    EXPECT_EQ(backend::gradient_of(linear.graph, "nothing"), std::nullopt);
 }
 
 }  // namespace

@@ -60,11 +60,11 @@ public:
             .gradient_scale = gradient_scale, .weight_decay = 0.01, .learning_rate_scale = 1, .momentum = 0.9};
         for (const ValueId p : parameters) {
             const std::string name = graph.value(p).name;
-            const ValueId velocity = graph.add_state(name + "/velocity", graph.desc(p), {});
+            const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
             graph.add(OpKind::momentum_update, attrs, {p, gradients.of.at(p), velocity, rate}, name + "/update");
         }
         for (const auto& [name, mean] : means_) {
-            const ValueId moving = graph.add_state(name + "/moving_mean", graph.desc(mean), {});
+            const ValueId moving = graph.add_moving_average(name + "/moving_mean", graph.desc(mean), {});
             graph.add(OpKind::moving_average_update, graph::MovingAverageAttrs{0.5, gradient_scale}, {moving, mean},
                       name + "/moving");
         }
@@ -93,8 +93,8 @@ private:
         if (norm_kind_ == OpKind::group_norm) attrs.groups = 2;
         if (!training_ && norm_kind_ == OpKind::batch_norm) {
             const TensorDesc vector{DType::f32, {kChannels}};
-            inputs.push_back(graph.add_state(name + "/moving_mean", vector, {}));
-            inputs.push_back(graph.add_state(name + "/moving_variance", vector, {}));
+            inputs.push_back(graph.add_moving_average(name + "/moving_mean", vector, {}));
+            inputs.push_back(graph.add_moving_average(name + "/moving_variance", vector, {}));
             return graph.add_one(OpKind::batch_norm_inference, attrs, inputs, name);
         }
         const auto outputs = graph.add(norm_kind_, attrs, inputs, name);
@@ -102,7 +102,9 @@ private:
         return outputs[0];
     }
 
-    ValueId relu(ValueId x, const std::string& name) { return graph.add_one(OpKind::relu, NoAttrs{}, {x}, name); }
+    ValueId relu(ValueId x, const std::string& name) {
+        return graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {x}, name);
+    }
 
     bool training_;
     OpKind norm_kind_;

@@ -25,10 +25,10 @@ TYPED_TEST(Elementwise, MatchesFloat64) {
             add(count, y.data(), b.data(), y.data());
             expect_near(y, sum, 1e-7, "add");
             y = a;
-            relu(count, y.data(), y.data());
+            activate(count, Activation::relu, y.data(), y.data());
             expect_near(y, positive, 0, "relu");
             y = b;
-            relu_grad(count, a.data(), y.data(), y.data());
+            activation_grad(count, Activation::relu, a.data(), y.data(), y.data());
             expect_near(y, masked, 0, "relu_grad");
             std::vector<float> total(a.size(), 0.5F);
             for (double& value : sum)
@@ -62,7 +62,7 @@ TYPED_TEST(Elementwise, LargestValuesAreFinite) {
 
 TYPED_TEST(Elementwise, ReluKeepsNaN) {
     std::vector<TypeParam> x(40, rounded<TypeParam>(std::numeric_limits<double>::quiet_NaN()));
-    relu(40, x.data(), x.data());
+    activate(40, Activation::relu, x.data(), x.data());
     EXPECT_EQ(first_non_finite(std::span<const TypeParam>(x)), 0);
 }
 

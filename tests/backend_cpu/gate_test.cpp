@@ -29,16 +29,16 @@ TYPED_TEST(Gate, SwishAndSigmoidMatchFloat64) {
                 gate_slopes.push_back(widened(dy[i]) * value * (1 - value));
             }
             auto y = x;
-            swish(count, y.data(), y.data());
+            activate(count, Activation::swish, y.data(), y.data());
             expect_near(y, swished, 1e-6, "swish");
             y = dy;
-            swish_grad(count, x.data(), y.data(), y.data());
+            activation_grad(count, Activation::swish, x.data(), y.data(), y.data());
             expect_near(y, swish_slopes, 2e-6, "swish_grad");
             y = x;
-            sigmoid(count, y.data(), y.data());
+            activate(count, Activation::sigmoid, y.data(), y.data());
             expect_near(y, gates, 1e-6, "sigmoid");
             y = dy;
-            sigmoid_grad(count, x.data(), y.data(), y.data());
+            activation_grad(count, Activation::sigmoid, x.data(), y.data(), y.data());
             expect_near(y, gate_slopes, 1e-5, "sigmoid_grad");
         }
     });
@@ -49,11 +49,11 @@ TYPED_TEST(Gate, ExtremesStayFiniteAndNanStaysNan) {
         const std::vector<TypeParam> x = {rounded<TypeParam>(-3e38), rounded<TypeParam>(3e38),
                                           rounded<TypeParam>(std::numeric_limits<double>::quiet_NaN())};
         std::vector<TypeParam> y(3);
-        sigmoid(3, x.data(), y.data());
+        activate(3, Activation::sigmoid, x.data(), y.data());
         EXPECT_NEAR(widened(y[0]), 0, 1e-30);
         EXPECT_NEAR(widened(y[1]), 1, 1e-6);
         EXPECT_TRUE(std::isnan(widened(y[2])));
-        swish(3, x.data(), y.data());
+        activate(3, Activation::swish, x.data(), y.data());
         EXPECT_NEAR(widened(y[1]) / widened(x[1]), 1, 1e-6);
         EXPECT_TRUE(std::isnan(widened(y[2])));
     });

@@ -82,12 +82,7 @@ Graph training_graph(const json& settings, double loss_scaling, const graph::Pas
     objective.targets = nn::model_values(forward).parameters;
     const graph::Gradients gradients = graph::build_backward(forward, objective);
 
-    std::vector<optim::MovingAverage> averages;
-    for (const nn::BatchNormRecord& norm : nn::model_values(forward).batch_norms) {
-        averages.push_back({norm.moving_mean, norm.batch_mean, 1});
-        averages.push_back({norm.moving_variance, norm.batch_variance, norm.count});
-    }
-    optim::append_update(forward, gradients, optimiser_settings(settings, loss_scaling), averages);
+    optim::append_update(forward, gradients, optimiser_settings(settings, loss_scaling));
     return graph::run_passes(std::move(forward), passes.backward);
 }
 
@@ -114,7 +109,8 @@ void load_variables(const Graph& graph, const json& choices, backend::Executable
         const std::string& name = graph.value(id).name;
         executable.load(name, initial_value(name, graph.desc(id).shape, choices.value(name, std::string())));
     }
-    for (const graph::ValueId id : graph.values_with_role(graph::Role::state)) {
+    for (const graph::ValueId id : graph.variables()) {
+        if (graph.value(id).role == graph::Role::parameter) continue;
         HostTensor start({DType::f32, graph.desc(id).shape});
         for (std::int64_t i = 0; i < start.elements(); ++i)
             start.set(i, graph.value(id).initialiser.value);

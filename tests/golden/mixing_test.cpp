@@ -92,7 +92,7 @@ Graph training_graph(const json& run, const graph::PassLists& passes) {
     objective.seed = 1.0 / static_cast<double>(samples);
     objective.targets = values.parameters;
     const graph::Gradients gradients = graph::build_backward(graph, objective);
-    optim::append_update(graph, gradients, {}, {});
+    optim::append_update(graph, gradients, {});
     return graph::run_passes(std::move(graph), passes.backward);
 }
 

@@ -49,7 +49,7 @@ graph::Graph toy(const optim::OptimiserSettings& settings) {
     };
     const ValueId x = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {images}, "pool");
     const ValueId pre = dense(x, "all/fc0", kInputs, kHidden);
-    const ValueId hidden = graph.add_one(OpKind::relu, graph::NoAttrs{}, {pre}, "relu");
+    const ValueId hidden = graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {pre}, "relu");
     const ValueId logits = dense(hidden, "all/fc1", kHidden, kClasses);
     const ValueId loss =
         graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss").front();
@@ -59,7 +59,7 @@ graph::Graph toy(const optim::OptimiserSettings& settings) {
     objective.seed = kLossScaling / static_cast<double>(kSamples);
     objective.targets = graph.values_with_role(graph::Role::parameter);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
-    optim::append_update(graph, gradients, settings, {});
+    optim::append_update(graph, gradients, settings);
     return graph;
 }
 
@@ -103,10 +103,8 @@ template <typename Rate> void compare(const backend::Backend& backend, const std
     const json& expected = golden().at(name);
     const graph::Graph graph = toy(settings);
     const auto executable = backend.compile({&graph});
-    for (const graph::Role role : {graph::Role::parameter, graph::Role::state}) {
-        for (const ValueId id : graph.values_with_role(role))
-            executable->load(graph.value(id).name, start(graph.value(id)));
-    }
+    for (const ValueId id : graph.variables())
+        executable->load(graph.value(id).name, start(graph.value(id)));
     ToySource source;
     for (std::int64_t step = 0; step < kSteps; ++step) {
         const auto result = executable->train_step(source, {rate(step), step});

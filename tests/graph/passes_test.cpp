@@ -46,7 +46,9 @@ struct NormNet {
     ValueId beta = graph.add_parameter("beta", kChannelVector, {});
     std::vector<ValueId> norm = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {x, gamma, beta}, "norm");
 
-    ValueId relu(ValueId value) { return graph.add_one(OpKind::relu, NoAttrs{}, {value}, "relu"); }
+    ValueId relu(ValueId value) {
+        return graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {value}, "relu");
+    }
     ValueId add(ValueId a, ValueId b) { return graph.add_one(OpKind::add, NoAttrs{}, {a, b}, "add"); }
 };
 
@@ -91,7 +93,7 @@ TEST(FuseNormActivation, OfTwoNormsOneBecomesTheResidual) {
 
 TEST(FuseNormActivation, TakesSwishInButNotBehindAnAddition) {
     const auto swish = [](NormNet& net, ValueId x) {
-        return net.graph.add_one(OpKind::swish, NoAttrs{}, {x}, "swish");
+        return net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::swish}, {x}, "swish");
     };
     NormNet plain;
     plain.graph.mark_output("y", swish(plain, plain.norm[0]));
@@ -120,7 +122,8 @@ TEST(FuseNormActivation, LeavesWhatOthersReadToo) {
     EXPECT_EQ(graph::fuse_norm_activation(doubled.graph).node_count(), 3);
 
     NormNet early_reader;  // of the statistics, before the place of the fused node
-    early_reader.graph.add_one(OpKind::relu, NoAttrs{}, {early_reader.norm[1]}, "reader");
+    early_reader.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {early_reader.norm[1]},
+                               "reader");
     early_reader.relu(early_reader.norm[0]);
     EXPECT_EQ(graph::fuse_norm_activation(early_reader.graph).node_count(), 3);
 }
@@ -134,7 +137,7 @@ TEST(FuseNormActivation, LeavesWhatStagesPart) {
 
 TEST(FuseNormActivation, MovesUpdatesOutOfTheWay) {
     NormNet net;
-    const ValueId moving = net.graph.add_state("moving", kChannelVector, {});
+    const ValueId moving = net.graph.add_moving_average("moving", kChannelVector, {});
     net.graph.set_phase(Phase::update);
     net.graph.add(OpKind::moving_average_update, graph::MovingAverageAttrs{}, {moving, net.norm[1]}, "average");
     net.graph.set_phase(Phase::forward);
@@ -155,7 +158,7 @@ struct InferenceNet {
         for (const char* name : {"gamma", "beta"})
             vectors.push_back(graph.add_parameter(name, kChannelVector, {}));
         for (const char* name : {"mean", "variance"})
-            vectors.push_back(graph.add_state(name, kChannelVector, {}));
+            vectors.push_back(graph.add_moving_average(name, kChannelVector, {}));
         const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {weight}, "cast");
         conv = graph.add_one(OpKind::conv2d, graph::ConvAttrs{}, {x, half}, "conv");
     }
@@ -168,7 +171,8 @@ struct InferenceNet {
 TEST(FoldInferenceNorms, LeavesOneConvolution) {
     InferenceNet net;
     const ValueId sum = net.graph.add_one(OpKind::add, NoAttrs{}, {net.x, net.norm(net.conv)}, "add");
-    net.graph.mark_output("y", net.graph.add_one(OpKind::relu, NoAttrs{}, {sum}, "relu"));
+    net.graph.mark_output(
+        "y", net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {sum}, "relu"));
     const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
     EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
     const Node& fold = folded.node(NodeId{0});
@@ -183,7 +187,8 @@ TEST(FoldInferenceNorms, TakesAdditionAndSwishIn) {
     for (const bool activated : {false, true}) {
         InferenceNet net;
         ValueId y = net.graph.add_one(OpKind::add, NoAttrs{}, {net.norm(net.conv), net.x}, "add");
-        if (activated) y = net.graph.add_one(OpKind::swish, NoAttrs{}, {y}, "swish");
+        if (activated)
+            y = net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::swish}, {y}, "swish");
         net.graph.mark_output("y", y);
         const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
         EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
@@ -211,7 +216,7 @@ struct GradientNet {
             vectors.push_back(graph.add_parameter(name, kChannelVector, {}));
         }
         graph.set_phase(Phase::backward);
-        const ValueId first = graph.add_one(OpKind::relu, NoAttrs{}, {x}, "first");
+        const ValueId first = graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {x}, "first");
         sum = graph.add_one(OpKind::add, NoAttrs{}, {first, x}, "sum");
     }
     void norm_gradient() {
@@ -297,7 +302,8 @@ TEST(Passes, ABrokenOneIsNamed) {
         graph::run_passes(graph, std::span(&breaking, 1));
         FAIL();
     } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("after the pass breaking: graph: step: mutates outside the update phase"));
+        EXPECT_THAT(error.what(),
+                    HasSubstr("after the pass breaking: graph: step: overwrites an input outside the update phase"));
     }
 }
 

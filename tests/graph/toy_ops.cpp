@@ -1,6 +1,7 @@
 #include "graph/toy_ops.h"
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/autodiff.h"
 
 namespace cnntrain::test {
@@ -63,6 +64,7 @@ void multiply_gradient(GradContext& context) {
 OpDef multiply() {
     return {.kind = kMultiply,
             .name = "multiply",
+            .follows_weights = true,
             .infer = infer_pair,
             .gradient = multiply_gradient,
             .flops = [](const Attrs&, Descs inputs, Descs) { return static_cast<double>(inputs[0].elements()); },
@@ -123,12 +125,20 @@ OpDef split() {
 OpDef step() {
     return {.kind = kStep,
             .name = "step",
-            .infer = [](const Attrs&, Descs) -> std::vector<TensorDesc> { return {}; },
-            .mutates = {0}};
+            .inputs = {{.use = graph::Use::target}, {.use = graph::Use::gradient}},
+            .infer = [](const Attrs&, Descs) -> std::vector<TensorDesc> { return {}; }};
 }
 
 OpDef dead_end() {
-    return {.kind = kDeadEnd, .name = "dead_end", .infer = infer_same};
+    return {.kind = kDeadEnd,
+            .name = "dead_end",
+            .infer = infer_same,
+            .describe = [](const Attrs& attrs, graph::AttrText& text) {
+                const auto& a = std::get<graph::PoolAttrs>(attrs);
+                text.item("kernel", a.kernel);
+                text.item("stride", a.stride, std::int64_t{1});
+                text.padding(a.padding);
+            }};
 }
 
 OpDef broken() {

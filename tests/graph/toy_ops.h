@@ -12,7 +12,7 @@ inline constexpr auto kSpread = graph::OpKind::shortcut_pad;  // f32[] -> f32[4]
 inline constexpr auto kSplit = graph::OpKind::batch_norm;     // x -> x, 2x; gradient only through the first
 inline constexpr auto kStep = graph::OpKind::sgd_update;      // parameter, gradient: overwrites the parameter
 inline constexpr auto kDeadEnd = graph::OpKind::max_pool;     // x -> x without a gradient
-inline constexpr auto kBroken = graph::OpKind::relu;          // x -> x with a gradient of the wrong shape
+inline constexpr auto kBroken = graph::OpKind::activation;    // x -> x with a gradient of the wrong shape
 
 /// Kinds other than these (and constant) have no entry.
 const graph::OpTable& toy_ops();

@@ -61,7 +61,7 @@ TEST_P(EfficientnetSizes, HaveTheirParameterCountWithEitherNorm) {
     const Model model = build_training(request, ops::op_table());
     model.graph.verify();
     std::int64_t moving = 0;
-    for (const graph::ValueId id : model.graph.values_with_role(Role::state))
+    for (const graph::ValueId id : model.graph.values_with_role(Role::moving_average))
         moving += model.graph.desc(id).elements();
     EXPECT_EQ(parameter_count(model.graph), GetParam().parameters);
     EXPECT_EQ(parameter_count(model.graph) + moving, GetParam().with_moving);
@@ -70,7 +70,7 @@ TEST_P(EfficientnetSizes, HaveTheirParameterCountWithEitherNorm) {
     const Model group_norm = build_training(request, ops::op_table());
     group_norm.graph.verify();
     EXPECT_EQ(parameter_count(group_norm.graph), GetParam().parameters);
-    EXPECT_TRUE(group_norm.graph.values_with_role(Role::state).empty());
+    EXPECT_TRUE(group_norm.graph.values_with_role(Role::moving_average).empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EfficientnetSizes, testing::ValuesIn(kSizes), [](const auto& test) {
@@ -148,10 +148,8 @@ TEST(EfficientnetNames, BatchNormVariables) {
     EXPECT_TRUE(parameters("all/block1a/a/").empty());
     EXPECT_THAT(parameters("all/Top/"), ElementsAre("conv/conv2d/kernel", "batch_norm/beta", "batch_norm/gamma",
                                                     "logits/dense/kernel", "logits/dense/bias"));
-    EXPECT_THAT(below(model.graph, Role::state, "all/Top/"),
+    EXPECT_THAT(below(model.graph, Role::moving_average, "all/Top/"),
                 ElementsAre("batch_norm/moving_mean", "batch_norm/moving_variance"));
-    EXPECT_EQ(model.values.batch_norms.front().scope, "all/block0/batch_norm");
-    EXPECT_EQ(model.values.batch_norms.front().count, 112 * 112);
 }
 
 TEST(EfficientnetNames, GroupNormVariablesWithoutSqueezeExcite) {
@@ -232,13 +230,22 @@ std::int64_t count(const Graph& graph, OpKind kind) {
     return n;
 }
 
+std::int64_t activations(const Graph& graph, graph::Activation activation) {
+    std::int64_t n = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node({i});
+        if (node.kind == OpKind::activation) n += node.as<graph::ActivationAttrs>().activation == activation ? 1 : 0;
+    }
+    return n;
+}
+
 TEST(EfficientnetOptions, ChangeTheNetwork) {
     BuildRequest request = efficientnet_request("B0");
     const Model usual = build_training(request, ops::op_table());
     // Stem, head, a of 15 blocks, b and squeeze of 16.
-    EXPECT_EQ(count(usual.graph, OpKind::swish), 2 + 15 + 16 + 16);
-    EXPECT_EQ(count(usual.graph, OpKind::relu), 0);
-    EXPECT_EQ(count(usual.graph, OpKind::sigmoid), 16);
+    EXPECT_EQ(activations(usual.graph, graph::Activation::swish), 2 + 15 + 16 + 16);
+    EXPECT_EQ(activations(usual.graph, graph::Activation::relu), 0);
+    EXPECT_EQ(activations(usual.graph, graph::Activation::sigmoid), 16);
     EXPECT_EQ(count(usual.graph, OpKind::add), 9);
 
     EfficientnetSettings& settings = request.model.efficientnet;
@@ -246,8 +253,8 @@ TEST(EfficientnetOptions, ChangeTheNetwork) {
     settings.squeeze_excite = false;
     settings.top_width = 500;
     const Model plain = build_training(request, ops::op_table());
-    EXPECT_EQ(count(plain.graph, OpKind::relu), 2 + 15 + 16);
-    EXPECT_EQ(count(plain.graph, OpKind::swish), 0);
+    EXPECT_EQ(activations(plain.graph, graph::Activation::relu), 2 + 15 + 16);
+    EXPECT_EQ(activations(plain.graph, graph::Activation::swish), 0);
     EXPECT_EQ(count(plain.graph, OpKind::scale_channels), 0);
     EXPECT_EQ(shape_of(plain.graph, "all/Top/conv/conv2d/kernel"), (Shape{1, 1, 320, 504}));
 
@@ -343,13 +350,15 @@ TEST(EfficientnetProxyNorm, HasOneProxyPerActivationAndGammaWhereNoneFollows) {
     EXPECT_THAT(parameters("all/block1a/c/"), ElementsAre("conv/conv2d/kernel", "batch_norm/gamma"));
     EXPECT_THAT(parameters("all/Top/"),
                 ElementsAre("conv/conv2d/kernel", "proxy", "logits/dense/kernel", "logits/dense/bias"));
-    EXPECT_THAT(below(model.graph, Role::state, "all/Top/"),
+    EXPECT_THAT(below(model.graph, Role::moving_average, "all/Top/"),
                 ElementsAre("batch_norm/moving_mean", "batch_norm/moving_variance"));
-    EXPECT_EQ(model.values.batch_norms.size(), 49U);
-    EXPECT_EQ(model.values.batch_norms.front().scope, "all/block0/batch_norm");
+    EXPECT_EQ(model.graph.values_with_role(Role::moving_average).size(), 2 * 49U);
     EXPECT_EQ(shape_of(model.graph, "all/block3a/b/proxy"), (Shape{6, 1, 1, 144}));
-    const graph::Initialiser start{graph::Initialiser::Kind::proxy_norm, 0.03, graph::Activation::swish};
-    EXPECT_EQ(model.graph.value(model.graph.find("all/block3a/b/proxy").value()).initialiser, start);
+    // The moments of swish of 200 normal quantiles, by NumPy and Python's statistics.
+    const graph::Value& proxy = model.graph.value(model.graph.find("all/block3a/b/proxy").value());
+    EXPECT_EQ(proxy.initialiser.kind, graph::Initialiser::Kind::rows);
+    EXPECT_THAT(proxy.initialiser.rows,
+                testing::Pointwise(testing::DoubleNear(1e-6), {0.0, 1.0, 0.206048365, 1.714976672, 0.0, 0.0}));
 }
 
 // Four rows more per activated channel, no beta in the parts c.
@@ -397,18 +406,19 @@ TEST(EfficientnetProxyNorm, EvaluationHasTheSameVariablesAndFoldsEveryBatchNorm)
     const BuildRequest request = proxied(efficientnet_request("B0"));
     const Model training = build_training(request, ops::op_table());
     const Model evaluation = build_evaluation(request, ops::op_table());
-    for (const Role role : {Role::parameter, Role::state})
+    for (const Role role : {Role::parameter, Role::moving_average})
         EXPECT_EQ(below(training.graph, role, ""), below(evaluation.graph, role, ""));
     const Graph folded = graph::fold_inference_norms(graph::fuse_norm_activation(evaluation.graph));
     EXPECT_EQ(count(folded, OpKind::batch_norm_inference), 0);
-    EXPECT_EQ(count(folded, OpKind::swish), 16);  // of squeeze-excite; the others have moved into convolutions
+    EXPECT_EQ(activations(folded, graph::Activation::swish),
+              16);  // of squeeze-excite; the others have moved into convolutions
 }
 
 TEST(EfficientnetEvaluation, HasTheSameVariablesAndFoldsEveryBatchNorm) {
     const BuildRequest request = efficientnet_request("B0");
     const Model training = build_training(request, ops::op_table());
     const Model evaluation = build_evaluation(request, ops::op_table());
-    for (const Role role : {Role::parameter, Role::state})
+    for (const Role role : {Role::parameter, Role::moving_average})
         EXPECT_EQ(below(training.graph, role, ""), below(evaluation.graph, role, ""));
     const Graph folded = graph::fold_inference_norms(graph::fuse_norm_activation(evaluation.graph));
     EXPECT_EQ(count(folded, OpKind::batch_norm_inference), 0);

@@ -1,5 +1,7 @@
 #include "cnntrain/nn/initialise.h"
+#include "cnntrain/base/error.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,30 +72,11 @@ TEST(InitialValue, GlorotUniformFillsItsInterval) {
     EXPECT_GT(m.largest, limit * 0.99);
 }
 
-// Moments of ReLU and swish of 200 normal quantiles, by NumPy and Python's statistics.
-TEST(InitialValue, ProxyHasTheMomentsOfItsActivation) {
-    const auto rows = [](graph::Activation activation, double epsilon) {
-        const HostTensor tensor =
-            initial_value(variable("proxy", {6, 1, 1, 3}, {Kind::proxy_norm, epsilon, activation}), 7);
-        std::vector<double> values;
-        for (std::int64_t row = 0; row < 6; ++row) {
-            EXPECT_EQ(tensor.at(3 * row), tensor.at(3 * row + 2));
-            values.push_back(tensor.at(3 * row));
-        }
-        return values;
-    };
-    const std::vector<double> relu = rows(graph::Activation::relu, 0.03);
-    const std::vector<double> swish = rows(graph::Activation::swish, 0.1);
-    for (const std::vector<double>& values : {relu, swish}) {
-        EXPECT_EQ(values[0], 0);
-        EXPECT_EQ(values[1], 1);
-        EXPECT_EQ(values[4], 0);
-        EXPECT_EQ(values[5], 0);
-    }
-    EXPECT_NEAR(relu[2], 0.398451173, 1e-6);
-    EXPECT_NEAR(relu[3], 1.648373304, 1e-6);
-    EXPECT_NEAR(swish[2], 0.206048365, 1e-6);
-    EXPECT_NEAR(swish[3], 1.561730687, 1e-6);
+TEST(InitialValue, RowsFillTheFirstAxis) {
+    const graph::Initialiser start{.kind = Kind::rows, .rows = {2, -1}};
+    const HostTensor tensor = initial_value(variable("proxy", {2, 1, 3}, start), 7);
+    EXPECT_THAT(tensor.as<float>(), testing::ElementsAre(2, 2, 2, -1, -1, -1));
+    EXPECT_THROW(initial_value(variable("proxy", {3, 1, 3}, start), 7), Error);
 }
 
 TEST(InitialValue, DependsOnNameAndSeedOnly) {

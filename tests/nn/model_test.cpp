@@ -147,7 +147,7 @@ TEST(Numerics, StoredTypesAndCastsFollowTheRule) {
         model.graph.verify();
         for (const ValueId id : model.values.parameters)
             EXPECT_EQ(model.graph.desc(id).dtype, c.weight);
-        for (const ValueId id : model.graph.values_with_role(Role::state)) {
+        for (const ValueId id : model.graph.values_with_role(Role::moving_average)) {
             EXPECT_EQ(model.graph.desc(id).dtype, c.weight);
         }
         const graph::Node& conv = node_named(model.graph, "all/stage2/unit1/conv1");
@@ -185,7 +185,6 @@ TEST(Numerics, SixteenBitVariablesOfAWideNetworkAreCast) {
         }
         EXPECT_EQ(model.graph.desc(model.graph.find("all/fc1/weight").value()).dtype, DType::bf16);
     }
-    EXPECT_EQ(build_training(request, ops::op_table()).values.batch_norms[1].scope, "all/stage1/unit1/bn1/batch_norm");
 }
 
 TEST(Numerics, ContradictingOverridesAreRefused) {
@@ -215,19 +214,26 @@ TEST(Input, IsConvertedToTheComputeType) {
     EXPECT_EQ(parameter_count(normalised.graph), parameter_count(direct.graph));
 }
 
-TEST(ModelValuesOf, DescribeInputsOutputsAndBatchNorms) {
+TEST(ModelValuesOf, DescribeInputsAndOutputs) {
     const Model model = build_training(cifar_request("8", 4), ops::op_table());
     const Graph& graph = model.graph;
     EXPECT_EQ(graph.value(model.values.images).name, "images");
     EXPECT_EQ(graph.desc(model.values.labels), (TensorDesc{DType::i32, {4}}));
     EXPECT_EQ(graph.desc(model.values.logits), (TensorDesc{DType::f32, {4, 10}}));
-    ASSERT_EQ(model.values.batch_norms.size(), 7U);
-    const BatchNormRecord& record = model.values.batch_norms[3];
-    EXPECT_EQ(record.scope, "all/stage2/unit1/bn1/batch_norm");
-    EXPECT_EQ(graph.value(record.moving_variance).name, record.scope + "/moving_variance");
-    EXPECT_EQ(graph.value(record.batch_mean).producer_output, 1);
-    EXPECT_EQ(graph.value(record.batch_variance).producer_output, 2);
-    EXPECT_EQ(record.count, 4 * 16 * 16);
+}
+
+TEST(MovingAverages, FollowTheStatisticsOfTheirNorm) {
+    const Model model = build_training(cifar_request("8", 4), ops::op_table());
+    const Graph& graph = model.graph;
+    EXPECT_EQ(graph.values_with_role(Role::moving_average).size(), 2 * 7U);
+    const graph::Node& norm = node_named(graph, "all/stage2/unit1/bn1");
+    const graph::Value& mean = graph.value(graph.find("all/stage2/unit1/bn1/batch_norm/moving_mean").value());
+    const graph::Value& variance = graph.value(graph.find("all/stage2/unit1/bn1/batch_norm/moving_variance").value());
+    EXPECT_EQ(mean.owner, norm.outputs[1]);
+    EXPECT_EQ(mean.correction, 1);
+    EXPECT_EQ(variance.owner, norm.outputs[2]);
+    constexpr double kCount = 4 * 16 * 16;
+    EXPECT_DOUBLE_EQ(variance.correction, kCount / (kCount - 1));
 }
 
 TEST(ModelValuesOf, AreFoundAgainAfterPasses) {
@@ -237,11 +243,11 @@ TEST(ModelValuesOf, AreFoundAgainAfterPasses) {
     const Graph fused = graph::fuse_norm_activation(model.graph);
     EXPECT_LT(fused.node_count(), nodes);
     const ModelValues after = model_values(fused);
-    ASSERT_EQ(after.batch_norms.size(), before.batch_norms.size());
-    for (std::size_t i = 0; i < after.batch_norms.size(); ++i) {
-        EXPECT_EQ(after.batch_norms[i].scope, before.batch_norms[i].scope);
-        EXPECT_EQ(after.batch_norms[i].count, before.batch_norms[i].count);
-        EXPECT_EQ(fused.value(after.batch_norms[i].batch_variance).producer_output, 2);
+    for (const ValueId id : fused.values_with_role(Role::moving_average)) {
+        const graph::Value& moving = fused.value(id);
+        ASSERT_TRUE(moving.owner.valid()) << moving.name;
+        EXPECT_EQ(fused.node(fused.value(moving.owner).producer).kind, OpKind::batch_norm);
+        EXPECT_EQ(fused.value(moving.owner).producer_output, moving.name.ends_with("/moving_mean") ? 1 : 2);
     }
     EXPECT_EQ(after.parameters.size(), before.parameters.size());
 }
@@ -251,7 +257,7 @@ TEST(Evaluation, HasTheSameVariablesAndReadsMovingValues) {
     const Model training = build_training(request, ops::op_table());
     const Model evaluation = build_evaluation(request, ops::op_table());
     evaluation.graph.verify();
-    for (const Role role : {Role::parameter, Role::state}) {
+    for (const Role role : {Role::parameter, Role::moving_average}) {
         const auto a = training.graph.values_with_role(role);
         const auto b = evaluation.graph.values_with_role(role);
         ASSERT_EQ(a.size(), b.size());
@@ -261,7 +267,8 @@ TEST(Evaluation, HasTheSameVariablesAndReadsMovingValues) {
             EXPECT_EQ(training.graph.value(a[i]).initialiser, evaluation.graph.value(b[i]).initialiser);
         }
     }
-    EXPECT_TRUE(evaluation.values.batch_norms.empty());
+    for (const ValueId id : evaluation.graph.values_with_role(Role::moving_average))
+        EXPECT_FALSE(evaluation.graph.value(id).owner.valid());
     const graph::Node& norm = node_named(evaluation.graph, "all/stage1/unit2/bn1");
     EXPECT_EQ(norm.kind, OpKind::batch_norm_inference);
     EXPECT_EQ(evaluation.graph.value(norm.inputs[4]).name, "all/stage1/unit2/bn1/batch_norm/moving_variance");

@@ -97,7 +97,7 @@ TEST(ResnetNames, BatchNormVariables) {
                             "bn2/batch_norm/beta", "bn2/batch_norm/gamma", "conv3/weight", "bn3/batch_norm/beta",
                             "bn3/batch_norm/gamma", "conv1sc/weight", "bnsc/batch_norm/beta", "bnsc/batch_norm/gamma"));
     EXPECT_THAT(below(parameters, "all/fc1/"), ElementsAre("weight", "bias"));
-    EXPECT_THAT(below(names(model.graph, graph::Role::state), "all/stage4/unit3/bn3/"),
+    EXPECT_THAT(below(names(model.graph, graph::Role::moving_average), "all/stage4/unit3/bn3/"),
                 ElementsAre("batch_norm/moving_mean", "batch_norm/moving_variance"));
 }
 
@@ -108,8 +108,7 @@ TEST(ResnetNames, GroupNormVariables) {
     EXPECT_THAT(below(names(model.graph, graph::Role::parameter), "all/stage2/unit1/"),
                 ElementsAre("conv1/weight", "gn1/GroupNorm/beta", "gn1/GroupNorm/gamma", "conv2/weight",
                             "gn2/GroupNorm/beta", "gn2/GroupNorm/gamma"));
-    EXPECT_TRUE(names(model.graph, graph::Role::state).empty());
-    EXPECT_TRUE(model.values.batch_norms.empty());
+    EXPECT_TRUE(names(model.graph, graph::Role::moving_average).empty());
 }
 
 TEST(ResnetNames, ShapesOfKernels) {
@@ -195,7 +194,7 @@ TEST(ResnetShortcuts, AreIdentityPaddingOrProjection) {
 
 TEST(ResnetGraph, IsUnfusedAndNamedByScope) {
     const Model model = build_training(imagenet_request("50"), ops::op_table());
-    EXPECT_EQ(count(model.graph, OpKind::relu), 49);
+    EXPECT_EQ(count(model.graph, OpKind::activation), 49);
     EXPECT_EQ(count(model.graph, OpKind::add), 16);
     EXPECT_EQ(count(model.graph, OpKind::batch_norm), 53);
     std::vector<std::string> nodes;

@@ -21,7 +21,7 @@ RefTensor tensor(Shape shape, std::vector<double> values, DType type = DType::f3
     return {{type, std::move(shape)}, std::move(values)};
 }
 
-/// Infers and evaluates; for an op that mutates, the new values of what it mutates.
+/// Infers and evaluates; for an update op, the new values of what it overwrites.
 std::vector<RefTensor> run(OpKind kind, const Attrs& attrs, const std::vector<RefTensor>& inputs) {
     const graph::OpDef& def = ops::op_table()[static_cast<std::size_t>(kind)];
     std::vector<TensorDesc> descs;
@@ -31,8 +31,8 @@ std::vector<RefTensor> run(OpKind kind, const Attrs& attrs, const std::vector<Re
         pointers.push_back(&input);
     }
     std::vector<TensorDesc> result_descs = def.infer(attrs, descs);
-    for (const int index : def.mutates)
-        result_descs.push_back(descs.at(static_cast<std::size_t>(index)));
+    for (const std::size_t index : def.overwritten_inputs())
+        result_descs.push_back(descs.at(index));
     std::vector<RefTensor> outputs;
     outputs.reserve(result_descs.size());
     for (const TensorDesc& desc : result_descs) {
@@ -57,19 +57,27 @@ TEST(Forward, Pointwise) {
     EXPECT_EQ(cast.desc.dtype, DType::bf16);
     expect_values(cast, {2}, {1, -2});
     expect_values(run(OpKind::add, graph::NoAttrs{}, {tensor({2}, {1, 2}), tensor({2}, {10, -20})})[0], {2}, {11, -18});
-    expect_values(run(OpKind::relu, graph::NoAttrs{}, {tensor({3}, {-1, 0, 2})})[0], {3}, {0, 0, 2});
+    expect_values(run(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {tensor({3}, {-1, 0, 2})})[0], {3},
+                  {0, 0, 2});
     const double half = 1 / (1 + std::exp(0.5));  // sigmoid(-0.5)
-    expect_values(run(OpKind::sigmoid, graph::NoAttrs{}, {tensor({2}, {0, -0.5})})[0], {2}, {0.5, half});
-    expect_values(run(OpKind::swish, graph::NoAttrs{}, {tensor({2}, {0, -0.5})})[0], {2}, {0, -0.5 * half});
-    expect_values(run(OpKind::sigmoid_grad, graph::NoAttrs{}, {tensor({1}, {0.25}), tensor({1}, {2})})[0], {1},
-                  {0.375});
-    expect_values(run(OpKind::swish_grad, graph::NoAttrs{}, {tensor({1}, {0}), tensor({1}, {3})})[0], {1}, {1.5});
+    expect_values(run(OpKind::activation, graph::ActivationAttrs{Activation::sigmoid}, {tensor({2}, {0, -0.5})})[0],
+                  {2}, {0.5, half});
+    expect_values(run(OpKind::activation, graph::ActivationAttrs{Activation::swish}, {tensor({2}, {0, -0.5})})[0], {2},
+                  {0, -0.5 * half});
+    expect_values(run(OpKind::activation_grad, graph::ActivationAttrs{Activation::sigmoid},
+                      {tensor({1}, {0.25}), tensor({1}, {2})})[0],
+                  {1}, {0.375});
+    expect_values(run(OpKind::activation_grad, graph::ActivationAttrs{Activation::swish},
+                      {tensor({1}, {0}), tensor({1}, {3})})[0],
+                  {1}, {1.5});
     expect_values(run(OpKind::scale_channels, graph::NoAttrs{},
                       {tensor({2, 1, 1, 2}, {1, 2, 3, 4}), tensor({2, 2}, {10, 0.5, 0, 2})})[0],
                   {2, 1, 1, 2}, {10, 1, 0, 8});
-    EXPECT_TRUE(std::isnan(run(OpKind::relu, graph::NoAttrs{}, {tensor({1}, {std::nan("")})})[0].values[0]));
-    expect_values(run(OpKind::relu_grad, graph::NoAttrs{}, {tensor({3}, {0, 0.1, 5}), tensor({3}, {7, 8, -9})})[0], {3},
-                  {0, 8, -9});
+    EXPECT_TRUE(std::isnan(
+        run(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {tensor({1}, {std::nan("")})})[0].values[0]));
+    expect_values(run(OpKind::activation_grad, graph::ActivationAttrs{Activation::relu},
+                      {tensor({3}, {0, 0.1, 5}), tensor({3}, {7, 8, -9})})[0],
+                  {3}, {0, 8, -9});
 }
 
 TEST(Forward, NormaliseImage) {

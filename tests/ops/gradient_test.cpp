@@ -49,10 +49,10 @@ const OpCase& case_named(const std::string& name) {
 /// An instrument that cannot fail measures nothing.
 TEST(OpGradients, WrongOnesAreCaughtWithTheirIndices) {
     graph::OpTable wrong = ops::op_table();
-    wrong[static_cast<std::size_t>(OpKind::relu)].gradient = [](GradContext& context) {
+    wrong[static_cast<std::size_t>(OpKind::activation)].gradient = [](GradContext& context) {
         context.set_grad(0, context.grad_output(0));  // forgets the mask
     };
-    EXPECT_THAT(check_gradient(case_named("relu/odd_size/f32"), wrong), HasSubstr("d/dx["));
+    EXPECT_THAT(check_gradient(case_named("activation/relu/f32"), wrong), HasSubstr("d/dx["));
 
     wrong[static_cast<std::size_t>(OpKind::dense)].gradient = [](GradContext& context) {
         const graph::ValueId dy = context.grad_output(0);

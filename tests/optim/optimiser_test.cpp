@@ -21,14 +21,16 @@ struct SmallModel {
         const ValueId labels = graph.add_input("labels", {DType::i32, {4}});
         const ValueId gamma = graph.add_parameter("all/bn/gamma", {DType::f32, {3}}, {.value = 1});
         const ValueId beta = graph.add_parameter("all/bn/beta", {DType::f32, {3}}, {});
-        moving_mean = graph.add_state("all/bn/moving_mean", {DType::f32, {3}}, {});
-        moving_variance = graph.add_state("all/bn/moving_variance", {DType::f32, {3}}, {.value = 1});
+        moving_mean = graph.add_moving_average("all/bn/moving_mean", {DType::f32, {3}}, {});
+        moving_variance = graph.add_moving_average("all/bn/moving_variance", {DType::f32, {3}}, {.value = 1});
         const ValueId weight = graph.add_parameter("all/dense/weight", {DType::bf16, {3, 2}}, {});
         const ValueId bias = graph.add_parameter("all/dense/bias", {DType::f32, {2}}, {});
 
         const auto normed = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {images, gamma, beta}, "norm");
         batch_mean = normed[1];
         batch_variance = normed[2];
+        graph.set_followed(moving_mean, batch_mean, 1);
+        graph.set_followed(moving_variance, batch_variance, 1.25);
         graph.set_stage(graph::StageId{1});
         const ValueId pooled = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {normed[0]}, "pool");
         const ValueId cast = graph.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {weight}, "cast");
@@ -40,9 +42,7 @@ struct SmallModel {
     void append(const OptimiserSettings& settings, const std::vector<std::string>& filter = {}) {
         const auto gradients = build_backward(
             graph, {.loss = loss, .targets = trainable_parameters(graph, filter), .recompute_points = {}});
-        const std::vector<MovingAverage> averages = {{moving_mean, batch_mean, 1},
-                                                     {moving_variance, batch_variance, 5}};
-        append_update(graph, gradients, settings, averages);
+        append_update(graph, gradients, settings);
         graph.verify();
     }
 
@@ -86,7 +86,7 @@ TEST(AppendUpdate, SgdHasNoSlots) {
     settings.kind = config::Optimiser::sgd;
     model.append(settings);
     EXPECT_EQ(model.updates().size(), 6u);
-    EXPECT_EQ(model.graph.values_with_role(graph::Role::state).size(), 2u);
+    EXPECT_EQ(model.graph.values_with_role(graph::Role::slot).size(), 0u);
     const graph::Node* update = model.update_of("all/dense/bias");
     ASSERT_NE(update, nullptr);
     EXPECT_EQ(update->kind, OpKind::sgd_update);
@@ -104,7 +104,7 @@ TEST(AppendUpdate, MomentumAddsASlotLikeEachParameter) {
     ASSERT_TRUE(slot.has_value());
     EXPECT_EQ(update->inputs.at(2), *slot);
     const graph::Value& value = model.graph.value(*slot);
-    EXPECT_EQ(value.role, graph::Role::state);
+    EXPECT_EQ(value.role, graph::Role::slot);
     EXPECT_EQ(value.desc, (TensorDesc{DType::bf16, {3, 2}}));
     EXPECT_EQ(value.initialiser, graph::Initialiser{});
 }
@@ -206,8 +206,7 @@ struct ProxyModel {
     explicit ProxyModel(DType stored) : graph(ops::op_table()) {
         const ValueId images = graph.add_input("images", {DType::f32, {4, 1, 1, 2}});
         const ValueId labels = graph.add_input("labels", {DType::i32, {4}});
-        const graph::Initialiser start{graph::Initialiser::Kind::proxy_norm, 0.1, graph::Activation::relu};
-        const ValueId proxy = graph.add_parameter("all/proxy", {stored, {6, 1, 1, 2}}, start);
+        const ValueId proxy = graph.add_parameter("all/proxy", {stored, {6, 1, 1, 2}}, {});
         graph.set_stage(graph::StageId{1});
         const auto rows = graph.add(OpKind::proxy_norm_rows, attrs, {proxy}, "all/proxy/rows");
         const auto normed = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {images, rows[1], rows[0]}, "norm");
@@ -223,7 +222,7 @@ struct ProxyModel {
         append_update(
             graph,
             build_backward(graph, {.loss = loss, .targets = trainable_parameters(graph, {}), .recompute_points = {}}),
-            settings, {});
+            settings);
         graph.verify();
         std::vector<graph::Node> nodes;
         for (std::int32_t i = 0; i < graph.node_count(); ++i) {

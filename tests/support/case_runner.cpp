@@ -51,8 +51,8 @@ std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, c
     std::map<std::string, HostTensor> results;
     for (const graph::Output& output : graph.outputs())
         results[output.name] = executable->output(output.name);
-    for (const int index : graph.def(node).mutates) {
-        const std::string& name = op_case.inputs.at(static_cast<std::size_t>(index)).name;
+    for (const std::size_t index : graph.def(node).overwritten_inputs()) {
+        const std::string& name = op_case.inputs.at(index).name;
         results[name] = executable->store(name);
     }
     return results;

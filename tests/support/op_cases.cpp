@@ -138,8 +138,8 @@ CaseGraph build_case(const OpCase& op_case, bool with_gradient, const graph::OpT
     std::vector<ValueId> inputs;
     for (const CaseInput& input : op_case.inputs)
         inputs.push_back(add_case_input(graph, input));
-    const bool mutates = !ops[static_cast<std::size_t>(op_case.kind)].mutates.empty();
-    graph.set_phase(mutates ? Phase::update : Phase::forward);
+    const bool updates = !ops[static_cast<std::size_t>(op_case.kind)].overwritten_inputs().empty();
+    graph.set_phase(updates ? Phase::update : Phase::forward);
     const std::vector<ValueId> outputs = graph.add(op_case.kind, op_case.attrs, inputs, op_case.name);
     result.node = graph::NodeId{graph.node_count() - 1};
     for (std::size_t i = 0; i < outputs.size(); ++i)

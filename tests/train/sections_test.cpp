@@ -60,7 +60,7 @@ Training training_of(const config::Settings& settings, const Shape& shape, const
     objective.targets = model.graph.values_with_role(graph::Role::parameter);
     if (shape.recompute) objective.recompute_points = {model.values.logits};
     const graph::Gradients gradients = graph::build_backward(model.graph, objective);
-    optim::append_update(model.graph, gradients, optimiser_settings(settings), {});
+    optim::append_update(model.graph, gradients, optimiser_settings(settings));
     model.graph.verify();
     return {std::move(model.graph), gradients.stashed};
 }
@@ -171,11 +171,11 @@ TEST(SectionsOfStages, RefuseABackwardStageThatReadsWhatRunsAfterIt) {
     graph::Graph graph(ops::op_table());
     const graph::ValueId x = graph.add_parameter("x", {DType::f32, {4}}, {});
     graph.set_phase(graph::Phase::forward);
-    const graph::ValueId first = graph.add_one(graph::OpKind::relu, graph::NoAttrs{}, {x}, "first");
+    const graph::ValueId first = graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{}, {x}, "first");
     graph.set_phase(graph::Phase::backward);
-    const graph::ValueId early = graph.add_one(graph::OpKind::relu, graph::NoAttrs{}, {first}, "early");
+    const graph::ValueId early = graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{}, {first}, "early");
     graph.set_stage(graph::StageId{1});
-    graph.add_one(graph::OpKind::relu, graph::NoAttrs{}, {early}, "late");
+    graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{}, {early}, "late");
     try {
         static_cast<void>(backend::make_cpu_backend()->compile({&graph, {.stages = 2}}));
         FAIL() << "the graph was compiled";
@@ -188,7 +188,8 @@ TEST(SectionsOfStages, RefuseABackwardStageThatReadsWhatRunsAfterIt) {
 TEST(SectionsOfStages, RefuseAPlanWithFewerStages) {
     graph::Graph graph(ops::op_table());
     graph.set_stage(graph::StageId{1});
-    graph.add_one(graph::OpKind::relu, graph::NoAttrs{}, {graph.add_parameter("x", {DType::f32, {4}}, {})}, "late");
+    graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{},
+                  {graph.add_parameter("x", {DType::f32, {4}}, {})}, "late");
     for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
         EXPECT_TRUE(backend->compile({&graph, {.stages = 2}}));
         try {

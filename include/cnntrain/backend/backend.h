@@ -138,7 +138,4 @@ void check_supported(const Backend& backend, const graph::Graph& graph);
 /// The same, and Error(internal) for a request without a graph or with a plan that is not the graph's.
 void check_request(const Backend& backend, const CompileRequest& request);
 
-/// The gradient that an update op reads for this parameter (for a moving average: the value averaged).
-std::optional<graph::ValueId> gradient_of(const graph::Graph& graph, std::string_view parameter_name);
-
 }  // namespace cnntrain::backend

@@ -2,7 +2,7 @@
 //
 // Nodes are kept in topological order by construction. What is produced in the forward or backward phase and
 // consumed in the update phase is SUMMED over the micro-batches of an update by whoever executes the graph; so
-// are the marked outputs. Parameters and states persist between updates and are changed only by mutating ops.
+// are the marked outputs. Variables persist between updates and are changed only by update ops.
 #pragma once
 
 #include <compare>
@@ -29,36 +29,42 @@ using StageId = Id<struct StageTag>;
 enum class Phase : std::uint8_t { forward, backward, update };
 
 enum class Role : std::uint8_t {
-    input,         // a micro-batch tensor from the data pipeline
-    scalar,        // f32[] set per update: "learning_rate"
-    parameter,     // trainable, saved
-    state,         // not trainable, saved: moving averages, optimiser slots
-    intermediate,  // produced by a node
+    input,           // a micro-batch tensor from the data pipeline
+    scalar,          // f32[] set per update: "learning_rate"
+    parameter,       // trainable, saved
+    slot,            // what the optimiser keeps for a parameter, its owner; saved
+    moving_average,  // of a statistic of the micro-batches; saved
+    intermediate,    // produced by a node
 };
 
-/// How a parameter or state starts. Fans: fan_in = K*K*I, fan_out = K*K*O.
+/// How a variable starts. Fans: fan_in = K*K*I, fan_out = K*K*O.
 struct Initialiser {
     enum class Kind : std::uint8_t {
         constant,                  // every element = value
         truncated_normal_fan_in,   // sigma = sqrt(value / fan_in) / 0.87962566103423978, cut at 2 sigma
         truncated_normal_fan_out,  // the same with fan_out
         glorot_uniform,            // U(-l, l), l = sqrt(6 / (I + O))
-        proxy_norm,  // a proxy (ProxyNormAttrs): gamma 1, beta, beta' and gamma' 0, the statistics of these
+        rows,                      // row r of the first axis = rows[r]
     };
     Kind kind = Kind::constant;
-    double value = 0;                          // the constant, the variance scale, or epsilon
-    Activation activation = Activation::none;  // proxy_norm
+    double value = 0;            // the constant, or the variance scale
+    std::vector<double> rows{};  // Kind::rows
     bool operator==(const Initialiser&) const = default;
 };
 
+/// Parameters, slots and moving averages are the graph's variables.
 struct Value {
     TensorDesc desc;
     Role role = Role::intermediate;
     std::string name;
-    NodeId producer{};            // invalid unless intermediate
+    /// slot: the parameter that it belongs to. moving_average: the statistic that it follows (training graphs only).
+    ValueId owner{};
+    double correction =
+        1;              // moving_average: what the statistic is multiplied with (Bessel's n / (n - 1) for variances)
+    NodeId producer{};  // invalid unless intermediate
     int producer_output = 0;      // index among the producer's outputs
     std::vector<NodeId> users{};  // ascending, one entry per consuming node
-    Initialiser initialiser{};    // parameter, state
+    Initialiser initialiser{};    // of variables
 };
 
 struct Node {
@@ -86,7 +92,10 @@ public:
     ValueId add_input(std::string name, TensorDesc desc);
     ValueId add_scalar(std::string name);
     ValueId add_parameter(std::string name, TensorDesc desc, Initialiser initialiser);
-    ValueId add_state(std::string name, TensorDesc desc, Initialiser initialiser);
+    ValueId add_slot(ValueId parameter, std::string name, TensorDesc desc, Initialiser initialiser);
+    ValueId add_moving_average(std::string name, TensorDesc desc, Initialiser initialiser);
+    /// From here on the moving average follows correction * statistic.
+    void set_followed(ValueId moving_average, ValueId statistic, double correction);
 
     /// Appends a node; shapes are inferred at once. Error(usage) names the node, the op and all input descriptors.
     /// The node gets the current phase and stage.
@@ -111,13 +120,15 @@ public:
     std::int32_t value_count() const { return static_cast<std::int32_t>(values_.size()); }
     const std::vector<Output>& outputs() const { return outputs_; }
 
-    std::vector<ValueId> values_with_role(Role role) const;          // in order of creation
-    std::optional<ValueId> find(std::string_view value_name) const;  // inputs, scalars, parameters, states
+    std::vector<ValueId> values_with_role(Role role) const;  // in order of creation
+    std::vector<ValueId> variables() const;                  // likewise
+    bool is_variable(ValueId id) const;
+    std::optional<ValueId> find(std::string_view value_name) const;  // inputs, scalars, variables
 
     double node_flops(NodeId id) const;
 
     /// Throws Error(internal) when an invariant is broken: order, use lists, inferred shapes, phases (a node never reads
-    /// a later phase; only update nodes mutate, and only parameters and states), unique names.
+    /// a later phase; only update nodes overwrite, and only variables), owners, unique names.
     void verify() const;
 
     /// One line per node: "%12 = conv2d(%3, all/stage0/conv0/weight) {stride 2} : bf16[32, 112, 112, 64]", then
@@ -133,7 +144,7 @@ private:
     std::vector<Node> nodes_;
     std::vector<Value> values_;
     std::vector<Output> outputs_;
-    std::map<std::string, ValueId, std::less<>> named_;  // inputs, scalars, parameters, states
+    std::map<std::string, ValueId, std::less<>> named_;  // inputs, scalars, variables
     Phase phase_ = Phase::forward;
     StageId stage_{0};
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/graph/activation.h"
 
 namespace cnntrain::graph {
 
@@ -23,12 +24,8 @@ enum class OpKind : std::uint8_t {
     constant,
     cast,
     add,
-    relu,
-    relu_grad,
-    swish,
-    swish_grad,
-    sigmoid,
-    sigmoid_grad,
+    activation,
+    activation_grad,
     random_scale,
     scale_channels,
     scale_channels_grad,
@@ -74,9 +71,6 @@ enum class OpKind : std::uint8_t {
 };
 inline constexpr std::size_t kOpKindCount = static_cast<std::size_t>(OpKind::count_);
 
-/// swish: x * sigmoid(x).
-enum class Activation : std::uint8_t { none, relu, swish };
-
 struct NoAttrs {
     bool operator==(const NoAttrs&) const = default;
 };
@@ -111,11 +105,15 @@ Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kerne
 /// Types, for every op: activations and their gradients share one floating type; statistics are f32; gamma, beta and
 /// bias are f32 or the activations' type; gradients of weights, gamma, beta and bias are f32.
 ///
-/// add: two equal descriptors -> the same. relu: x -> y. relu_grad: y, dy -> dy where y > 0, else 0.
-/// swish: x -> x * sigmoid(x). swish_grad: x, dy -> dx. sigmoid: x -> y. sigmoid_grad: y, dy -> dx.
-/// scale_channels: x[N,H,W,C], gate[N,C] -> x * gate. scale_channels_grad: x, gate, dy -> dx, dgate (of gate's type; summed
+/// add: two equal descriptors -> the same. scale_channels: x[N,H,W,C], gate[N,C] -> x * gate. scale_channels_grad: x, gate, dy -> dx, dgate (of gate's type; summed
 /// over H, W in f32).
 ///
+/// activation: x -> y = f(x), any shape. activation_grad: y or x (see slope_follows_from_result()), dy -> dx.
+struct ActivationAttrs {
+    Activation activation = Activation::relu;
+    bool operator==(const ActivationAttrs&) const = default;
+};
+
 /// conv2d: x[N,H,W,I*G], w[K,K,I,O] (, bias[O]) (, residual like y) -> y = activation(conv + bias + residual).
 /// conv2d_input_grad: dy, w -> dx. conv2d_weight_grad: x, dy -> dw. The gradients are those of the plain
 /// convolution; bias, residual and activation are for inference only.
@@ -171,8 +169,8 @@ struct RandomScaleAttrs {
 /// group_norm: as batch_norm with mean, variance f32[N,G] over H, W and the group's (contiguous) channels.
 /// y = activation(gamma * (x - mean) / sqrt(variance + epsilon) + beta + residual).
 /// *_grad: x, gamma, beta, mean, variance, dy (, y if activation and residual) -> dx, dgamma f32[C], dbeta f32[C]
-/// (, dresidual). Without a residual the activation's derivative is recomputed from x; with one it is y > 0 (relu only:
-/// swish with a residual has no gradient).
+/// (, dresidual). Without a residual the activation's slope is recomputed from x; with one it is taken from y (so only
+/// activations for which slope_follows_from_result() have a gradient then).
 /// With `summed_gradient` the gradient takes a second dy directly after the first: the true dy is their sum.
 struct NormAttrs {
     double epsilon = 1e-5;
@@ -305,10 +303,10 @@ struct FoldNormAttrs {
     bool operator==(const FoldNormAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, ConstantAttrs, CastAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs, ResultAttrs,
-                           ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs, DenseAttrs,
-                           SoftmaxAttrs, MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs, RmsPropAttrs, LarsAttrs,
-                           MovingAverageAttrs, FoldNormAttrs>;
+using Attrs = std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs,
+                           PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs,
+                           ProxyNormAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs,
+                           RmsPropAttrs, LarsAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {
@@ -324,11 +322,46 @@ struct RandomKey {
 };
 
 class GradContext;
+class AttrText;
+
+/// How the elements of a value are meant to be arranged: what a backend chooses memory layouts by. The shape does not tell:
+/// [8,12,64,64] may be pictures or attention scores.
+enum class Layout : std::uint8_t {
+    plain,   // row-major of any rank: vectors, scalars, labels, scores
+    rows,    // [...,C]: the features of one sample or token per row
+    image,   // [N,H,W,C]
+    kernel,  // [K,K,I,O] of a convolution, [I,O] or [1,1,I,O] of a dense layer
+    same,    // in an op's row only: that of its first input
+};
+
+/// What an op does with one of its inputs.
+enum class Use : std::uint8_t {
+    read,
+    target,    // an update op overwrites it: the variable that is updated
+    slot,      // an update op overwrites it too
+    gradient,  // an update op reads it: what the target is updated by, a sum over the micro-batches
+};
+
+struct Operand {
+    Layout layout = Layout::plain;
+    Use use = Use::read;
+};
 
 /// All there is to know about one kind of operation. One array holds them all (ops/op_table.h).
 struct OpDef {
     OpKind kind = OpKind::count_;
     std::string_view name;
+
+    /// By position; the last one stands for all further inputs (results). None: all plain.
+    std::vector<Operand> inputs = {};
+    std::vector<Layout> results = {};
+
+    /// Cheap: computed once after the weights have changed, where all its inputs are weights or follow from them.
+    bool follows_weights = false;
+    /// A forward op with NormAttrs: an addition and an activation behind it can become part of it.
+    bool absorbs_activation = false;
+    /// An op with NormAttrs: this input may be given as two summands (NormAttrs::summed_gradient).
+    std::optional<std::size_t> sum_operand = {};
 
     /// Descriptors of the outputs; throws Error(usage) with the reason when the inputs do not fit.
     std::vector<TensorDesc> (*infer)(const Attrs&, std::span<const TensorDesc> inputs) = nullptr;
@@ -339,16 +372,23 @@ struct OpDef {
     /// Floating-point operations of one evaluation (a multiply-add counts 2).
     double (*flops)(const Attrs&, std::span<const TensorDesc> inputs, std::span<const TensorDesc> outputs) = nullptr;
 
-    /// Naive evaluation in float64; `outputs` have their descriptors and zeroed values. For an op that
-    /// mutates, `outputs` are the new values of the mutated inputs, in the order of `mutates`.
+    /// Naive evaluation in float64; `outputs` have their descriptors and zeroed values. For an op that overwrites inputs,
+    /// `outputs` are their new values, in the order of overwritten_inputs().
     void (*evaluate)(const Attrs&, std::span<const RefTensor* const> inputs, std::span<RefTensor> outputs) = nullptr;
 
     /// In the place of `evaluate`, for an op that draws random numbers.
     void (*evaluate_random)(const Attrs&, const RandomKey&, std::span<const RefTensor* const> inputs,
                             std::span<RefTensor> outputs) = nullptr;
 
+    /// The attributes as text (graph/attr_text.h); null when there is nothing to say.
+    void (*describe)(const Attrs&, AttrText&) = nullptr;
+
+    Operand input(std::size_t index) const;
+    Layout result(std::size_t index) const;
     /// Inputs that an update op overwrites in place; such an op has no outputs in the graph.
-    std::vector<int> mutates = {};
+    std::vector<std::size_t> overwritten_inputs() const;
+    /// The first input of this use, if there is one.
+    std::optional<std::size_t> input_used_as(Use use) const;
 };
 
 using OpTable = std::array<OpDef, kOpKindCount>;

@@ -1,4 +1,4 @@
-// First values of parameters and states.
+// First values of variables.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cnntrain::nn {
 
-/// Draws a parameter or state from its initialiser, in its own type. The numbers depend on the seed and the variable's
+/// Draws a variable from its initialiser, in its own type. The numbers depend on the seed and the variable's
 /// name only, never on the order or number of variables.
 HostTensor initial_value(const graph::Value& variable, std::uint64_t seed);
 

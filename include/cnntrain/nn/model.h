@@ -42,16 +42,6 @@ struct BuildRequest {
     std::vector<std::string> splits;  // in network order; stage k (from 0) begins at splits[k - 1]
 };
 
-/// One training batch norm: what its moving averages are updated with.
-struct BatchNormRecord {
-    std::string scope;  // "all/stage0/bn0/batch_norm"
-    graph::ValueId moving_mean;
-    graph::ValueId moving_variance;
-    graph::ValueId batch_mean;
-    graph::ValueId batch_variance;  // biased
-    std::int64_t count = 0;         // N * H * W of the micro-batch; Bessel's correction is count / max(1, count - 1)
-};
-
 /// The values of a model's graph that others need.
 struct ModelValues {
     graph::ValueId images;
@@ -59,8 +49,7 @@ struct ModelValues {
     graph::ValueId logits;  // [N,C] in the compute type
     graph::ValueId loss;
     graph::ValueId correct;
-    std::vector<graph::ValueId> parameters;    // trainable, in network order
-    std::vector<BatchNormRecord> batch_norms;  // training graphs with batch norm only, in network order
+    std::vector<graph::ValueId> parameters;  // trainable, in network order
 };
 
 struct Model {

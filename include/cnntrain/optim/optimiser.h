@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,23 +48,14 @@ struct OptimiserSettings {
     bool fp32_weight_copy = false;  // 16-bit variables are updated through 32-bit masters, which are slots
 };
 
-/// A moving average of batch statistics and what it follows.
-struct MovingAverage {
-    graph::ValueId moving;       // state
-    graph::ValueId batch_value;  // of the micro-batch
-    /// Elements behind a biased variance: it is multiplied by n / max(1, n - 1). 1 for a mean: no correction.
-    std::int64_t bessel_count = 1;
-};
-
 /// Parameters to train: all, or those whose name contains one of the filter's strings. Error(usage) when none does.
 /// Use it for Objective::targets.
 std::vector<graph::ValueId> trainable_parameters(const graph::Graph& graph, const std::vector<std::string>& filter);
 
 /// Appends the update phase: one update op for each parameter that has a gradient, in the parameters' order and each in the
-/// stage that uses it, its slots, the learning-rate scalar, and the moving averages. A proxy (ProxyNormAttrs in graph/op.h)
+/// stage that uses it, its slots, the learning-rate scalar, and the updates of moving averages that follow a statistic. A proxy (ProxyNormAttrs in graph/op.h)
 /// has proxy_norm_gradient before its update, which decays two of its rows, and proxy_norm_statistics after it.
-void append_update(graph::Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings,
-                   std::span<const MovingAverage> moving_averages);
+void append_update(graph::Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings);
 
 /// A 16-bit variable that is the rounded copy of a slot.
 struct Master {

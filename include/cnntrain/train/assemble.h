@@ -52,7 +52,7 @@ graph::Graph evaluation_graph(const config::Settings& settings, const backend::B
                               const TensorDesc& images, bool with_logits = false);
 inline constexpr const char* kLogits = "logits";
 
-/// Every parameter and state of a graph by name: what its checkpoint must hold.
+/// Every variable of a graph by name: what its checkpoint must hold.
 std::map<std::string, TensorDesc> variables(const graph::Graph& graph);
 
 }  // namespace cnntrain::train

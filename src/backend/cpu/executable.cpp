@@ -55,14 +55,12 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     use_threads();
     Lowering lowering(graph_, request, onednn_, program_);
     lowering.run();
-    for (const Role role : {Role::parameter, Role::state}) {
-        for (const ValueId id : graph_.values_with_role(role)) {
-            const graph::Value& value = graph_.value(id);
-            variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
-            if (const auto gradient = backend::gradient_of(graph_, value.name)) {
-                Desc row_major = lowering.row_major_desc(*gradient);
-                gradients_.push_back({value.name, graph_.desc(*gradient), lowering.operand(*gradient), row_major});
-            }
+    for (const ValueId id : graph_.variables()) {
+        const graph::Value& value = graph_.value(id);
+        variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
+        if (const auto gradient = graph::update_gradient(graph_, id)) {
+            Desc row_major = lowering.row_major_desc(*gradient);
+            gradients_.push_back({value.name, graph_.desc(*gradient), lowering.operand(*gradient), row_major});
         }
     }
     for (const graph::Output& output : graph_.outputs()) {

@@ -77,8 +77,6 @@ struct GroupedKernel {
 
 const char* const kConvReason = "the fastest convolution reads another layout";
 
-}  // namespace
-
 void lower_conv2d(Lowering& lower) {
     const auto& attrs = lower.node().as<ConvAttrs>();
     const auto& inputs = lower.node().inputs;
@@ -125,8 +123,6 @@ void lower_conv2d(Lowering& lower) {
     lower.add_primitive(conv, arguments, {DNNL_ARG_DST});
 }
 
-namespace {
-
 /// A 1x1 convolution with a stride reads every stride-th pixel only; oneDNN's gradients of it are slow.
 bool is_strided_projection(const ConvAttrs& attrs, const Shape& kernel) {
     return attrs.stride > 1 && kernel[0] == 1 && kernel[1] == 1 && attrs.padding == graph::Padding{};
@@ -161,8 +157,6 @@ void lower_projection_input_grad(Lowering& lower) {
     });
 }
 
-}  // namespace
-
 void lower_conv2d_input_grad(Lowering& lower) {
     const auto& attrs = lower.node().as<ConvAttrs>();
     const auto& inputs = lower.node().inputs;
@@ -185,8 +179,6 @@ void lower_conv2d_input_grad(Lowering& lower) {
                         {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
                         {DNNL_ARG_DIFF_SRC});
 }
-
-namespace {
 
 bool is_channels_last(const Placed& tensor) {
     return channel_lanes(tensor.desc) == blocks_of(tensor).channels();
@@ -298,8 +290,6 @@ bool is_matrix_product(Lowering& lower, const ConvAttrs& attrs, const Shape& ker
     return has_amx() && is_projection && x.dtype == DType::bf16 && is_channels_last(x) && is_channels_last(dy);
 }
 
-}  // namespace
-
 void lower_conv2d_weight_grad(Lowering& lower) {
     const auto& attrs = lower.node().as<ConvAttrs>();
     const auto& inputs = lower.node().inputs;
@@ -326,8 +316,6 @@ void lower_conv2d_weight_grad(Lowering& lower) {
     if (grouped.merged > 1) split_merged_gradient(lower, result, grouped);
 }
 
-namespace {
-
 /// Runs the forward pooling into `y` and returns its workspace.
 Placed add_max_pool(Lowering& lower, const Placed& x, const Placed& y, const PoolAttrs& attrs) {
     const Primitive pool = lower.onednn().max_pool(x.desc, y.desc, attrs);
@@ -336,8 +324,6 @@ Placed add_max_pool(Lowering& lower, const Placed& x, const Placed& y, const Poo
                         {DNNL_ARG_DST, DNNL_ARG_WORKSPACE});
     return workspace;
 }
-
-}  // namespace
 
 void lower_max_pool(Lowering& lower) {
     const ValueId x = lower.node().inputs[0];
@@ -364,6 +350,20 @@ void lower_max_pool_grad(Lowering& lower) {
     lower.add_primitive(
         pool, {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WORKSPACE, lower.pool_workspaces()[x]}, {DNNL_ARG_DIFF_SRC, result}},
         {DNNL_ARG_DIFF_SRC});
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::conv2d, lower_conv2d},
+    {graph::OpKind::conv2d_input_grad, lower_conv2d_input_grad},
+    {graph::OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
+    {graph::OpKind::max_pool, lower_max_pool},
+    {graph::OpKind::max_pool_grad, lower_max_pool_grad},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> conv_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

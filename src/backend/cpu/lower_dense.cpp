@@ -22,8 +22,6 @@ Placed viewed(Placed tensor, const Desc& desc) {
     return tensor;
 }
 
-}  // namespace
-
 void lower_dense(Lowering& lower) {
     const auto& inputs = lower.node().inputs;
     const ValueId y = lower.node().outputs[0];
@@ -85,6 +83,19 @@ void lower_bias_grad(Lowering& lower) {
         lower.add_step("kernel", {dy}, {result},
                        [=](const StepContext&) { bias_grad(shape, dy.as<T>(), result.as<float>(), scratch()); });
     });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::dense, lower_dense},
+    {graph::OpKind::dense_input_grad, lower_dense_input_grad},
+    {graph::OpKind::dense_weight_grad, lower_dense_weight_grad},
+    {graph::OpKind::bias_grad, lower_bias_grad},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> dense_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

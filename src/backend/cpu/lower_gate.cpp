@@ -14,51 +14,31 @@ std::int64_t stored_elements(const Placed& tensor) {
     return static_cast<std::int64_t>(tensor.desc.get_size() / size_bytes(tensor.dtype));
 }
 
-/// y = kernel(x), over x where it dies. Kernel::run<T>(count, x, y).
-template <typename Kernel> void lower_map(Lowering& lower, Kernel kernel) {
+void lower_activation(Lowering& lower) {
+    const Activation activation = lower.node().as<graph::ActivationAttrs>().activation;
     const ValueId x = lower.node().inputs[0];
     const Placed source = lower.operand(x);
     const Placed result = lower.define_or_reuse(lower.node().outputs[0], source.desc, x);
     const std::int64_t count = stored_elements(source);
     with_float_type(source.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {source}, {result}, [source, result, count, kernel](const StepContext&) {
-            kernel(count, source.as<T>(), result.as<T>());
+        lower.add_step("kernel", {source}, {result}, [source, result, count, activation](const StepContext&) {
+            activate(count, activation, source.as<T>(), result.as<T>());
         });
     });
 }
 
-/// dx = kernel(a, dy), over dy where it dies.
-template <typename Kernel> void lower_map_grad(Lowering& lower, Kernel kernel) {
+void lower_activation_grad(Lowering& lower) {
+    const Activation activation = lower.node().as<graph::ActivationAttrs>().activation;
     const auto& inputs = lower.node().inputs;
-    const Placed a = lower.operand(inputs[0]);
-    const Placed dy = lower.operand_as(inputs[1], a.desc, kGateReason);
-    const Placed result = lower.define_or_reuse(lower.node().outputs[0], a.desc, inputs[1]);
-    const std::int64_t count = stored_elements(a);
-    with_float_type(a.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {a, dy}, {result}, [a, dy, result, count, kernel](const StepContext&) {
-            kernel(count, a.as<T>(), dy.as<T>(), result.as<T>());
+    const Placed at = lower.operand(inputs[0]);
+    const Placed dy = lower.operand_as(inputs[1], at.desc, kGateReason);
+    const Placed result = lower.define_or_reuse(lower.node().outputs[0], at.desc, inputs[1]);
+    const std::int64_t count = stored_elements(at);
+    with_float_type(at.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {at, dy}, {result}, [at, dy, result, count, activation](const StepContext&) {
+            activation_grad(count, activation, at.as<T>(), dy.as<T>(), result.as<T>());
         });
     });
-}
-
-}  // namespace
-
-void lower_swish(Lowering& lower) {
-    lower_map(lower, [](std::int64_t count, const auto* x, auto* y) { swish(count, x, y); });
-}
-
-void lower_swish_grad(Lowering& lower) {
-    lower_map_grad(lower,
-                   [](std::int64_t count, const auto* x, const auto* dy, auto* dx) { swish_grad(count, x, dy, dx); });
-}
-
-void lower_sigmoid(Lowering& lower) {
-    lower_map(lower, [](std::int64_t count, const auto* x, auto* y) { sigmoid(count, x, y); });
-}
-
-void lower_sigmoid_grad(Lowering& lower) {
-    lower_map_grad(lower,
-                   [](std::int64_t count, const auto* y, const auto* dy, auto* dx) { sigmoid_grad(count, y, dy, dx); });
 }
 
 void lower_scale_channels(Lowering& lower) {
@@ -109,6 +89,20 @@ void lower_random_scale(Lowering& lower) {
             random_scale(shape, scale, x.as<T>(), y.as<T>());
         });
     });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::activation, lower_activation},
+    {graph::OpKind::activation_grad, lower_activation_grad},
+    {graph::OpKind::random_scale, lower_random_scale},
+    {graph::OpKind::scale_channels, lower_scale_channels},
+    {graph::OpKind::scale_channels_grad, lower_scale_channels_grad},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> gate_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

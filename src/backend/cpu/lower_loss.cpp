@@ -6,6 +6,8 @@ namespace cnntrain::cpu {
 using graph::SoftmaxAttrs;
 using graph::ValueId;
 
+namespace {
+
 void lower_softmax_cross_entropy(Lowering& lower) {
     const auto& attrs = lower.node().as<SoftmaxAttrs>();
     const auto& inputs = lower.node().inputs;
@@ -44,6 +46,17 @@ void lower_softmax_cross_entropy_grad(Lowering& lower) {
                                            *dloss.as<float>(), result.as<T>());
             });
     });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
+    {graph::OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> loss_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

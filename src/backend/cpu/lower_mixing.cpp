@@ -7,6 +7,8 @@ using graph::MixedTargetsAttrs;
 using graph::MixImagesAttrs;
 using graph::ValueId;
 
+namespace {
+
 void lower_mix_images(Lowering& lower) {
     const auto& attrs = lower.node().as<MixImagesAttrs>();
     const auto& inputs = lower.node().inputs;
@@ -32,8 +34,6 @@ void lower_mix_images(Lowering& lower) {
     });
 }
 
-namespace {
-
 /// What labels and shares say once they are bound.
 struct BoundTargets {
     Placed labels, shares;
@@ -48,8 +48,6 @@ BoundTargets bind_targets(Lowering& lower) {
     const auto& inputs = lower.node().inputs;
     return {lower.operand(inputs[1]), lower.operand(inputs[2]), lower.node().as<MixedTargetsAttrs>()};
 }
-
-}  // namespace
 
 void lower_mixed_cross_entropy(Lowering& lower) {
     const auto& outputs = lower.node().outputs;
@@ -84,6 +82,18 @@ void lower_mixed_cross_entropy_grad(Lowering& lower) {
                                                     result.as<T>());
                        });
     });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::mix_images, lower_mix_images},
+    {graph::OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
+    {graph::OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> mixing_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

@@ -37,7 +37,7 @@ template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at
     args.variance = at.variance.as<float>();
     args.y = at.y.as<T>();
     args.epsilon = attrs.epsilon;
-    args.activation = kernel_activation(attrs.activation);
+    args.activation = attrs.activation;
     return args;
 }
 
@@ -82,8 +82,6 @@ void lower_training_norm(Lowering& lower, std::int64_t groups) {
     });
 }
 
-}  // namespace
-
 void lower_batch_norm(Lowering& lower) {
     lower_training_norm(lower, 0);
 }
@@ -107,8 +105,6 @@ void lower_batch_norm_inference(Lowering& lower) {
     });
 }
 
-namespace {
-
 struct GradientOperands {
     Placed x, gamma, beta, mean, variance, dy, dy2, y, dx, dgamma, dbeta, dresidual;
 };
@@ -128,7 +124,7 @@ template <typename T> NormGradient<T> gradient_arguments(const GradientOperands&
     args.dgamma = at.dgamma.as<float>();
     args.dbeta = at.dbeta.as<float>();
     args.epsilon = attrs.epsilon;
-    args.activation = kernel_activation(attrs.activation);
+    args.activation = attrs.activation;
     return args;
 }
 
@@ -150,8 +146,6 @@ void place_gradient_results(Lowering& lower, GradientOperands& at, std::vector<V
     at.dgamma = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
     at.dbeta = lower.define(outputs[2], plain_desc(lower.graph().desc(outputs[2])));
 }
-
-}  // namespace
 
 void lower_norm_grad(Lowering& lower) {
     const auto& attrs = lower.node().as<NormAttrs>();
@@ -202,7 +196,7 @@ void lower_fold_norm_weight(Lowering& lower) {
     const std::int64_t output_channels = desc.shape[3];
     const std::int64_t rows = desc.elements() / output_channels;
     // Row-major HWIO here; the convolution's own copy is made from it.
-    const Placed weight = lower.master(lower.strip_casts(inputs[0]));
+    const Placed weight = lower.master(graph::strip_casts(lower.graph(), inputs[0]));
     const Placed result = lower.define(folded, lower.row_major_desc(folded));
     with_float_type(weight.dtype, [&]<typename In>() {
         with_float_type(result.dtype, [&]<typename Out>() {
@@ -248,6 +242,22 @@ void lower_fold_norm_bias(Lowering& lower) {
                                beta.as<float>()[c] - mean.as<float>()[c] * gamma.as<float>()[c] * inverse);
                        }
                    });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::batch_norm, lower_batch_norm},
+    {graph::OpKind::batch_norm_inference, lower_batch_norm_inference},
+    {graph::OpKind::batch_norm_grad, lower_norm_grad},
+    {graph::OpKind::group_norm, lower_group_norm},
+    {graph::OpKind::group_norm_grad, lower_norm_grad},
+    {graph::OpKind::fold_norm_weight, lower_fold_norm_weight},
+    {graph::OpKind::fold_norm_bias, lower_fold_norm_bias},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> norm_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

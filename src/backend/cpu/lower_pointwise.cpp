@@ -21,8 +21,6 @@ Picture picture_of(const Placed& tensor, const TensorDesc& desc) {
     return Picture{blocks_of(tensor), desc.shape[1], desc.shape[2]};
 }
 
-}  // namespace
-
 void lower_constant(Lowering& lower) {
     const auto& attrs = lower.node().as<ConstantAttrs>();
     const ValueId y = lower.node().outputs[0];
@@ -80,30 +78,6 @@ void lower_add(Lowering& lower) {
     with_float_type(a.dtype, [&]<typename T>() {
         lower.add_step("kernel", {a, b}, {result},
                        [a, b, result, count](const StepContext&) { add(count, a.as<T>(), b.as<T>(), result.as<T>()); });
-    });
-}
-
-void lower_relu(Lowering& lower) {
-    const ValueId x = lower.node().inputs[0];
-    const Placed source = lower.operand(x);
-    const Placed result = lower.define_or_reuse(lower.node().outputs[0], source.desc, x);
-    const std::int64_t count = stored_elements(source);
-    with_float_type(source.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {source}, {result},
-                       [source, result, count](const StepContext&) { relu(count, source.as<T>(), result.as<T>()); });
-    });
-}
-
-void lower_relu_grad(Lowering& lower) {
-    const auto& inputs = lower.node().inputs;
-    const Placed y = lower.operand(inputs[0]);
-    const Placed dy = lower.operand_as(inputs[1], y.desc, kElementwiseReason);
-    const Placed result = lower.define_or_reuse(lower.node().outputs[0], y.desc, inputs[1]);
-    const std::int64_t count = stored_elements(y);
-    with_float_type(y.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {y, dy}, {result}, [y, dy, result, count](const StepContext&) {
-            relu_grad(count, y.as<T>(), dy.as<T>(), result.as<T>());
-        });
     });
 }
 
@@ -184,6 +158,23 @@ void lower_shortcut_pad_grad(Lowering& lower) {
             shortcut_pad_grad(to, from, stride, source.as<T>(), result.as<T>());
         });
     });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::constant, lower_constant},
+    {graph::OpKind::cast, lower_cast},
+    {graph::OpKind::add, lower_add},
+    {graph::OpKind::normalise_image, lower_normalise_image},
+    {graph::OpKind::global_average_pool, lower_global_average_pool},
+    {graph::OpKind::global_average_pool_grad, lower_global_average_pool_grad},
+    {graph::OpKind::shortcut_pad, lower_shortcut_pad},
+    {graph::OpKind::shortcut_pad_grad, lower_shortcut_pad_grad},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> pointwise_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

@@ -27,11 +27,8 @@ std::int64_t channels_of(const Lowering& lower, ValueId proxy) {
 
 template <typename T> Proxy<T> proxy_at(const Placed& placed, std::int64_t channels, std::span<const float> quantiles,
                                         const ProxyNormAttrs& attrs) {
-    return {channels, placed.as<T>(), quantiles, kernel_activation(attrs.activation),
-            static_cast<float>(attrs.epsilon)};
+    return {channels, placed.as<T>(), quantiles, attrs.activation, static_cast<float>(attrs.epsilon)};
 }
-
-}  // namespace
 
 void lower_standardise(Lowering& lower) {
     const auto& attrs = lower.node().as<StandardiseAttrs>();
@@ -53,8 +50,6 @@ void lower_standardise(Lowering& lower) {
     });
 }
 
-namespace {
-
 /// dmean = -sum of dy.
 void lower_mean_grad(Lowering& lower) {
     const Placed dy = lower.operand(lower.node().inputs[0]);
@@ -69,8 +64,6 @@ void lower_mean_grad(Lowering& lower) {
         });
     });
 }
-
-}  // namespace
 
 void lower_standardise_grad(Lowering& lower) {
     const auto& attrs = lower.node().as<StandardiseAttrs>();
@@ -165,6 +158,21 @@ void lower_proxy_norm_statistics(Lowering& lower) {
             proxy_norm_statistics(proxy_at<T>(proxy, channels, quantiles, attrs));
         });
     });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::standardise, lower_standardise},
+    {graph::OpKind::standardise_grad, lower_standardise_grad},
+    {graph::OpKind::proxy_norm_rows, lower_proxy_norm_rows},
+    {graph::OpKind::proxy_norm_rows_grad, lower_proxy_norm_rows_grad},
+    {graph::OpKind::proxy_norm_gradient, lower_proxy_norm_gradient},
+    {graph::OpKind::proxy_norm_statistics, lower_proxy_norm_statistics},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> proxy_norm_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

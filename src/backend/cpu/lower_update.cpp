@@ -54,8 +54,6 @@ Rounding rounding_of(const Lowering& lower, ValueId variable) {
                     static_cast<std::uint32_t>(variable.index)};
 }
 
-}  // namespace
-
 void lower_sgd_update(Lowering& lower) {
     const auto& attrs = lower.node().as<UpdateAttrs>();
     const UpdateOperands at = place_update(lower);
@@ -163,6 +161,21 @@ void lower_moving_average_update(Lowering& lower) {
             moving_average_update(count, moving.as<T>(), value.as<float>(), attrs.decay, attrs.value_scale, rounding);
         });
     });
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::sgd_update, lower_sgd_update},
+    {graph::OpKind::momentum_update, lower_momentum_update},
+    {graph::OpKind::rmsprop_update, lower_rmsprop_update},
+    {graph::OpKind::lars_update, lower_lars_update},
+    {graph::OpKind::moving_average_update, lower_moving_average_update},
+    {graph::OpKind::round_copy, lower_round_copy},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> update_lowerings() {
+    return kLowerings;
 }
 
 }  // namespace cnntrain::cpu

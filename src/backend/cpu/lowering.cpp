@@ -16,70 +16,22 @@ using graph::ValueId;
 
 namespace {
 
-struct LoweringEntry {
-    OpKind kind;
-    LowerFunction lower;
-};
+using Family = std::span<const LoweringEntry> (*)();
 
-constexpr std::array kLowerings = {
-    LoweringEntry{OpKind::constant, lower_constant},
-    LoweringEntry{OpKind::cast, lower_cast},
-    LoweringEntry{OpKind::add, lower_add},
-    LoweringEntry{OpKind::relu, lower_relu},
-    LoweringEntry{OpKind::relu_grad, lower_relu_grad},
-    LoweringEntry{OpKind::swish, lower_swish},
-    LoweringEntry{OpKind::swish_grad, lower_swish_grad},
-    LoweringEntry{OpKind::sigmoid, lower_sigmoid},
-    LoweringEntry{OpKind::sigmoid_grad, lower_sigmoid_grad},
-    LoweringEntry{OpKind::random_scale, lower_random_scale},
-    LoweringEntry{OpKind::scale_channels, lower_scale_channels},
-    LoweringEntry{OpKind::scale_channels_grad, lower_scale_channels_grad},
-    LoweringEntry{OpKind::normalise_image, lower_normalise_image},
-    LoweringEntry{OpKind::conv2d, lower_conv2d},
-    LoweringEntry{OpKind::conv2d_input_grad, lower_conv2d_input_grad},
-    LoweringEntry{OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
-    LoweringEntry{OpKind::max_pool, lower_max_pool},
-    LoweringEntry{OpKind::max_pool_grad, lower_max_pool_grad},
-    LoweringEntry{OpKind::global_average_pool, lower_global_average_pool},
-    LoweringEntry{OpKind::global_average_pool_grad, lower_global_average_pool_grad},
-    LoweringEntry{OpKind::shortcut_pad, lower_shortcut_pad},
-    LoweringEntry{OpKind::shortcut_pad_grad, lower_shortcut_pad_grad},
-    LoweringEntry{OpKind::dense, lower_dense},
-    LoweringEntry{OpKind::dense_input_grad, lower_dense_input_grad},
-    LoweringEntry{OpKind::dense_weight_grad, lower_dense_weight_grad},
-    LoweringEntry{OpKind::bias_grad, lower_bias_grad},
-    LoweringEntry{OpKind::batch_norm, lower_batch_norm},
-    LoweringEntry{OpKind::batch_norm_inference, lower_batch_norm_inference},
-    LoweringEntry{OpKind::batch_norm_grad, lower_norm_grad},
-    LoweringEntry{OpKind::group_norm, lower_group_norm},
-    LoweringEntry{OpKind::group_norm_grad, lower_norm_grad},
-    LoweringEntry{OpKind::standardise, lower_standardise},
-    LoweringEntry{OpKind::standardise_grad, lower_standardise_grad},
-    LoweringEntry{OpKind::proxy_norm_rows, lower_proxy_norm_rows},
-    LoweringEntry{OpKind::proxy_norm_rows_grad, lower_proxy_norm_rows_grad},
-    LoweringEntry{OpKind::proxy_norm_gradient, lower_proxy_norm_gradient},
-    LoweringEntry{OpKind::proxy_norm_statistics, lower_proxy_norm_statistics},
-    LoweringEntry{OpKind::fold_norm_weight, lower_fold_norm_weight},
-    LoweringEntry{OpKind::fold_norm_bias, lower_fold_norm_bias},
-    LoweringEntry{OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
-    LoweringEntry{OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
-    LoweringEntry{OpKind::mix_images, lower_mix_images},
-    LoweringEntry{OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
-    LoweringEntry{OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},
-    LoweringEntry{OpKind::sgd_update, lower_sgd_update},
-    LoweringEntry{OpKind::momentum_update, lower_momentum_update},
-    LoweringEntry{OpKind::rmsprop_update, lower_rmsprop_update},
-    LoweringEntry{OpKind::lars_update, lower_lars_update},
-    LoweringEntry{OpKind::moving_average_update, lower_moving_average_update},
-    LoweringEntry{OpKind::round_copy, lower_round_copy},
+constexpr Family kFamilies[] = {
+    conv_lowerings, dense_lowerings,     gate_lowerings,       loss_lowerings,   mixing_lowerings,
+    norm_lowerings, pointwise_lowerings, proxy_norm_lowerings, update_lowerings,
 };
 
 }  // namespace
 
 LowerFunction lowering_of(OpKind kind) {
-    const auto* found = std::find_if(kLowerings.begin(), kLowerings.end(),
-                                     [&](const LoweringEntry& entry) { return entry.kind == kind; });
-    return found == kLowerings.end() ? nullptr : found->lower;
+    for (const Family family : kFamilies) {
+        for (const LoweringEntry& entry : family()) {
+            if (entry.kind == kind) return entry.lower;
+        }
+    }
+    return nullptr;
 }
 
 Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& request, const OneDnn& onednn,
@@ -88,6 +40,7 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       request_(request),
       onednn_(onednn),
       program_(program),
+      facts_(graph),
       placed_(static_cast<std::size_t>(graph.value_count())) {
     order_nodes();
     find_kernels();
@@ -122,15 +75,17 @@ void Lowering::find_kernels() {
         const Node& reader = graph_.node(NodeId{i});
         if (reader.kind == OpKind::conv2d || reader.kind == OpKind::conv2d_input_grad) {
             const std::int64_t groups = reader.as<graph::ConvAttrs>().groups;
-            const ValueId kernel = strip_casts(reader.inputs[1]);
+            const ValueId kernel = graph::strip_casts(graph_, reader.inputs[1]);
             kernel_groups_[kernel] = groups;
             if (graph_.value(kernel).role != Role::intermediate) continue;
             const Node& producer = graph_.node(graph_.value(kernel).producer);
-            if (producer.kind == OpKind::fold_norm_weight) kernel_groups_[strip_casts(producer.inputs[0])] = groups;
+            if (producer.kind == OpKind::fold_norm_weight)
+                kernel_groups_[graph::strip_casts(graph_, producer.inputs[0])] = groups;
         } else if (reader.kind == OpKind::conv2d_weight_grad) {
             kernel_groups_[reader.outputs[0]] = reader.as<graph::ConvAttrs>().groups;
         } else if (reader.kind == OpKind::dense || reader.kind == OpKind::dense_input_grad) {
-            if (graph_.desc(reader.inputs[1]).shape.size() == 4) kernel_groups_[strip_casts(reader.inputs[1])] = 0;
+            if (graph_.desc(reader.inputs[1]).shape.size() == 4)
+                kernel_groups_[graph::strip_casts(graph_, reader.inputs[1])] = 0;
         } else if (reader.kind == OpKind::dense_weight_grad) {
             if (reader.as<graph::DenseAttrs>().kernel) kernel_groups_[reader.outputs[0]] = 0;
         }
@@ -138,19 +93,11 @@ void Lowering::find_kernels() {
     find_slots_of_kernels();
 }
 
-/// A kernel's master and slots are kernels too.
+/// A kernel's slots are kernels too.
 void Lowering::find_slots_of_kernels() {
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        const Node& copy = graph_.node(NodeId{i});
-        if (copy.kind != OpKind::round_copy || !kernel_groups_.contains(copy.inputs[0])) continue;
-        kernel_groups_[copy.inputs[1]] = kernel_groups_.at(copy.inputs[0]);
-    }
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        const Node& update = graph_.node(NodeId{i});
-        if (update.phase != Phase::update || !kernel_groups_.contains(update.inputs[0])) continue;
-        for (const int slot : graph_.def(update).mutates) {
-            kernel_groups_[update.inputs[static_cast<std::size_t>(slot)]] = kernel_groups_.at(update.inputs[0]);
-        }
+    for (const ValueId slot : graph_.values_with_role(Role::slot)) {
+        const auto kernel = kernel_groups_.find(graph_.value(slot).owner);
+        if (kernel != kernel_groups_.end()) kernel_groups_[slot] = kernel->second;
     }
 }
 
@@ -183,36 +130,8 @@ void Lowering::run() {
 Section Lowering::section_of(NodeId id) const {
     const Node& node = graph_.node(id);
     if (node.phase == Phase::update) return Section::update();
-    if (!node.outputs.empty() && is_weight_derived(node.outputs[0])) return Section::prepare();
+    if (!node.outputs.empty() && facts_.follows_weights(node.outputs[0])) return Section::prepare();
     return node.phase == Phase::forward ? Section::forward(node.stage.index) : Section::backward(node.stage.index);
-}
-
-bool Lowering::is_weight_derived(ValueId value) const {
-    const graph::Value& v = graph_.value(value);
-    if (v.role == Role::parameter || v.role == Role::state) return true;
-    if (v.role != Role::intermediate) return false;
-    const Node& producer = graph_.node(v.producer);
-    const bool derives = producer.kind == OpKind::constant || producer.kind == OpKind::cast ||
-                         producer.kind == OpKind::proxy_norm_rows || producer.kind == OpKind::fold_norm_weight ||
-                         producer.kind == OpKind::fold_norm_bias;
-    return derives && std::all_of(producer.inputs.begin(), producer.inputs.end(),
-                                  [&](ValueId input) { return is_weight_derived(input); });
-}
-
-ValueId Lowering::strip_casts(ValueId value) const {
-    while (graph_.value(value).role == Role::intermediate) {
-        const Node& producer = graph_.node(graph_.value(value).producer);
-        if (producer.kind != OpKind::cast) break;
-        value = producer.inputs[0];
-    }
-    return value;
-}
-
-bool Lowering::crosses_into_update(ValueId value) const {
-    const graph::Value& v = graph_.value(value);
-    if (v.role != Role::intermediate || graph_.node(v.producer).phase == Phase::update) return false;
-    return std::any_of(v.users.begin(), v.users.end(),
-                       [&](NodeId user) { return graph_.node(user).phase == Phase::update; });
 }
 
 Placed Lowering::place(const std::string& name, const Desc& desc, DType dtype, Storage storage) {
@@ -228,13 +147,12 @@ void Lowering::place_inputs() {
 }
 
 Placed Lowering::operand(ValueId value) {
-    const Role role = graph_.value(value).role;
-    if (role == Role::parameter || role == Role::state) return master(value);
+    if (graph_.is_variable(value)) return master(value);
     // Backward still reads this micro-batch's own: the statistics of a batch norm, for one.
     const auto sum = sums_.find(value);
     if (sum != sums_.end() && section() == Section::update()) return sum->second;
     Placed& placed = placed_[static_cast<std::size_t>(value.index)];
-    if (!placed && strip_casts(value) != value && is_weight_derived(value)) {
+    if (!placed && graph::strip_casts(graph_, value) != value && facts_.follows_weights(value)) {
         placed = prepared(value, row_major_desc(value));
     }
     CNNTRAIN_CHECK(placed, "value " + graph_.value(value).name + " is read before it is placed, by " + node().name);
@@ -271,7 +189,7 @@ Placed Lowering::slot_master(ValueId slot, ValueId parameter) {
 
 Desc Lowering::row_major_desc(ValueId value) const {
     auto groups = kernel_groups_.find(value);
-    if (groups == kernel_groups_.end()) groups = kernel_groups_.find(strip_casts(value));
+    if (groups == kernel_groups_.end()) groups = kernel_groups_.find(graph::strip_casts(graph_, value));
     if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));
     const TensorDesc& desc = graph_.desc(value);
     if (groups->second == 0) return plain_desc(TensorDesc{desc.dtype, {desc.shape[2], desc.shape[3]}});
@@ -279,7 +197,7 @@ Desc Lowering::row_major_desc(ValueId value) const {
 }
 
 Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t merged) {
-    const ValueId root = strip_casts(value);
+    const ValueId root = graph::strip_casts(graph_, value);
     for (const PreparedCopy& known : prepared_) {
         if (known.root == root && known.copy.desc == wanted) return known.copy;
     }
@@ -293,7 +211,7 @@ Placed Lowering::float_vector(ValueId value) {
         graph_.node(graph_.value(value).producer).kind != OpKind::cast) {
         return operand(value);  // a folded bias, a row of a proxy
     }
-    const ValueId root = strip_casts(value);
+    const ValueId root = graph::strip_casts(graph_, value);
     const Placed kept = master(root);
     if (kept.dtype == DType::f32) return kept;
     const auto found = float_vectors_.find(root);
@@ -319,7 +237,7 @@ Placed Lowering::define(ValueId result, const Desc& desc) {
     const Storage storage = section() == Section::prepare() ? Storage::persistent : Storage::arena;
     const Placed placed = place(v.name, desc, v.desc.dtype, storage);
     // Gradients are read again after the update, by tests and by the search for non-finite values.
-    if (crosses_into_update(result) || section() == Section::update()) program_.keep_to_end(placed.buffer);
+    if (facts_.crosses_into_update(result) || section() == Section::update()) program_.keep_to_end(placed.buffer);
     return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
 
@@ -333,12 +251,12 @@ bool Lowering::dies_here(ValueId value, const Desc& desc) const {
     if (!placed || placed.buffer->storage != Storage::arena || placed.desc != desc) return false;
     const bool is_output = std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
                                        [&](const graph::Output& output) { return output.value == value; });
-    return !is_output && !crosses_into_update(value);
+    return !is_output && !facts_.crosses_into_update(value);
 }
 
 Placed Lowering::define_over(ValueId result, const Desc& desc, ValueId dying) {
     CNNTRAIN_CHECK(dies_here(dying, desc), "a value that is still needed would be overwritten by " + node().name);
-    if (crosses_into_update(result)) return define(result, desc);
+    if (facts_.crosses_into_update(result)) return define(result, desc);
     return placed_[static_cast<std::size_t>(result.index)] = operand(dying);
 }
 
@@ -378,7 +296,7 @@ std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
 void Lowering::accumulate_crossing_results() {
     if (request_.plan.micro_batches == 1 || section() == Section::update() || section() == Section::prepare()) return;
     for (const ValueId result : node().outputs) {
-        if (!crosses_into_update(result)) continue;
+        if (!facts_.crosses_into_update(result)) continue;
         const Placed value = operand(result);
         CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
         const Placed sum = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);

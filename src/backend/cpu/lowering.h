@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "backend/cpu/program.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/facts.h"
 #include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {
@@ -41,8 +43,6 @@ public:
     Placed operand(graph::ValueId value);
     /// The value in this layout and type; a reorder step is added (once per value and layout) when it lies otherwise.
     Placed operand_as(graph::ValueId value, const Desc& wanted, const std::string& reason);
-    /// The parameter or state that a chain of casts starts from.
-    graph::ValueId strip_casts(graph::ValueId value) const;
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
     /// With `merged` > 1 the copy is that of the kernel whose groups are merged by so many (block-diagonal, zeros between).
     Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);
@@ -106,8 +106,6 @@ private:
     void find_kernels();
     void find_channels();
     void find_slots_of_kernels();
-    bool is_weight_derived(graph::ValueId value) const;
-    bool crosses_into_update(graph::ValueId value) const;
     void place_inputs();
     void accumulate_crossing_results();
     void emit_prepared_copies();
@@ -119,6 +117,7 @@ private:
     const backend::CompileRequest& request_;
     const OneDnn& onednn_;
     Program& program_;
+    graph::Facts facts_;
     std::vector<graph::NodeId> order_;    // of execution
     std::vector<std::int32_t> position_;  // by node: its place in order_
     graph::NodeId current_;
@@ -140,66 +139,26 @@ private:
 using LowerFunction = void (*)(Lowering&);
 LowerFunction lowering_of(graph::OpKind kind);
 
-// One per family file.
-void lower_conv2d(Lowering&);
-void lower_conv2d_input_grad(Lowering&);
-void lower_conv2d_weight_grad(Lowering&);
-void lower_max_pool(Lowering&);
-void lower_max_pool_grad(Lowering&);
-void lower_dense(Lowering&);
-void lower_dense_input_grad(Lowering&);
-void lower_dense_weight_grad(Lowering&);
-void lower_bias_grad(Lowering&);
-void lower_batch_norm(Lowering&);
-void lower_batch_norm_inference(Lowering&);
-void lower_norm_grad(Lowering&);
-void lower_group_norm(Lowering&);
-void lower_standardise(Lowering&);
-void lower_standardise_grad(Lowering&);
-void lower_proxy_norm_rows(Lowering&);
-void lower_proxy_norm_rows_grad(Lowering&);
-void lower_proxy_norm_gradient(Lowering&);
-void lower_proxy_norm_statistics(Lowering&);
-void lower_fold_norm_weight(Lowering&);
-void lower_fold_norm_bias(Lowering&);
-void lower_constant(Lowering&);
-void lower_cast(Lowering&);
-void lower_add(Lowering&);
-void lower_relu(Lowering&);
-void lower_relu_grad(Lowering&);
-void lower_swish(Lowering&);
-void lower_swish_grad(Lowering&);
-void lower_sigmoid(Lowering&);
-void lower_sigmoid_grad(Lowering&);
-void lower_random_scale(Lowering&);
-void lower_scale_channels(Lowering&);
-void lower_scale_channels_grad(Lowering&);
-void lower_normalise_image(Lowering&);
-void lower_global_average_pool(Lowering&);
-void lower_global_average_pool_grad(Lowering&);
-void lower_shortcut_pad(Lowering&);
-void lower_shortcut_pad_grad(Lowering&);
-void lower_softmax_cross_entropy(Lowering&);
-void lower_softmax_cross_entropy_grad(Lowering&);
-void lower_mix_images(Lowering&);
-void lower_mixed_cross_entropy(Lowering&);
-void lower_mixed_cross_entropy_grad(Lowering&);
-void lower_sgd_update(Lowering&);
-void lower_momentum_update(Lowering&);
-void lower_rmsprop_update(Lowering&);
-void lower_lars_update(Lowering&);
-void lower_moving_average_update(Lowering&);
-void lower_round_copy(Lowering&);
+struct LoweringEntry {
+    graph::OpKind kind;
+    LowerFunction lower;
+};
+
+// The tables that lowering_of() searches, one per family file.
+std::span<const LoweringEntry> conv_lowerings();
+std::span<const LoweringEntry> dense_lowerings();
+std::span<const LoweringEntry> gate_lowerings();
+std::span<const LoweringEntry> loss_lowerings();
+std::span<const LoweringEntry> mixing_lowerings();
+std::span<const LoweringEntry> norm_lowerings();
+std::span<const LoweringEntry> pointwise_lowerings();
+std::span<const LoweringEntry> proxy_norm_lowerings();
+std::span<const LoweringEntry> update_lowerings();
 
 /// [n][blocks][pixels][lanes] of an activation [N,C,H,W] or [N,C]; Error(internal) for a layout without channel lanes.
 Blocks blocks_of(const Placed& tensor);
 /// The layout of `like` for other dims (same rank and channel order).
 Desc like_activation(const Desc& like, const TensorDesc& tensor);
-
-inline Activation kernel_activation(graph::Activation activation) {
-    if (activation == graph::Activation::none) return Activation::none;
-    return activation == graph::Activation::relu ? Activation::relu : Activation::swish;
-}
 
 /// Calls f.template operator()<float>() or <BFloat16>.
 template <typename F> void with_float_type(DType type, F&& f) {

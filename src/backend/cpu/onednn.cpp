@@ -262,21 +262,35 @@ Primitive OneDnn::conv_forward(const ConvProblem& problem) const {
     return result;
 }
 
-Primitive OneDnn::conv_inference(const ConvProblem& problem, const ConvEpilogue& epilogue) const {
-    dnnl::primitive_attr attributes = user_scratchpad();
-    dnnl::post_ops post_ops;
-    if (epilogue.residual) post_ops.append_sum(1.0F);
-    if (epilogue.activation != graph::Activation::none) {
-        // relu's alpha is the slope below 0, swish's the factor inside the sigmoid.
-        const bool is_relu = epilogue.activation == graph::Activation::relu;
-        const auto algorithm = is_relu ? dnnl::algorithm::eltwise_relu : dnnl::algorithm::eltwise_swish;
-        const float alpha = is_relu ? 0.0F : 1.0F;
+namespace {
+
+void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
+    const auto append = [&](dnnl::algorithm algorithm, float alpha) {
 #if DNNL_VERSION_MAJOR >= 3
         post_ops.append_eltwise(algorithm, alpha, 0.0F);
 #else
         post_ops.append_eltwise(1.0F, algorithm, alpha, 0.0F);
 #endif
+    };
+    switch (activation) {
+        case graph::Activation::none:
+            return;
+        case graph::Activation::relu:
+            return append(dnnl::algorithm::eltwise_relu, 0);  // alpha: the slope below 0
+        case graph::Activation::swish:
+            return append(dnnl::algorithm::eltwise_swish, 1);  // alpha: the factor inside the sigmoid
+        case graph::Activation::sigmoid:
+            return append(dnnl::algorithm::eltwise_logistic, 0);
     }
+}
+
+}  // namespace
+
+Primitive OneDnn::conv_inference(const ConvProblem& problem, const ConvEpilogue& epilogue) const {
+    dnnl::primitive_attr attributes = user_scratchpad();
+    dnnl::post_ops post_ops;
+    if (epilogue.residual) post_ops.append_sum(1.0F);
+    append_activation(post_ops, epilogue.activation);
     attributes.set_post_ops(post_ops);
     const auto desc = forward_desc(engine_, problem, true, epilogue.bias, attributes);
     Primitive result = finish<dnnl::convolution_forward>(desc);

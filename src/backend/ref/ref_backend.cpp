@@ -6,6 +6,7 @@
 
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/facts.h"
 
 namespace cnntrain::backend {
 
@@ -27,8 +28,8 @@ void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values
         inputs.push_back(&slot(input));
 
     std::vector<ValueId> targets = node.outputs;
-    for (const int index : def.mutates)
-        targets.push_back(node.inputs.at(static_cast<std::size_t>(index)));
+    for (const std::size_t index : def.overwritten_inputs())
+        targets.push_back(node.inputs.at(index));
     std::vector<RefTensor> outputs;
     for (const ValueId target : targets) {
         const TensorDesc& desc = graph.desc(target);
@@ -120,7 +121,7 @@ RefExecutable::RefExecutable(const CompileRequest& request)
     for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
         const Value& value = graph_.value(ValueId{i});
         values_.push_back({value.desc, std::vector<double>(static_cast<std::size_t>(value.desc.elements()))});
-        const bool stored = value.role == Role::parameter || value.role == Role::state;
+        const bool stored = graph_.is_variable(ValueId{i});
         if (stored) variables_.push_back(ValueId{i});
         (stored ? report_.parameter_bytes : report_.arena_bytes) += values_.back().values.size() * sizeof(double);
     }
@@ -136,7 +137,7 @@ RefExecutable::RefExecutable(const CompileRequest& request)
 
 ValueId RefExecutable::variable(const std::string& name) const {
     const std::optional<ValueId> id = graph_.find(name);
-    if (id && (graph_.value(*id).role == Role::parameter || graph_.value(*id).role == Role::state)) return *id;
+    if (id && graph_.is_variable(*id)) return *id;
     const std::string nearest = nearest_name(name, variable_names());
     throw Error(ErrorKind::internal, "no parameter or state is named '" + name + "'" +
                                          (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
@@ -159,14 +160,10 @@ void RefExecutable::load(const std::string& name, const HostTensor& tensor) {
         value.values[i] = tensor.at(static_cast<std::int64_t>(i));
 }
 
-/// Values that the update phase reads and that are new with every micro-batch.
 void RefExecutable::find_crossing() {
+    const graph::Facts facts(graph_);
     for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
-        const Value& value = graph_.value(ValueId{i});
-        if (value.role != Role::intermediate || graph_.node(value.producer).phase == Phase::update) continue;
-        const bool read = std::any_of(value.users.begin(), value.users.end(),
-                                      [&](NodeId user) { return graph_.node(user).phase == Phase::update; });
-        if (read) crossing_.push_back(ValueId{i});
+        if (facts.crosses_into_update(ValueId{i})) crossing_.push_back(ValueId{i});
     }
 }
 
@@ -307,8 +304,7 @@ std::optional<std::string> RefExecutable::first_non_finite() const {
 }
 
 HostTensor RefExecutable::gradient(const std::string& parameter_name) const {
-    variable(parameter_name);  // an unknown name has its own error
-    const std::optional<ValueId> id = gradient_of(graph_, parameter_name);
+    const std::optional<ValueId> id = graph::update_gradient(graph_, variable(parameter_name));
     for (std::size_t k = 0; k < crossing_.size(); ++k) {
         if (id == crossing_[k]) return to_host(sums_[k]);
     }

@@ -57,10 +57,46 @@ HWY_INLINE Floats swish_slope(Floats x) {
     return hn::MulAdd(hn::Mul(x, s), hn::Sub(hn::Set(FloatTag(), 1.0F), s), s);
 }
 
-template <Activation kActivation> HWY_INLINE Floats activated(Floats x) {
-    if constexpr (kActivation == Activation::relu) return positive_part(x);
-    if constexpr (kActivation == Activation::swish) return swish(x);
-    return x;
+/// What the kernels know of an activation: its value, and a gradient times its slope.
+template <Activation kActivation> struct ActivationOf;
+
+template <> struct ActivationOf<Activation::none> {
+    static HWY_INLINE Floats value(Floats x) { return x; }
+    static HWY_INLINE Floats times_slope(Floats /*y*/, Floats dy) { return dy; }
+};
+template <> struct ActivationOf<Activation::relu> {
+    static HWY_INLINE Floats value(Floats x) { return positive_part(x); }
+    static HWY_INLINE Floats times_slope(Floats y, Floats dy) { return where_positive(y, dy); }
+};
+template <> struct ActivationOf<Activation::swish> {
+    static HWY_INLINE Floats value(Floats x) { return swish(x); }
+    static HWY_INLINE Floats times_slope(Floats x, Floats dy) { return hn::Mul(swish_slope(x), dy); }
+};
+template <> struct ActivationOf<Activation::sigmoid> {
+    static HWY_INLINE Floats value(Floats x) { return sigmoid(x); }
+    static HWY_INLINE Floats times_slope(Floats y, Floats dy) { return hn::Mul(hn::NegMulAdd(y, y, y), dy); }
+};
+
+/// dy * f'(x) from x, also where the slope is given as a function of y.
+template <Activation kActivation> HWY_INLINE Floats times_slope_at_input(Floats x, Floats dy) {
+    using Function = ActivationOf<kActivation>;
+    // The sign of a ReLU's input is that of its result.
+    constexpr bool kNeedsResult = slope_follows_from_result(kActivation) && kActivation != Activation::relu;
+    return Function::times_slope(kNeedsResult ? Function::value(x) : x, dy);
+}
+
+/// Calls call.template operator()<activation>().
+template <typename Call> void with_activation(Activation activation, Call call) {
+    switch (activation) {
+        case Activation::none:
+            return call.template operator()<Activation::none>();
+        case Activation::relu:
+            return call.template operator()<Activation::relu>();
+        case Activation::swish:
+            return call.template operator()<Activation::swish>();
+        case Activation::sigmoid:
+            return call.template operator()<Activation::sigmoid>();
+    }
 }
 
 }  // namespace cnntrain::cpu::HWY_NAMESPACE

@@ -41,7 +41,7 @@ template <typename T> struct GradientApplyRows {
     const float* b = nullptr;
     const float* c = nullptr;
     T* dx = nullptr;
-    Slope slope = Slope::none;
+    Activation activation = Activation::none;
 };
 
 }  // namespace
@@ -61,7 +61,7 @@ template <Activation kActivation, bool kPastCache, typename T> void apply_rows_a
         const auto one = [&](std::int64_t i) HWY_ATTR {
             Floats y = hn::MulAdd(stream.load(extent, args.x + i), scale, shift);
             if (args.residual != nullptr) y = hn::Add(y, stream.load(extent, args.residual + i));
-            return activated<kActivation>(y);
+            return ActivationOf<kActivation>::value(y);
         };
         const auto put = [&](Floats value, std::int64_t i) HWY_ATTR {
             if constexpr (kPastCache) {
@@ -88,24 +88,15 @@ template <Activation kActivation, typename T> void apply_rows_stored(const Apply
 }
 
 template <typename T> void apply_rows(const ApplyRows<T>& args) {
-    switch (args.activation) {
-        case Activation::none:
-            apply_rows_stored<Activation::none>(args);
-            break;
-        case Activation::relu:
-            apply_rows_stored<Activation::relu>(args);
-            break;
-        case Activation::swish:
-            apply_rows_stored<Activation::swish>(args);
-            break;
-    }
+    with_activation(args.activation, [&]<Activation kActivation>() { apply_rows_stored<kActivation>(args); });
 }
 
-template <Slope kSlope, typename T> void gradient_apply_rows_sloped(const GradientApplyRows<T>& args) {
+template <Activation kActivation, bool kFromResult, typename T>
+void gradient_apply_rows_sloped(const GradientApplyRows<T>& args) {
     const std::int64_t lanes = args.lanes;
     const Stream<T> stream(lanes);
     const FloatTag d;
-    constexpr bool kFromInput = kSlope == Slope::recompute || kSlope == Slope::swish;
+    constexpr bool kFromInput = kActivation != Activation::none && !kFromResult;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const Floats scale = kFromInput ? extent.load_from(args.scale + lane) : hn::Zero(d);
         const Floats shift = kFromInput ? extent.load_from(args.shift + lane) : hn::Zero(d);
@@ -116,9 +107,10 @@ template <Slope kSlope, typename T> void gradient_apply_rows_sloped(const Gradie
             const Floats x = stream.load(extent, args.x + i);
             Floats dy = stream.load(extent, args.dy + i);
             if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
-            if (kSlope == Slope::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
-            if (kSlope == Slope::swish) dy = hn::Mul(swish_slope(hn::MulAdd(x, scale, shift)), dy);
-            if (kSlope == Slope::output) dy = where_positive(stream.load(extent, args.y + i), dy);
+            if constexpr (kFromInput) dy = times_slope_at_input<kActivation>(hn::MulAdd(x, scale, shift), dy);
+            if constexpr (kFromResult) {
+                dy = ActivationOf<kActivation>::times_slope(stream.load(extent, args.y + i), dy);
+            }
             return hn::MulAdd(a, dy, hn::MulAdd(b, x, c));
         };
         std::int64_t row = 0;
@@ -134,20 +126,12 @@ template <Slope kSlope, typename T> void gradient_apply_rows_sloped(const Gradie
 }
 
 template <typename T> void gradient_apply_rows(const GradientApplyRows<T>& args) {
-    switch (args.slope) {
-        case Slope::none:
-            gradient_apply_rows_sloped<Slope::none>(args);
-            break;
-        case Slope::recompute:
-            gradient_apply_rows_sloped<Slope::recompute>(args);
-            break;
-        case Slope::output:
-            gradient_apply_rows_sloped<Slope::output>(args);
-            break;
-        case Slope::swish:
-            gradient_apply_rows_sloped<Slope::swish>(args);
-            break;
-    }
+    with_activation(args.activation, [&]<Activation kActivation>() {
+        if constexpr (slope_follows_from_result(kActivation) && kActivation != Activation::none) {
+            if (args.y != nullptr) return gradient_apply_rows_sloped<kActivation, true>(args);
+        }
+        gradient_apply_rows_sloped<kActivation, false>(args);
+    });
 }
 
 void apply_rows_f32(const ApplyRows<float>& args) {
@@ -248,7 +232,7 @@ template <typename T> void norm_gradient_apply(const Blocks& shape, const Masked
                                  .b = b + i,
                                  .c = c + i,
                                  .dx = dx + range.offset,
-                                 .slope = args.slope});
+                                 .activation = args.activation});
         },
         Order::backward);
 }

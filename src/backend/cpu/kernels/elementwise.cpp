@@ -22,36 +22,21 @@ template <typename T> void add_range(std::int64_t count, const T* a, const T* b,
     });
 }
 
-template <typename T> void relu_range(std::int64_t count, const T* x, T* y) {
-    for_vectors(count,
-                [&](auto extent, std::int64_t i) { extent.store_to(positive_part(extent.load_from(x + i)), y + i); });
-}
-
-template <typename T> void relu_grad_range(std::int64_t count, const T* y, const T* dy, T* dx) {
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(where_positive(extent.load_from(y + i), extent.load_from(dy + i)), dx + i);
+template <typename T> void activate_range(std::int64_t count, Activation activation, const T* x, T* y) {
+    with_activation(activation, [&]<Activation kActivation>() {
+        for_vectors(count, [&](auto extent, std::int64_t i) {
+            extent.store_to(ActivationOf<kActivation>::value(extent.load_from(x + i)), y + i);
+        });
     });
 }
 
-template <typename T> void swish_range(std::int64_t count, const T* x, T* y) {
-    for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(swish(extent.load_from(x + i)), y + i); });
-}
-
-template <typename T> void swish_grad_range(std::int64_t count, const T* x, const T* dy, T* dx) {
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Mul(swish_slope(extent.load_from(x + i)), extent.load_from(dy + i)), dx + i);
-    });
-}
-
-template <typename T> void sigmoid_range(std::int64_t count, const T* x, T* y) {
-    for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(sigmoid(extent.load_from(x + i)), y + i); });
-}
-
-template <typename T> void sigmoid_grad_range(std::int64_t count, const T* y, const T* dy, T* dx) {
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        const Floats value = extent.load_from(y + i);
-        const Floats slope = hn::NegMulAdd(value, value, value);
-        extent.store_to(hn::Mul(slope, extent.load_from(dy + i)), dx + i);
+template <typename T>
+void activation_grad_range(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx) {
+    with_activation(activation, [&]<Activation kActivation>() {
+        for_vectors(count, [&](auto extent, std::int64_t i) {
+            const Floats gradient = extent.load_from(dy + i);
+            extent.store_to(ActivationOf<kActivation>::times_slope(extent.load_from(at + i), gradient), dx + i);
+        });
     });
 }
 
@@ -82,41 +67,18 @@ void add_f32(std::int64_t count, const float* a, const float* b, float* y) {
 void add_bf16(std::int64_t count, const BFloat16* a, const BFloat16* b, BFloat16* y) {
     add_range(count, a, b, y);
 }
-void relu_f32(std::int64_t count, const float* x, float* y) {
-    relu_range(count, x, y);
+void activate_f32(std::int64_t count, Activation activation, const float* x, float* y) {
+    activate_range(count, activation, x, y);
 }
-void relu_bf16(std::int64_t count, const BFloat16* x, BFloat16* y) {
-    relu_range(count, x, y);
+void activation_grad_f32(std::int64_t count, Activation activation, const float* at, const float* dy, float* dx) {
+    activation_grad_range(count, activation, at, dy, dx);
 }
-void relu_grad_f32(std::int64_t count, const float* y, const float* dy, float* dx) {
-    relu_grad_range(count, y, dy, dx);
+void activate_bf16(std::int64_t count, Activation activation, const BFloat16* x, BFloat16* y) {
+    activate_range(count, activation, x, y);
 }
-void relu_grad_bf16(std::int64_t count, const BFloat16* y, const BFloat16* dy, BFloat16* dx) {
-    relu_grad_range(count, y, dy, dx);
-}
-void swish_f32(std::int64_t count, const float* x, float* y) {
-    swish_range(count, x, y);
-}
-void swish_bf16(std::int64_t count, const BFloat16* x, BFloat16* y) {
-    swish_range(count, x, y);
-}
-void swish_grad_f32(std::int64_t count, const float* a, const float* dy, float* dx) {
-    swish_grad_range(count, a, dy, dx);
-}
-void swish_grad_bf16(std::int64_t count, const BFloat16* a, const BFloat16* dy, BFloat16* dx) {
-    swish_grad_range(count, a, dy, dx);
-}
-void sigmoid_f32(std::int64_t count, const float* x, float* y) {
-    sigmoid_range(count, x, y);
-}
-void sigmoid_bf16(std::int64_t count, const BFloat16* x, BFloat16* y) {
-    sigmoid_range(count, x, y);
-}
-void sigmoid_grad_f32(std::int64_t count, const float* a, const float* dy, float* dx) {
-    sigmoid_grad_range(count, a, dy, dx);
-}
-void sigmoid_grad_bf16(std::int64_t count, const BFloat16* a, const BFloat16* dy, BFloat16* dx) {
-    sigmoid_grad_range(count, a, dy, dx);
+void activation_grad_bf16(std::int64_t count, Activation activation, const BFloat16* at, const BFloat16* dy,
+                          BFloat16* dx) {
+    activation_grad_range(count, activation, at, dy, dx);
 }
 void to_bf16(std::int64_t count, const float* x, BFloat16* y) {
     cast_range(count, x, y);
@@ -155,18 +117,10 @@ namespace {
 
 HWY_EXPORT(add_f32);
 HWY_EXPORT(add_bf16);
-HWY_EXPORT(relu_f32);
-HWY_EXPORT(relu_bf16);
-HWY_EXPORT(relu_grad_f32);
-HWY_EXPORT(relu_grad_bf16);
-HWY_EXPORT(swish_f32);
-HWY_EXPORT(swish_bf16);
-HWY_EXPORT(swish_grad_f32);
-HWY_EXPORT(swish_grad_bf16);
-HWY_EXPORT(sigmoid_f32);
-HWY_EXPORT(sigmoid_bf16);
-HWY_EXPORT(sigmoid_grad_f32);
-HWY_EXPORT(sigmoid_grad_bf16);
+HWY_EXPORT(activate_f32);
+HWY_EXPORT(activate_bf16);
+HWY_EXPORT(activation_grad_f32);
+HWY_EXPORT(activation_grad_bf16);
 HWY_EXPORT(to_bf16);
 HWY_EXPORT(to_f32);
 HWY_EXPORT(accumulate_f32);
@@ -216,62 +170,22 @@ template <typename T> void add(std::int64_t count, const T* a, const T* b, T* y)
     });
 }
 
-template <typename T> void relu(std::int64_t count, const T* x, T* y) {
+template <typename T> void activate(std::int64_t count, Activation activation, const T* x, T* y) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
         if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(relu_f32)(end - begin, x + begin, y + begin);
+            HWY_DYNAMIC_DISPATCH(activate_f32)(end - begin, activation, x + begin, y + begin);
         } else {
-            HWY_DYNAMIC_DISPATCH(relu_bf16)(end - begin, x + begin, y + begin);
+            HWY_DYNAMIC_DISPATCH(activate_bf16)(end - begin, activation, x + begin, y + begin);
         }
     });
 }
 
-template <typename T> void relu_grad(std::int64_t count, const T* y, const T* dy, T* dx) {
+template <typename T> void activation_grad(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
         if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(relu_grad_f32)(end - begin, y + begin, dy + begin, dx + begin);
+            HWY_DYNAMIC_DISPATCH(activation_grad_f32)(end - begin, activation, at + begin, dy + begin, dx + begin);
         } else {
-            HWY_DYNAMIC_DISPATCH(relu_grad_bf16)(end - begin, y + begin, dy + begin, dx + begin);
-        }
-    });
-}
-
-template <typename T> void swish(std::int64_t count, const T* x, T* y) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(swish_f32)(end - begin, x + begin, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(swish_bf16)(end - begin, x + begin, y + begin);
-        }
-    });
-}
-
-template <typename T> void swish_grad(std::int64_t count, const T* a, const T* dy, T* dx) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(swish_grad_f32)(end - begin, a + begin, dy + begin, dx + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(swish_grad_bf16)(end - begin, a + begin, dy + begin, dx + begin);
-        }
-    });
-}
-
-template <typename T> void sigmoid(std::int64_t count, const T* x, T* y) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(sigmoid_f32)(end - begin, x + begin, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(sigmoid_bf16)(end - begin, x + begin, y + begin);
-        }
-    });
-}
-
-template <typename T> void sigmoid_grad(std::int64_t count, const T* a, const T* dy, T* dx) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(sigmoid_grad_f32)(end - begin, a + begin, dy + begin, dx + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(sigmoid_grad_bf16)(end - begin, a + begin, dy + begin, dx + begin);
+            HWY_DYNAMIC_DISPATCH(activation_grad_bf16)(end - begin, activation, at + begin, dy + begin, dx + begin);
         }
     });
 }
@@ -308,18 +222,10 @@ std::int64_t first_non_finite(std::span<const BFloat16> values) {
 
 template void add(std::int64_t, const float*, const float*, float*);
 template void add(std::int64_t, const BFloat16*, const BFloat16*, BFloat16*);
-template void relu(std::int64_t, const float*, float*);
-template void relu(std::int64_t, const BFloat16*, BFloat16*);
-template void relu_grad(std::int64_t, const float*, const float*, float*);
-template void relu_grad(std::int64_t, const BFloat16*, const BFloat16*, BFloat16*);
-template void swish(std::int64_t, const float*, float*);
-template void swish(std::int64_t, const BFloat16*, BFloat16*);
-template void swish_grad(std::int64_t, const float*, const float*, float*);
-template void swish_grad(std::int64_t, const BFloat16*, const BFloat16*, BFloat16*);
-template void sigmoid(std::int64_t, const float*, float*);
-template void sigmoid(std::int64_t, const BFloat16*, BFloat16*);
-template void sigmoid_grad(std::int64_t, const float*, const float*, float*);
-template void sigmoid_grad(std::int64_t, const BFloat16*, const BFloat16*, BFloat16*);
+template void activate(std::int64_t, Activation, const float*, float*);
+template void activate(std::int64_t, Activation, const BFloat16*, BFloat16*);
+template void activation_grad(std::int64_t, Activation, const float*, const float*, float*);
+template void activation_grad(std::int64_t, Activation, const BFloat16*, const BFloat16*, BFloat16*);
 template void accumulate(std::int64_t, const float*, float*);
 template void accumulate(std::int64_t, const BFloat16*, float*);
 

@@ -16,6 +16,7 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/graph/activation.h"
 
 namespace cnntrain::cpu {
 
@@ -28,7 +29,7 @@ struct Blocks {
     bool operator==(const Blocks&) const = default;
 };
 
-enum class Activation : std::uint8_t { none, relu, swish };
+using graph::Activation;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Normalisation, whole ops (norm.cpp). Formulas: NormAttrs in cnntrain/graph/op.h. All variances are biased.
@@ -60,7 +61,7 @@ template <typename T> struct NormGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;           // added to dy; optional
-    const T* y = nullptr;             // with relu: the mask is y > 0; without y the slope is recomputed from x
+    const T* y = nullptr;             // optional, where the activation's slope follows from it; else recomputed from x
     const float* gamma = nullptr;     // [C]
     const float* beta = nullptr;      // [C]; read only when the slope is recomputed
     const float* mean = nullptr;      // as written by the forward op
@@ -70,7 +71,7 @@ template <typename T> struct NormGradient {
     float* dgamma = nullptr;          // [C]
     float* dbeta = nullptr;           // [C]
     double epsilon = 1e-5;
-    Activation activation = Activation::none;  // swish: y is not used
+    Activation activation = Activation::none;
 };
 template <typename T>
 void batch_norm_gradient(const Blocks& shape, const NormGradient<T>& args, std::span<float> scratch);
@@ -100,23 +101,16 @@ template <typename T> struct NormApply {
 /// y = activation(x * scale + shift + residual).
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args);
 
-/// The slope of the activation, at z = x * scale + shift.
-enum class Slope : std::uint8_t {
-    none,       // 1
-    recompute,  // z > 0
-    output,     // y > 0
-    swish,      // of swish at z
-};
-
-/// dy' = (dy + dy2) * slope, as seen by both passes of the gradient.
+/// dy' = (dy + dy2) * slope of the activation, as seen by both passes of the gradient.
 template <typename T> struct MaskedGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;  // optional
-    const T* y = nullptr;    // Slope::output
+    const T* y = nullptr;    // optional: the slope is taken from it
     const float* scale = nullptr;
-    const float* shift = nullptr;  // Slope::recompute, swish: [C], or [N,C] when per_sample
-    Slope slope = Slope::none;
+    const float* shift =
+        nullptr;  // without y: the slope is that at x * scale + shift, each [C], or [N,C] when per_sample
+    Activation activation = Activation::none;
     bool per_sample = false;
 };
 /// sum_dy[C] = sum dy', sum_dy_x[C] = sum dy' * (x - mean) over N and pixels; per_sample: all [N,C], over pixels only
@@ -167,14 +161,9 @@ void proxy_norm_gradient(const Proxy<const T>& proxy, float weight_decay, const 
 // Elementwise (elementwise.cpp). Outputs may be any input of the same type.
 
 template <typename T> void add(std::int64_t count, const T* a, const T* b, T* y);
-template <typename T> void relu(std::int64_t count, const T* x, T* y);
-/// dx = y > 0 ? dy : 0.
-template <typename T> void relu_grad(std::int64_t count, const T* y, const T* dy, T* dx);
-template <typename T> void swish(std::int64_t count, const T* x, T* y);
-template <typename T> void swish_grad(std::int64_t count, const T* x, const T* dy, T* dx);
-template <typename T> void sigmoid(std::int64_t count, const T* x, T* y);
-/// dx = dy * y * (1 - y).
-template <typename T> void sigmoid_grad(std::int64_t count, const T* y, const T* dy, T* dx);
+template <typename T> void activate(std::int64_t count, Activation activation, const T* x, T* y);
+/// dx = dy * slope; `at` is y where slope_follows_from_result(), else x.
+template <typename T> void activation_grad(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx);
 void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
 /// sum += x.

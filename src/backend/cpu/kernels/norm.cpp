@@ -119,12 +119,6 @@ void sum_over_samples(std::int64_t samples, std::int64_t channels, const float* 
     }
 }
 
-template <typename T> Slope slope_of(const NormGradient<T>& args) {
-    if (args.activation == Activation::none) return Slope::none;
-    if (args.activation == Activation::swish) return Slope::swish;
-    return args.y != nullptr ? Slope::output : Slope::recompute;
-}
-
 template <typename T>
 void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args, std::span<float> scratch) {
     const bool per_sample = groups != 0;
@@ -145,8 +139,8 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
         arrays.mean[i] = args.mean[i / width];
 
     MaskedGradient<T> gradient{.x = args.x, .dy = args.dy, .dy2 = args.dy2, .y = args.y, .per_sample = per_sample};
-    gradient.slope = slope_of(args);
-    if (gradient.slope == Slope::recompute || gradient.slope == Slope::swish) {
+    gradient.activation = args.activation;
+    if (args.activation != Activation::none && args.y == nullptr) {
         set_affine(shape, groups, args.gamma, args.beta, args.mean, args.variance, args.epsilon, arrays.affine);
         gradient.scale = arrays.affine.scale;
         gradient.shift = arrays.affine.shift;

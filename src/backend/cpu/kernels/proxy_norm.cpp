@@ -38,18 +38,8 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE Floats activated(Activation activation, Floats x) {
-    return activation == Activation::relu ? positive_part(x) : swish(x);
-}
-
-/// Slope of the activation at x.
-HWY_INLINE Floats slope(Activation activation, Floats x) {
-    const Floats one = hn::Set(FloatTag(), 1.0F);
-    return activation == Activation::relu ? where_positive(x, one) : swish_slope(x);
-}
-
 /// The proxy samples of one vector of channels, their mean and their inverse deviation.
-class ProxySamples {
+template <Activation kActivation> class ProxySamples {
 public:
     template <typename T, typename Extent>
     HWY_INLINE ProxySamples(const ProxyChannels<T>& args, const Extent& extent, std::int64_t channel) {
@@ -67,7 +57,7 @@ public:
         const Floats share = hn::Set(d, 1.0F / static_cast<float>(count));
         Floats sum = hn::Zero(d);
         for (std::int64_t i = 0; i < count; ++i) {
-            const Floats value = activated(proxy.activation, input(proxy.quantiles[static_cast<std::size_t>(i)]));
+            const Floats value = ActivationOf<kActivation>::value(input(proxy.quantiles[static_cast<std::size_t>(i)]));
             hn::StoreU(value, d, values_ + i * kWidth);
             sum = hn::Add(sum, value);
         }
@@ -100,20 +90,20 @@ private:
     float values_[kMostQuantiles * kWidth];
 };
 
-template <typename T> void statistics_of_channels(const ProxyChannels<T>& args) {
+template <Activation kActivation, typename T> void statistics_of_channels(const ProxyChannels<T>& args) {
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
         const std::int64_t channel = args.first + i;
-        const ProxySamples samples(args, extent, channel);
+        const ProxySamples<kActivation> samples(args, extent, channel);
         T* rows = args.proxy.rows + channel;
         extent.store_to(samples.mean, rows + proxy_row::mean * args.proxy.channels);
         extent.store_to(samples.inverse_deviation, rows + proxy_row::inverse_deviation * args.proxy.channels);
     });
 }
 
-template <typename T> void gradient_of_channels(const ProxyChannels<T>& args) {
+template <Activation kActivation, typename T> void gradient_of_channels(const ProxyChannels<T>& args) {
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
         const std::int64_t channel = args.first + i;
-        const ProxySamples samples(args, extent, channel);
+        const ProxySamples<kActivation> samples(args, extent, channel);
         const auto at = [&](proxy_row::Row row) { return row * args.proxy.channels + channel; };
         const FloatTag d;
         const Floats share = hn::Set(d, 1.0F / static_cast<float>(args.proxy.quantiles.size()));
@@ -127,7 +117,7 @@ template <typename T> void gradient_of_channels(const ProxyChannels<T>& args) {
         for (std::size_t k = 0; k < args.proxy.quantiles.size(); ++k) {
             const float quantile = args.proxy.quantiles[k];
             const Floats dp = hn::NegMulAdd(dspread, samples.difference_at(static_cast<std::int64_t>(k)), dmean);
-            const Floats du = hn::Mul(dp, slope(args.proxy.activation, samples.input(quantile)));
+            const Floats du = times_slope_at_input<kActivation>(samples.input(quantile), dp);
             sum = hn::Add(sum, du);
             moment = hn::MulAdd(du, hn::Set(d, quantile), moment);
         }
@@ -147,17 +137,25 @@ template <typename T> void gradient_of_channels(const ProxyChannels<T>& args) {
     });
 }
 
+template <typename T> void statistics(const ProxyChannels<T>& args) {
+    with_activation(args.proxy.activation,
+                    [&]<Activation kActivation>() { statistics_of_channels<kActivation>(args); });
+}
+template <typename T> void gradient(const ProxyChannels<T>& args) {
+    with_activation(args.proxy.activation, [&]<Activation kActivation>() { gradient_of_channels<kActivation>(args); });
+}
+
 void statistics_f32(const ProxyChannels<float>& args) {
-    statistics_of_channels(args);
+    statistics(args);
 }
 void statistics_bf16(const ProxyChannels<BFloat16>& args) {
-    statistics_of_channels(args);
+    statistics(args);
 }
 void gradient_f32(const ProxyChannels<const float>& args) {
-    gradient_of_channels(args);
+    gradient(args);
 }
 void gradient_bf16(const ProxyChannels<const BFloat16>& args) {
-    gradient_of_channels(args);
+    gradient(args);
 }
 
 }  // namespace
@@ -195,9 +193,8 @@ void call_gradient(const ProxyChannels<const BFloat16>& args) {
 constexpr std::int64_t kChannelGrain = 64;
 
 template <typename T> void check_proxy(const Proxy<T>& proxy) {
-    CNNTRAIN_CHECK(
-        !proxy.quantiles.empty() && proxy.quantiles.size() <= kMostQuantiles && proxy.activation != Activation::none,
-        "a proxy needs quantiles, not too many, and an activation");
+    CNNTRAIN_CHECK(!proxy.quantiles.empty() && proxy.quantiles.size() <= kMostQuantiles,
+                   "a proxy needs quantiles, and not too many");
 }
 
 void check_scratch(const Blocks& shape, std::span<float> scratch) {

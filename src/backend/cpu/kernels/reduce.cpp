@@ -41,7 +41,7 @@ template <typename T> struct GradientRows {
     const float* mean = nullptr;
     float* sum_dy = nullptr;
     float* sum_dy_x = nullptr;
-    Slope slope = Slope::none;
+    Activation activation = Activation::none;
 };
 
 }  // namespace
@@ -91,11 +91,11 @@ template <typename T> void statistic_rows(const StatisticRows<T>& args) {
     });
 }
 
-template <Slope kSlope, typename T> void gradient_rows_sloped(const GradientRows<T>& args) {
+template <Activation kActivation, bool kFromResult, typename T> void gradient_rows_sloped(const GradientRows<T>& args) {
     const std::int64_t lanes = args.lanes;
     const Stream<T> stream(lanes);
     const FloatTag d;
-    constexpr bool kFromInput = kSlope == Slope::recompute || kSlope == Slope::swish;
+    constexpr bool kFromInput = kActivation != Activation::none && !kFromResult;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const Floats mean = extent.load_from(args.mean + lane);
         const Floats scale = kFromInput ? extent.load_from(args.scale + lane) : hn::Zero(d);
@@ -105,9 +105,10 @@ template <Slope kSlope, typename T> void gradient_rows_sloped(const GradientRows
         const auto gradient = [&](std::int64_t i, Floats x) HWY_ATTR {
             Floats dy = stream.load(extent, args.dy + i);
             if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
-            if (kSlope == Slope::recompute) dy = where_positive(hn::MulAdd(x, scale, shift), dy);
-            if (kSlope == Slope::swish) dy = hn::Mul(swish_slope(hn::MulAdd(x, scale, shift)), dy);
-            if (kSlope == Slope::output) dy = where_positive(stream.load(extent, args.y + i), dy);
+            if constexpr (kFromInput) dy = times_slope_at_input<kActivation>(hn::MulAdd(x, scale, shift), dy);
+            if constexpr (kFromResult) {
+                dy = ActivationOf<kActivation>::times_slope(stream.load(extent, args.y + i), dy);
+            }
             if (args.dresidual != nullptr) stream.store(extent, dy, args.dresidual + i);
             return dy;
         };
@@ -134,20 +135,12 @@ template <Slope kSlope, typename T> void gradient_rows_sloped(const GradientRows
 }
 
 template <typename T> void gradient_rows(const GradientRows<T>& args) {
-    switch (args.slope) {
-        case Slope::none:
-            gradient_rows_sloped<Slope::none>(args);
-            break;
-        case Slope::recompute:
-            gradient_rows_sloped<Slope::recompute>(args);
-            break;
-        case Slope::output:
-            gradient_rows_sloped<Slope::output>(args);
-            break;
-        case Slope::swish:
-            gradient_rows_sloped<Slope::swish>(args);
-            break;
-    }
+    with_activation(args.activation, [&]<Activation kActivation>() {
+        if constexpr (slope_follows_from_result(kActivation) && kActivation != Activation::none) {
+            if (args.y != nullptr) return gradient_rows_sloped<kActivation, true>(args);
+        }
+        gradient_rows_sloped<kActivation, false>(args);
+    });
 }
 
 void sum_rows_f32(std::int64_t rows, std::int64_t lanes, const float* x, float* sum) {
@@ -392,7 +385,7 @@ template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedG
                            .mean = mean + c,
                            .sum_dy = partials.first(part) + range.channel,
                            .sum_dy_x = partials.second(part) + range.channel,
-                           .slope = args.slope});
+                           .activation = args.activation});
         });
     partials.merge(plan.results, [&](std::int64_t index, double first, double second) {
         sum_dy[index] = static_cast<float>(first);

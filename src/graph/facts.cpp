@@ -1,0 +1,92 @@
+#include "cnntrain/graph/facts.h"
+
+#include <algorithm>
+
+namespace cnntrain::graph {
+
+Facts::Facts(const Graph& graph)
+    : follows_weights_(static_cast<std::size_t>(graph.value_count())),
+      crosses_into_update_(follows_weights_.size()),
+      layouts_(follows_weights_.size(), Layout::plain) {
+    find_weights(graph);
+    find_crossing(graph);
+    find_layouts(graph);
+}
+
+void Facts::find_weights(const Graph& graph) {
+    for (const ValueId variable : graph.variables())
+        follows_weights_[index(variable)] = true;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const Node& node = graph.node(NodeId{i});
+        if (!graph.def(node).follows_weights) continue;
+        const bool follows = std::ranges::all_of(node.inputs, [&](ValueId input) { return follows_weights(input); });
+        for (const ValueId output : node.outputs)
+            follows_weights_[index(output)] = follows;
+    }
+}
+
+void Facts::find_crossing(const Graph& graph) {
+    const auto in_update = [&](NodeId id) { return graph.node(id).phase == Phase::update; };
+    for (std::int32_t i = 0; i < graph.value_count(); ++i) {
+        const Value& value = graph.value(ValueId{i});
+        const bool is_result = value.producer.valid() && !in_update(value.producer);
+        crosses_into_update_[index(ValueId{i})] = is_result && std::ranges::any_of(value.users, in_update);
+    }
+}
+
+void Facts::find_layouts(const Graph& graph) {
+    // From the readers back to what has no producer.
+    for (std::int32_t i = graph.node_count() - 1; i >= 0; --i) {
+        const Node& node = graph.node(NodeId{i});
+        const OpDef& def = graph.def(node);
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+            Layout wanted = def.input(k).layout;
+            if (wanted == Layout::same) wanted = node.outputs.empty() ? Layout::plain : layout(node.outputs[0]);
+            if (wanted != Layout::plain) layouts_[index(node.inputs[k])] = wanted;
+        }
+    }
+    // From the producers on.
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const Node& node = graph.node(NodeId{i});
+        for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+            const Layout made = graph.def(node).result(k);
+            layouts_[index(node.outputs[k])] = made == Layout::same ? layout(node.inputs.at(0)) : made;
+        }
+    }
+    for (const ValueId slot : graph.values_with_role(Role::slot))
+        layouts_[index(slot)] = layout(graph.value(slot).owner);
+}
+
+ValueId strip_casts(const Graph& graph, ValueId value) {
+    while (graph.value(value).producer.valid()) {
+        const Node& producer = graph.node(graph.value(value).producer);
+        if (producer.kind != OpKind::cast) break;
+        value = producer.inputs[0];
+    }
+    return value;
+}
+
+namespace {
+
+std::optional<ValueId> gradient_read_for(const Graph& graph, ValueId target) {
+    for (const NodeId user : graph.value(target).users) {
+        const Node& node = graph.node(user);
+        const auto updated = graph.def(node).input_used_as(Use::target);
+        const auto gradient = graph.def(node).input_used_as(Use::gradient);
+        if (updated && gradient && node.inputs.at(*updated) == target) return node.inputs.at(*gradient);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ValueId> update_gradient(const Graph& graph, ValueId variable) {
+    if (const auto own = gradient_read_for(graph, variable)) return own;
+    for (const ValueId slot : graph.values_with_role(Role::slot)) {
+        if (graph.value(slot).owner != variable) continue;
+        if (const auto of_master = gradient_read_for(graph, slot)) return of_master;
+    }
+    return std::nullopt;
+}
+
+}  // namespace cnntrain::graph
