@@ -21,7 +21,7 @@ std::vector<TensorDesc> infer_random_scale(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<RandomScaleAttrs>(attrs);
     expect_inputs(inputs, 1);
     expect_floating(inputs[0], "x");
-    if (inputs[0].shape.size() != 2) expect_rank(inputs[0], 4, "x[N,H,W,C] or x[N,C]");
+    if (inputs[0].shape.empty()) reject("x must have an axis of samples");
     if (!(a.keep > 0 && a.keep <= 1)) reject("keep must be in (0, 1], not " + std::to_string(a.keep));
     if (inputs[0].elements() > std::numeric_limits<std::uint32_t>::max()) {
         reject("x has more elements than there are random words: " + to_string(inputs[0].shape));

@@ -60,17 +60,18 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
         variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
         if (const auto gradient = graph::update_gradient(graph_, id)) {
             Desc row_major = lowering.row_major_desc(*gradient);
-            gradients_.push_back({value.name, graph_.desc(*gradient), lowering.operand(*gradient), row_major});
+            gradients_.push_back({value.name, graph_.desc(*gradient), lowering.as_it_lies(*gradient), row_major});
         }
     }
     for (const graph::Output& output : graph_.outputs()) {
         const graph::NodeId producer = graph_.value(output.value).producer;
-        outputs_.push_back({output.name, graph_.desc(output.value), lowering.operand(output.value),
+        outputs_.push_back({output.name, graph_.desc(output.value), lowering.as_it_lies(output.value),
                             lowering.row_major_desc(output.value),
                             producer.valid() ? graph_.node(producer).phase : Phase::forward});
     }
     for (const ValueId id : graph_.values_with_role(Role::input)) {
-        inputs_.push_back({graph_.value(id).name, graph_.desc(id), lowering.operand(id), lowering.row_major_desc(id)});
+        inputs_.push_back(
+            {graph_.value(id).name, graph_.desc(id), lowering.as_it_lies(id), lowering.row_major_desc(id)});
     }
     program_.finish();
 
@@ -138,7 +139,7 @@ void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
 
 HostTensor CpuExecutable::read(const Tensor& tensor) const {
     HostTensor result(tensor.desc);
-    copy(tensor.placed.desc, tensor.placed.buffer->data, tensor.row_major, result.bytes().data());
+    copy(tensor.placed.desc, tensor.placed.as<std::byte>(), tensor.row_major, result.bytes().data());
     return result;
 }
 

@@ -7,6 +7,7 @@
 
 namespace cnntrain::cpu {
 
+using graph::Layout;
 using graph::Node;
 using graph::NodeId;
 using graph::OpKind;
@@ -19,8 +20,8 @@ namespace {
 using Family = std::span<const LoweringEntry> (*)();
 
 constexpr Family kFamilies[] = {
-    conv_lowerings, dense_lowerings,     gate_lowerings,       loss_lowerings,   mixing_lowerings,
-    norm_lowerings, pointwise_lowerings, proxy_norm_lowerings, update_lowerings,
+    conv_lowerings, dense_lowerings,     gate_lowerings,       loss_lowerings,   matmul_lowerings, mixing_lowerings,
+    norm_lowerings, pointwise_lowerings, proxy_norm_lowerings, update_lowerings, view_lowerings,
 };
 
 }  // namespace
@@ -43,7 +44,7 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       facts_(graph),
       placed_(static_cast<std::size_t>(graph.value_count())) {
     order_nodes();
-    find_kernels();
+    find_kernel_groups();
     find_channels();
 }
 
@@ -69,8 +70,8 @@ void Lowering::check_order() const {
     }
 }
 
-/// Rank 4 alone does not tell a kernel from an activation; who reads it does.
-void Lowering::find_kernels() {
+/// How many groups a kernel has is told by its readers alone.
+void Lowering::find_kernel_groups() {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& reader = graph_.node(NodeId{i});
         if (reader.kind == OpKind::conv2d || reader.kind == OpKind::conv2d_input_grad) {
@@ -123,7 +124,7 @@ void Lowering::run() {
         accumulate_crossing_results();
     }
     for (const graph::Output& output : graph_.outputs())
-        program_.keep_to_end(operand(output.value).buffer);
+        program_.keep_to_end(as_it_lies(output.value).buffer);
     emit_prepared_copies();
 }
 
@@ -142,11 +143,11 @@ void Lowering::place_inputs() {
     for (const ValueId input : graph_.values_with_role(Role::input)) {
         const TensorDesc& desc = graph_.desc(input);
         placed_[static_cast<std::size_t>(input.index)] =
-            place(graph_.value(input).name, plain_desc(desc), desc.dtype, Storage::external);
+            place(graph_.value(input).name, row_major_desc(input), desc.dtype, Storage::external);
     }
 }
 
-Placed Lowering::operand(ValueId value) {
+Placed Lowering::as_it_lies(ValueId value) {
     if (graph_.is_variable(value)) return master(value);
     // Backward still reads this micro-batch's own: the statistics of a batch norm, for one.
     const auto sum = sums_.find(value);
@@ -159,8 +160,51 @@ Placed Lowering::operand(ValueId value) {
     return placed;
 }
 
+bool Lowering::is_taken_as_image(ValueId value) const {
+    const graph::OpDef& def = graph_.def(node());
+    for (std::size_t i = 0; i < node().inputs.size(); ++i) {
+        if (node().inputs[i] != value) continue;
+        const Layout wanted = def.input(i).layout;
+        const bool like_result = wanted == Layout::same && !node().outputs.empty();
+        if (wanted == Layout::image || (like_result && facts_.layout(node().outputs[0]) == Layout::image)) return true;
+    }
+    return false;
+}
+
+Placed Lowering::operand(ValueId value) {
+    const Placed now = as_it_lies(value);
+    const TensorDesc& desc = graph_.desc(value);
+    const Layout layout = facts_.layout(value);
+    if (layout == Layout::kernel) return now;
+    if (layout == Layout::image) {
+        const bool is_mixed = graph_.def(node()).result(0) == Layout::same && !node().outputs.empty() &&
+                              facts_.layout(node().outputs[0]) != Layout::image;
+        return is_mixed ? in_order(value) : now;
+    }
+    Placed plain = in_order(value);
+    if (desc.shape.size() == 4 && is_taken_as_image(value)) plain.desc = image_desc(desc);
+    return plain;
+}
+
+Placed Lowering::in_order(ValueId value) {
+    const TensorDesc& desc = graph_.desc(value);
+    const char* const reason = "elements are read in the order of their shape";
+    if (facts_.layout(value) != Layout::image) return reordered(value, as_it_lies(value), row_major(desc), reason);
+    Placed plain = reordered(value, as_it_lies(value), image_desc(desc), reason);
+    plain.desc = row_major(desc);
+    return plain;
+}
+
+Placed Lowering::strided(ValueId value) {
+    const Layout layout = facts_.layout(value);
+    return layout == Layout::plain || layout == Layout::rows ? as_it_lies(value) : in_order(value);
+}
+
 Placed Lowering::operand_as(ValueId value, const Desc& wanted, const std::string& reason) {
-    const Placed now = operand(value);
+    return reordered(value, operand(value), wanted, reason);
+}
+
+Placed Lowering::reordered(ValueId value, const Placed& now, const Desc& wanted, const std::string& reason) {
     if (now.desc == wanted) return now;
     for (const Placed& copy : reordered_[value]) {
         if (copy.desc == wanted) return copy;
@@ -188,11 +232,14 @@ Placed Lowering::slot_master(ValueId slot, ValueId parameter) {
 }
 
 Desc Lowering::row_major_desc(ValueId value) const {
+    const TensorDesc& desc = graph_.desc(value);
+    const Layout layout = facts_.layout(value);
+    if (layout == Layout::image) return image_desc(desc);
+    if (layout != Layout::kernel || desc.shape.size() != 4) return row_major(desc);
     auto groups = kernel_groups_.find(value);
     if (groups == kernel_groups_.end()) groups = kernel_groups_.find(graph::strip_casts(graph_, value));
-    if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));
-    const TensorDesc& desc = graph_.desc(value);
-    if (groups->second == 0) return plain_desc(TensorDesc{desc.dtype, {desc.shape[2], desc.shape[3]}});
+    if (groups == kernel_groups_.end()) return plain_kernel_desc(desc, 1);  // no convolution reads it
+    if (groups->second == 0) return row_major(TensorDesc{desc.dtype, {desc.shape[2], desc.shape[3]}});
     return plain_kernel_desc(desc, groups->second);
 }
 
@@ -218,7 +265,7 @@ Placed Lowering::float_vector(ValueId value) {
     if (found != float_vectors_.end()) return found->second;
     TensorDesc desc = graph_.desc(root);
     desc.dtype = DType::f32;
-    const Placed copy = place(kept.buffer->name + ":f32", plain_desc(desc), DType::f32, Storage::persistent);
+    const Placed copy = place(kept.buffer->name + ":f32", row_major(desc), DType::f32, Storage::persistent);
     const std::int64_t count = desc.elements();
     program_.add_step(
         Section::prepare(),
@@ -229,7 +276,7 @@ Placed Lowering::float_vector(ValueId value) {
 }
 
 Desc Lowering::preferred_activation(const TensorDesc& tensor) const {
-    return preferred_ ? like_activation(*preferred_, tensor) : plain_desc(tensor);
+    return preferred_ ? like_activation(*preferred_, tensor) : image_desc(tensor);
 }
 
 Placed Lowering::define(ValueId result, const Desc& desc) {
@@ -249,9 +296,20 @@ bool Lowering::dies_here(ValueId value, const Desc& desc) const {
     if (read_later || v.users.empty()) return false;
     const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed || placed.buffer->storage != Storage::arena || placed.desc != desc) return false;
-    const bool is_output = std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
-                                       [&](const graph::Output& output) { return output.value == value; });
-    return !is_output && !facts_.crosses_into_update(value);
+    return may_alias(value) && !viewed_.contains(placed.buffer);
+}
+
+bool Lowering::is_output(ValueId value) const {
+    return std::ranges::any_of(graph_.outputs(), [&](const graph::Output& output) { return output.value == value; });
+}
+
+bool Lowering::may_alias(ValueId result) const {
+    return !is_output(result) && !facts_.crosses_into_update(result);
+}
+
+void Lowering::define_alias(ValueId result, const Placed& view) {
+    viewed_.insert(view.buffer);
+    placed_[static_cast<std::size_t>(result.index)] = view;
 }
 
 Placed Lowering::define_over(ValueId result, const Desc& desc, ValueId dying) {
@@ -361,6 +419,12 @@ void Lowering::emit_prepared_copies() {
     }
 }
 
+Blocks Lowering::channel_blocks(ValueId value, const Placed& tensor) const {
+    if (facts_.layout(value) == Layout::image) return blocks_of(tensor);
+    const TensorDesc& desc = graph_.desc(value);
+    return Blocks{desc.elements() / desc.shape.back(), 1, 1, desc.shape.back()};
+}
+
 Blocks blocks_of(const Placed& tensor) {
     const auto lanes = channel_lanes(tensor.desc);
 #if DNNL_VERSION_MAJOR >= 3
@@ -374,7 +438,7 @@ Blocks blocks_of(const Placed& tensor) {
 }
 
 Desc like_activation(const Desc& like, const TensorDesc& tensor) {
-    const Desc plain = plain_desc(tensor);
+    const Desc plain = image_desc(tensor);
     return with_layout_of(plain, like).value_or(plain);
 }
 

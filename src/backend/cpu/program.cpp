@@ -98,18 +98,18 @@ void Program::add_primitive(Section section, std::string name, std::string op, c
                             double flops) {
     Step step{std::move(name), std::move(op), primitive.implementation, flops, {}, {}, {}};
     std::vector<dnnl_exec_arg_t> exec_arguments;
-    const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer) {
-        bindings_.push_back(Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer});
+    const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer, std::size_t offset) {
+        bindings_.push_back(Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer, offset});
         exec_arguments.push_back(dnnl_exec_arg_t{argument, bindings_.back().memory.get()});
     };
     for (const auto& [argument, tensor] : arguments) {
         const bool is_written = std::find(written.begin(), written.end(), argument) != written.end();
         (is_written ? step.writes : step.reads).push_back(tensor);
-        bind_argument(argument, tensor.desc, tensor.buffer);
+        bind_argument(argument, tensor.desc, tensor.buffer, tensor.offset);
     }
     if (const std::size_t bytes = primitive.scratchpad.get_size(); bytes > 0) {
         reserve_scratch(bytes);
-        bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr);  // null: the shared scratch memory
+        bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr, 0);  // null: the shared scratch memory
     }
     step.run = [handle = primitive.primitive, stream = onednn_.stream(),
                 call_arguments = std::move(exec_arguments)](const StepContext&) {
@@ -133,7 +133,8 @@ void Program::finish() {
     place_persistent();
     scratch_ = PageMemory(scratch_bytes_);
     for (Binding& binding : bindings_) {
-        binding.memory.set_data_handle(binding.buffer == nullptr ? scratch_.data() : binding.buffer->data);
+        binding.memory.set_data_handle(binding.buffer == nullptr ? scratch_.data()
+                                                                 : binding.buffer->data + binding.offset);
     }
 }
 
@@ -192,7 +193,7 @@ void Program::bind(Buffer* buffer, std::byte* data) {
     if (buffer->data == data) return;
     buffer->data = data;
     for (Binding& binding : bindings_) {
-        if (binding.buffer == buffer) binding.memory.set_data_handle(data);
+        if (binding.buffer == buffer) binding.memory.set_data_handle(data + binding.offset);
     }
 }
 

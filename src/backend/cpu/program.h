@@ -41,14 +41,15 @@ struct Buffer {
     Buffer* same_as = nullptr;  // set: no memory of its own
 };
 
-/// A tensor in memory. Copies refer to the same buffer.
+/// A tensor in memory. Copies refer to the same buffer, views to a part of it.
 struct Placed {
     Buffer* buffer = nullptr;
     Desc desc;
     DType dtype = DType::f32;
+    std::size_t offset = 0;  // bytes from the beginning of the buffer
 
     explicit operator bool() const { return buffer != nullptr; }
-    template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data); }
+    template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data + offset); }
 };
 
 /// What changes from one execution to the next.
@@ -140,6 +141,7 @@ private:
     struct Binding {
         dnnl::memory memory;
         Buffer* buffer;
+        std::size_t offset;
     };
     void set_live_ranges();
     void place_arena();
