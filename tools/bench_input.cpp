@@ -13,10 +13,10 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/crop.h"
-#include "data/example.h"
-#include "data/imagenet.h"
-#include "data/jpeg.h"
+#include "data/images/crop.h"
+#include "data/images/jpeg.h"
+#include "data/records/example.h"
+#include "data/sets/imagenet.h"
 
 namespace cnntrain {
 
@@ -111,15 +111,15 @@ void time_decoding(const data::RecordFiles& records, const std::vector<std::uint
     print_rates("decode, training crops", crops, "only the crop, shrunk in the DCT: the limit of the pipeline below");
 }
 
-data::DataSettings data_settings(const Options& options) {
-    data::DataSettings settings;
+data::InputSettings data_settings(const Options& options) {
+    data::InputSettings settings;
     settings.dataset = data::DatasetId::imagenet;
     settings.folder = data::find_data_folder(settings.dataset, options.data_dir);
     settings.image_size = options.image_size;
     settings.compute_dtype = options.dtype == "f32" ? DType::f32 : DType::bf16;
     settings.eight_bit_io = options.dtype == "u8";
     settings.threads = options.threads;
-    settings.cache_bytes = static_cast<std::int64_t>(options.cache_gb * 1e9);
+    settings.cache_gb = options.cache_gb;
     return settings;
 }
 
@@ -155,7 +155,7 @@ void time_stream(const data::InputData& input, const Options& options) {
 }
 
 int run(const Options& options) {
-    const data::DataSettings settings = data_settings(options);
+    const data::InputSettings settings = data_settings(options);
     const data::Split split = options.split == "train" ? data::Split::train : data::Split::validation;
     {
         const data::RecordFiles records(data::split_files(settings.dataset, settings.folder, split));

@@ -25,14 +25,10 @@ std::vector<backend::ProfileRow> time_case(const backend::Backend& backend, cons
     const test::CaseGraph built =
         test::build_case(op_case, options.gradients && test::has_gradient(op_case), ops::op_table());
     const auto inputs = test::random_inputs(op_case, built);
-    const auto executable = backend.compile({&built.graph, {}, {.threads = options.threads}, {}});
+    test::TensorSource source = test::case_source(built.graph, inputs);
+    const auto executable = backend.compile({&built.graph, source.fields(), {}, {.threads = options.threads}});
     for (const std::string& name : executable->variable_names())
         executable->load(name, inputs.at(name));
-    const auto input = [&](const char* name) {
-        const auto found = inputs.find(name);
-        return found == inputs.end() ? HostTensor() : found->second;
-    };
-    test::FixedSource source(input("images"), input("labels"));
     executable->inspection().set_profiling(true);
     for (int i = 0; i < options.repeats; ++i)
         executable->train_step(source, {0.01, i});

@@ -16,6 +16,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/train/assemble.h"
@@ -111,10 +112,11 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     const auto backend = train::make_backend(settings.run.backend);
     const DType half = backend->half_type();
     const data::InputData input(train::data_settings(settings, half, 1), data::Split::train);
-    const TensorDesc images_desc = input.image_desc(micro_batch);
+    const std::vector<data::Field> fields = input.fields(micro_batch);
+    const TensorDesc& images_desc = data::field_desc(fields, data::kImages);
     const graph::Graph graph = options.evaluate ? train::evaluation_graph(settings, *backend, images_desc)
                                                 : train::training_graph(settings, *backend, images_desc);
-    const backend::CompileRequest request = train::compile_request(graph, settings, micro_batches, 1);
+    const backend::CompileRequest request = train::compile_request(graph, settings, fields, micro_batches, 1);
     const int threads = request.devices.threads;
     const auto executable = backend->compile(request);
     for (const graph::ValueId id : graph.variables())
@@ -166,7 +168,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
                 images / executed * 1e3, executed, executed / (1e3 * typical));
     const double gflops = report.flops_per_micro_batch * static_cast<double>(micro_batches) / typical / 1e9;
     const double peak =
-        measured_peak_gflops(settings.device.precision == config::Precision::p32_32 ? DType::f32 : half, threads);
+        measured_peak_gflops(settings.device.precision == nn::Precision::p32_32 ? DType::f32 : half, threads);
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
                 peak);
     std::printf("%zu layout changes are left:\n", report.reorders.size());

@@ -1,41 +1,49 @@
 #include "cnntrain/backend/backend.h"
 
+#include <algorithm>
+
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {
 
 namespace {
 
-void check_fed(const graph::Graph& graph, graph::Role role, const std::vector<std::string>& known,
-               std::string& refusals) {
-    for (const graph::ValueId id : graph.values_with_role(role)) {
-        const std::string& name = graph.value(id).name;
-        bool fed = false;
-        for (const std::string& candidate : known)
-            fed = fed || candidate == name;
-        if (!fed) refusals += "\n  " + name + ": a step has nothing to fill it with";
+auto field_named(const std::vector<data::Field>& fields, std::string_view name) {
+    return std::ranges::find(fields, name, &data::Field::name);
+}
+
+/// What is wrong with the fields as a source for the graph's inputs: one line for each input that they do not fill.
+std::string unfilled_inputs(const graph::Graph& graph, const std::vector<data::Field>& fields) {
+    std::string lines;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {
+        const graph::Value& input = graph.value(id);
+        const auto field = field_named(fields, input.name);
+        if (field != fields.end() && field->desc == input.desc) continue;
+        const std::string got =
+            field == fields.end() ? "no field has this name" : "the field is " + to_string(field->desc);
+        lines += "\n  " + input.name + ": expected " + to_string(input.desc) + ", " + got;
     }
+    if (lines.empty()) return "";
+    lines += "\n  the fields are:";
+    for (const data::Field& field : fields)
+        lines += " " + field.name + " " + to_string(field.desc);
+    return fields.empty() ? lines + " none" : lines;
+}
+
+std::string unknown_scalars(const graph::Graph& graph) {
+    std::string lines;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::scalar)) {
+        const std::string& name = graph.value(id).name;
+        if (name != "learning_rate" && name != "step") lines += "\n  " + name + ": a step has nothing to fill it with";
+    }
+    return lines;
 }
 
 }  // namespace
 
-std::span<const std::byte> input_bytes(const data::Batch& batch, std::string_view input, const TensorDesc& desc) {
-    std::span<const std::byte> bytes;
-    if (input == "images") bytes = batch.images;
-    if (input == "labels") bytes = std::as_bytes(batch.labels);
-    if (input == "mixup") bytes = std::as_bytes(batch.mixing.mixup);
-    if (input == "cutmix_box") bytes = std::as_bytes(batch.mixing.cutmix_box);
-    if (input == "target_shares") bytes = std::as_bytes(batch.mixing.target_shares);
-    CNNTRAIN_CHECK(bytes.size() == desc.bytes(), "the data pipeline delivers " + std::to_string(bytes.size()) +
-                                                     " bytes as " + std::string(input) +
-                                                     ", the graph was compiled for " + to_string(desc));
-    return bytes;
-}
-
-void check_supported(const Backend& backend, const graph::Graph& graph) {
-    std::string refusals;
-    check_fed(graph, graph::Role::input, {"images", "labels", "mixup", "cutmix_box", "target_shares"}, refusals);
-    check_fed(graph, graph::Role::scalar, {"learning_rate"}, refusals);
+void check_supported(const Backend& backend, const CompileRequest& request) {
+    const graph::Graph& graph = *request.graph;
+    std::string refusals = unfilled_inputs(graph, request.fields) + unknown_scalars(graph);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const graph::Node& node = graph.node(graph::NodeId{i});
         const std::string reason = backend.why_unsupported(graph, node);
@@ -57,7 +65,27 @@ void check_request(const Backend& backend, const CompileRequest& request) {
                                                                    std::to_string(node.stage.index) + " of " +
                                                                    std::to_string(request.plan.stages));
     }
-    check_supported(backend, *request.graph);
+    check_supported(backend, request);
+}
+
+std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vector<data::Field>& fields) {
+    std::vector<std::size_t> numbers;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {
+        const std::string& name = graph.value(id).name;
+        const auto field = field_named(fields, name);
+        CNNTRAIN_CHECK(field != fields.end(), "no field is called " + name);
+        numbers.push_back(static_cast<std::size_t>(field - fields.begin()));
+    }
+    return numbers;
+}
+
+std::span<const std::byte> field_bytes(const data::Batch& batch, std::size_t field, const TensorDesc& desc) {
+    const bool there = field < batch.fields.size();
+    CNNTRAIN_CHECK(there && batch.fields[field].size() == desc.bytes(),
+                   "field " + std::to_string(field) + " of the batch has " +
+                       std::to_string(there ? batch.fields[field].size() : 0) + " bytes, the graph was compiled for " +
+                       to_string(desc));
+    return batch.fields[field];
 }
 
 }  // namespace cnntrain::backend

@@ -40,12 +40,9 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
     return counter;
 }
 
-WordKey word_key(std::uint64_t seed, RngStream stream, std::uint32_t site, std::int64_t iteration,
-                 std::int64_t micro_batch) {
-    const auto drawn = philox4x32({static_cast<std::uint32_t>(stream), site, 0, 0}, {low(seed), high(seed)});
-    const auto when = static_cast<std::uint64_t>(iteration);
-    const auto part = static_cast<std::uint64_t>(micro_batch);
-    const auto words = philox4x32({low(when), high(when), low(part), high(part)}, {drawn[0], drawn[1]});
+WordKey word_key(std::uint64_t seed, RngStream stream, std::uint64_t who, std::uint64_t index) {
+    const auto words = philox4x32({low(who), high(who), low(index), high(index)},
+                                  {low(seed), high(seed) ^ static_cast<std::uint32_t>(stream)});
     return {words[0], words[1]};
 }
 

@@ -109,27 +109,27 @@ std::string efficientnet_size(std::string size) {
     return bare ? "B" + size : size;
 }
 
-std::optional<Dataset> dataset_from_name(std::string path) {
+std::optional<data::DatasetId> dataset_from_name(std::string path) {
     std::transform(path.begin(), path.end(), path.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     const auto contains = [&](std::string_view part) { return path.find(part) != std::string::npos; };
-    if (contains("imagenet")) return Dataset::imagenet;
-    if (contains("cifar100") || contains("cifar-100")) return Dataset::cifar100;
-    if (contains("cifar")) return Dataset::cifar10;
+    if (contains("imagenet")) return data::DatasetId::imagenet;
+    if (contains("cifar100") || contains("cifar-100")) return data::DatasetId::cifar100;
+    if (contains("cifar")) return data::DatasetId::cifar10;
     return std::nullopt;
 }
 
 /// By the files that the folder holds, when its name says nothing.
-std::optional<Dataset> dataset_from_content(const fs::path& folder) {
+std::optional<data::DatasetId> dataset_from_content(const fs::path& folder) {
     std::error_code ignored;
     const auto holds = [&](const char* file) { return fs::exists(folder / file, ignored); };
-    std::vector<Dataset> found;
-    if (holds("data_batch_1.bin") || holds("cifar-10-batches-bin")) found.push_back(Dataset::cifar10);
-    if (holds("train.bin") || holds("cifar-100-binary")) found.push_back(Dataset::cifar100);
+    std::vector<data::DatasetId> found;
+    if (holds("data_batch_1.bin") || holds("cifar-10-batches-bin")) found.push_back(data::DatasetId::cifar10);
+    if (holds("train.bin") || holds("cifar-100-binary")) found.push_back(data::DatasetId::cifar100);
     const bool shards = std::any_of(
         fs::directory_iterator(folder, ignored), fs::directory_iterator(),
         [](const fs::directory_entry& entry) { return entry.path().filename().string().starts_with("train-0"); });
-    if (shards || holds("imagenet-data")) found.push_back(Dataset::imagenet);
+    if (shards || holds("imagenet-data")) found.push_back(data::DatasetId::imagenet);
     return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
@@ -141,7 +141,7 @@ void turn_off(Resolution& run, std::string_view key, const std::string& reason) 
 void adjust_data(Resolution& run) {
     OptionValues& values = run.values;
     const auto dataset = dataset_of(values);
-    if (values.flag("fused_preprocessing") && dataset && *dataset != Dataset::imagenet) {
+    if (values.flag("fused_preprocessing") && dataset && *dataset != data::DatasetId::imagenet) {
         turn_off(run, "fused_preprocessing", "it exists for ImageNet only");
     }
     for (const char* other : {"fused_preprocessing", "eight_bit_io"}) {
@@ -150,7 +150,7 @@ void adjust_data(Resolution& run) {
                      "with " + std::string(values.at(other).option->flag) + " the device normalises");
         }
     }
-    if (dataset && *dataset != Dataset::imagenet) {
+    if (dataset && *dataset != data::DatasetId::imagenet) {
         for (const char* key : {"normalise_input", "hostside_norm", "dataset_percentage_to_use"}) {
             if (!given_other_than_default(values, key)) continue;
             run.notices.push_back(std::string(values.at(key).option->flag) +
@@ -194,7 +194,7 @@ void settle_alternatives(Resolution& run) {
             split = new_split_name(split);
         values.set("pipeline_splits", splits, values.at("pipeline_splits").source);
     }
-    if (family_of(values) == ModelFamily::efficientnet && values.is_set("model_size")) {
+    if (family_of(values) == nn::Family::efficientnet && values.is_set("model_size")) {
         values.set("model_size", efficientnet_size(values.text("model_size")), values.at("model_size").source);
     }
 }
@@ -243,12 +243,12 @@ void adjust(Resolution& run) {
     OptionValues& values = run.values;
     adjust_data(run);
     adjust_devices(run);
-    const bool validates_imagenet = run.command != Command::train && dataset_of(values) == Dataset::imagenet &&
+    const bool validates_imagenet = run.command != Command::train && dataset_of(values) == data::DatasetId::imagenet &&
                                     !values.flag("generated_data") && !values.flag("synthetic_data");
     if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
         values.set("standard_imagenet", true, Source::adjusted);
     }
-    if (values.flag("enable_half_partials") && values.text("precision") == name(Precision::p32_32)) {
+    if (values.flag("enable_half_partials") && values.text("precision") == name(nn::Precision::p32_32)) {
         run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
     }
     // A configuration's whole number of epochs puts the last checkpoint on the last epoch.
@@ -260,7 +260,7 @@ void adjust(Resolution& run) {
         if (offset != 0.0) values.set("ckpt_epochs_offset", static_cast<std::int64_t>(offset), Source::adjusted);
     }
     const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
-    if (family_of(values) == ModelFamily::efficientnet && batch_norm_only) {
+    if (family_of(values) == nn::Family::efficientnet && batch_norm_only) {
         values.set("groups", std::int64_t{1}, Source::adjusted);
     }
 }

@@ -34,9 +34,15 @@ template <typename T> void assign(std::optional<T>& member, const Value& value) 
     if (!std::holds_alternative<std::monostate>(value)) assign(member.emplace(), value);
 }
 
-/// to<&Settings::model, &ModelSettings::size>()
-template <auto kGroup, auto kMember> constexpr Binding to() {
-    return {[](Settings& settings, const Value& value) { assign((settings.*kGroup).*kMember, value); }};
+/// to<&Settings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::widenet>() writes settings.model.resnext.widenet.
+template <auto... kPath> constexpr Binding to() {
+    return {[](Settings& settings, const Value& value) { assign((settings.*....*kPath), value); }};
+}
+
+/// For a flag that says no: the member is what the flag is not.
+template <auto... kPath> constexpr Binding to_opposite() {
+    return {
+        [](Settings& settings, const Value& value) { assign((settings.*....*kPath), Value(!std::get<bool>(value))); }};
 }
 
 }  // namespace cnntrain::config

@@ -1,6 +1,5 @@
 // Rules between options: one function and one message each.
 // What needs the model's graph or the data's files is checked where those are.
-#include <cmath>
 #include <string>
 
 #include "config/resolve.h"
@@ -71,15 +70,15 @@ Violation syncs_need_processes(const OptionValues& values) {
 Violation cifar_image_size(const OptionValues& values) {
     const auto dataset = dataset_of(values);
     const std::int64_t size = values.integer("image_size");
-    if (!dataset || *dataset == Dataset::imagenet || size == 32 || size == 0) return {};
+    if (!dataset || *dataset == data::DatasetId::imagenet || size == 32 || size == 0) return {};
     std::string text = "image size " + std::to_string(size) + " with " + std::string(name(*dataset)) +
                        ": its images have 32 x 32 pixels";
-    if (family_of(values) == ModelFamily::efficientnet) return text + "; use --model-size cifar";
+    if (family_of(values) == nn::Family::efficientnet) return text + "; use --model-size cifar";
     return text + "; leave out --image-size";
 }
 
 Violation lars_companions(const OptionValues& values) {
-    if (values.text("optimiser") != name(Optimiser::lars)) return {};
+    if (values.text("optimiser") != name(optim::Optimiser::lars)) return {};
     for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
         if (values.flag(other))
             return "--optimiser LARS does not work with " + std::string(values.at(other).option->flag);
@@ -117,7 +116,7 @@ Violation cutmix_share(const OptionValues& values) {
 }
 
 Violation lars_signs(const OptionValues& values) {
-    if (values.text("optimiser") != name(Optimiser::lars)) return {};
+    if (values.text("optimiser") != name(optim::Optimiser::lars)) return {};
     if (values.number("momentum") >= 0.0 && values.number("lars_weight_decay") >= 0.0) return {};
     return "--momentum and --lars-weight-decay must not be negative with --optimiser LARS";
 }
@@ -140,7 +139,7 @@ Violation learning_rate(const OptionValues& values) {
 }
 
 Violation rmsprop_decay(const OptionValues& values) {
-    if (values.text("optimiser") != name(Optimiser::rmsprop)) return {};
+    if (values.text("optimiser") != name(optim::Optimiser::rmsprop)) return {};
     if (values.is_set("rmsprop_decay") || values.is_set("rmsprop_base_decay_exp")) return {};
     return "--optimiser RMSprop needs --rmsprop-decay or --rmsprop-base-decay-exp";
 }
@@ -157,16 +156,18 @@ Violation restore_folder(const OptionValues& values) {
 }
 
 Violation rmsprop_decay_range(const OptionValues& values) {
-    if (values.text("optimiser") != name(Optimiser::rmsprop) || values.is_set("rmsprop_decay")) return {};
+    if (values.text("optimiser") != name(optim::Optimiser::rmsprop) || values.is_set("rmsprop_decay")) return {};
     if (!values.is_set("rmsprop_base_decay_exp")) return {};
-    const double batch =
-        static_cast<double>(values.integer("micro_batch_size") * values.integer("gradient_accumulation_count") *
-                            values.integer("replicas"));
-    const double decay = 1 - std::exp2(values.number("rmsprop_base_decay_exp")) * batch;
+    const schedule::BatchPlan plan{.micro_batch = values.integer("micro_batch_size"),
+                                   .accumulation = values.integer("gradient_accumulation_count"),
+                                   .replicas = values.integer("replicas")};
+    optim::OptimiserSettings settings;
+    settings.rmsprop_base_decay_exp = values.number("rmsprop_base_decay_exp");
+    const double decay = optim::rmsprop_decay(settings, plan.global_batch());
     if (decay >= 0) return {};
     return "--rmsprop-base-decay-exp " + to_string(values.at("rmsprop_base_decay_exp").value) +
-           " and a global batch of " + to_string(Value(batch)) + " give RMSprop the decay " + to_string(Value(decay)) +
-           ", which must lie between 0 and 1; lower the exponent or give --rmsprop-decay";
+           " and a global batch of " + std::to_string(plan.global_batch()) + " give RMSprop the decay " +
+           to_string(Value(decay)) + ", which must lie between 0 and 1; lower the exponent or give --rmsprop-decay";
 }
 
 bool averages_weights(const OptionValues& values) {

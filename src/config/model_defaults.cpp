@@ -13,7 +13,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // no default: the user must choose
 
 struct ModelDefaults {
-    ModelFamily family;
+    nn::Family family;
     bool imagenet;
     std::string_view size;
     std::int64_t micro_batch_size;
@@ -29,7 +29,7 @@ struct ModelDefaults {
 };
 
 const std::vector<ModelDefaults>& model_defaults() {
-    using enum ModelFamily;
+    using enum nn::Family;
     static const std::vector<double> four = {0.3, 0.6, 0.8, 0.9};
     static const std::vector<double> two = {0.5, 0.75};
     static const std::vector<ModelDefaults> table = {
@@ -93,10 +93,10 @@ void fill_norm(Resolution& run, const ModelDefaults& defaults) {
 void fill_training(Resolution& run, const ModelDefaults& defaults) {
     OptionValues& values = run.values;
     Filler fill(run);
-    const Optimiser optimiser = *named<Optimiser>(values.text("optimiser"));
-    fill.number("weight_decay", optimiser == Optimiser::lars ? 0.0 : defaults.weight_decay);
-    if (optimiser == Optimiser::lars) fill.number("lars_weight_decay", defaults.weight_decay);
-    if (optimiser == Optimiser::rmsprop && !values.is_set("rmsprop_decay")) {
+    const optim::Optimiser optimiser = *named<optim::Optimiser>(values.text("optimiser"));
+    fill.number("weight_decay", optimiser == optim::Optimiser::lars ? 0.0 : defaults.weight_decay);
+    if (optimiser == optim::Optimiser::lars) fill.number("lars_weight_decay", defaults.weight_decay);
+    if (optimiser == optim::Optimiser::rmsprop && !values.is_set("rmsprop_decay")) {
         fill.number("rmsprop_base_decay_exp", defaults.rmsprop_base_decay_exp);
     }
     if (!values.is_set("abs_learning_rate")) {
@@ -112,8 +112,8 @@ void fill_training(Resolution& run, const ModelDefaults& defaults) {
     if (defaults.lr_drops > 0) fill.integer("lr_drops", defaults.lr_drops);
 }
 
-std::int64_t default_image_size(ModelFamily family, const std::string& size, bool imagenet) {
-    if (family == ModelFamily::efficientnet) {
+std::int64_t default_image_size(nn::Family family, const std::string& size, bool imagenet) {
+    if (family == nn::Family::efficientnet) {
         const bool numbered = size.size() == 2 && size[0] == 'B' && size[1] >= '0' && size[1] <= '7';
         if (numbered) return kEfficientNetPixels[static_cast<std::size_t>(size[1] - '0')];
         if (size == "CIFAR") return 32;
@@ -127,7 +127,7 @@ void fill_model_defaults(Resolution& run) {
     const auto family = family_of(run.values);
     const auto dataset = dataset_of(run.values);
     if (!family || !dataset) return;
-    const bool imagenet = *dataset == Dataset::imagenet;
+    const bool imagenet = *dataset == data::DatasetId::imagenet;
     for (const ModelDefaults& defaults : model_defaults()) {
         if (defaults.family != *family || defaults.imagenet != imagenet) continue;
         Filler fill(run);
@@ -135,26 +135,26 @@ void fill_model_defaults(Resolution& run) {
         fill.integer("micro_batch_size", defaults.micro_batch_size);
         fill_norm(run, defaults);
         fill.integer("image_size", default_image_size(*family, run.values.text("model_size"), imagenet));
-        if (*family == ModelFamily::resnext) {
+        if (*family == nn::Family::resnext) {
             fill.integer("convolution_groups", 32);
             fill.integer("group_dim", 4);
         }
-        if (*family == ModelFamily::efficientnet) {
+        if (*family == nn::Family::efficientnet) {
             fill.integer("group_dim", 1);
             if (imagenet) fill.number_unless_zero("label_smoothing", 0.1);
         }
-        const bool keeps_choice = *family == ModelFamily::resnet || run.values.flag("force_unstable_norm");
+        const bool keeps_choice = *family == nn::Family::resnet || run.values.flag("force_unstable_norm");
         if (imagenet && !keeps_choice) fill.on("stable_norm");
         if (run.command == Command::train) fill_training(run, defaults);
     }
 }
 
-std::optional<ModelFamily> family_of(const OptionValues& values) {
-    return named<ModelFamily>(values.text("model"));
+std::optional<nn::Family> family_of(const OptionValues& values) {
+    return named<nn::Family>(values.text("model"));
 }
 
-std::optional<Dataset> dataset_of(const OptionValues& values) {
-    return named<Dataset>(values.text("dataset"));
+std::optional<data::DatasetId> dataset_of(const OptionValues& values) {
+    return named<data::DatasetId>(values.text("dataset"));
 }
 
 }  // namespace cnntrain::config

@@ -15,60 +15,60 @@ template <typename E> std::string_view spelling(E value) {
 
 }  // namespace
 
-template <> const std::vector<std::string_view>& names<BackendKind>() {
+template <> const std::vector<std::string_view>& names<backend::BackendKind>() {
     static const std::vector<std::string_view> all = {"cpu", "ref", "ipu"};
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<ModelFamily>() {
+template <> const std::vector<std::string_view>& names<nn::Family>() {
     static const std::vector<std::string_view> all = {"resnet", "resnext", "efficientnet"};
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<Dataset>() {
+template <> const std::vector<std::string_view>& names<data::DatasetId>() {
     static const std::vector<std::string_view> all = {"imagenet", "cifar-10", "cifar-100"};
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<Optimiser>() {
+template <> const std::vector<std::string_view>& names<optim::Optimiser>() {
     static const std::vector<std::string_view> all = {"SGD", "RMSprop", "momentum", "LARS"};
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<LrSchedule>() {
+template <> const std::vector<std::string_view>& names<optim::LrSchedule>() {
     static const std::vector<std::string_view> all = {"stepped", "cosine", "exponential", "polynomial_decay_lr"};
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<Precision>() {
+template <> const std::vector<std::string_view>& names<nn::Precision>() {
     static const std::vector<std::string_view> all = {"16.16", "16.32", "32.32"};
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<StochasticRounding>() {
+template <> const std::vector<std::string_view>& names<backend::StochasticRounding>() {
     static const std::vector<std::string_view> all = {"ON", "ON_prng_stable", "RI_prng_stable", "OFF"};
     return all;
 }
 
-std::string_view name(BackendKind value) {
+std::string_view name(backend::BackendKind value) {
     return spelling(value);
 }
-std::string_view name(ModelFamily value) {
+std::string_view name(nn::Family value) {
     return spelling(value);
 }
-std::string_view name(Dataset value) {
+std::string_view name(data::DatasetId value) {
     return spelling(value);
 }
-std::string_view name(Optimiser value) {
+std::string_view name(optim::Optimiser value) {
     return spelling(value);
 }
-std::string_view name(LrSchedule value) {
+std::string_view name(optim::LrSchedule value) {
     return spelling(value);
 }
-std::string_view name(Precision value) {
+std::string_view name(nn::Precision value) {
     return spelling(value);
 }
-std::string_view name(StochasticRounding value) {
+std::string_view name(backend::StochasticRounding value) {
     return spelling(value);
 }
 

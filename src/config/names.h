@@ -11,13 +11,13 @@ namespace cnntrain::config {
 
 /// Specialised for every enumeration that an option can take.
 template <typename E> const std::vector<std::string_view>& names();
-template <> const std::vector<std::string_view>& names<BackendKind>();
-template <> const std::vector<std::string_view>& names<ModelFamily>();
-template <> const std::vector<std::string_view>& names<Dataset>();
-template <> const std::vector<std::string_view>& names<Optimiser>();
-template <> const std::vector<std::string_view>& names<LrSchedule>();
-template <> const std::vector<std::string_view>& names<Precision>();
-template <> const std::vector<std::string_view>& names<StochasticRounding>();
+template <> const std::vector<std::string_view>& names<backend::BackendKind>();
+template <> const std::vector<std::string_view>& names<nn::Family>();
+template <> const std::vector<std::string_view>& names<data::DatasetId>();
+template <> const std::vector<std::string_view>& names<optim::Optimiser>();
+template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
+template <> const std::vector<std::string_view>& names<nn::Precision>();
+template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
 
 /// The enumerator spelled exactly like this.
 template <typename E> std::optional<E> named(std::string_view spelling) {

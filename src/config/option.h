@@ -117,7 +117,7 @@ std::string documented_flag(const Option& option);
 bool is_boolean(const Option& option);
 bool is_list(const Option& option);
 
-std::vector<const Option*> active_options(Command command, ModelFamily family, LrSchedule schedule);
+std::vector<const Option*> active_options(Command command, nn::Family family, optim::LrSchedule schedule);
 /// The option that a key means (its own or an old name's), nullptr when there is none. `alias` receives the old name.
 const Option* option_with_key(std::string_view key, const Alias** alias);
 

@@ -78,7 +78,7 @@ bool is_list(const Option& option) {
     return option.type == Type::integers || option.type == Type::numbers || option.type == Type::texts;
 }
 
-std::vector<const Option*> active_options(Command command, ModelFamily family, LrSchedule schedule) {
+std::vector<const Option*> active_options(Command command, nn::Family family, optim::LrSchedule schedule) {
     std::vector<const Option*> active;
     for (const Option& option : option_table()) {
         if ((option.commands & bit(command)) != 0 && (option.models & bit(family)) != 0 &&

@@ -5,8 +5,14 @@ namespace cnntrain::config {
 
 namespace {
 
-constexpr std::uint32_t kResNeXt = bit(ModelFamily::resnext);
-constexpr std::uint32_t kEfficientNet = bit(ModelFamily::efficientnet);
+constexpr std::uint32_t kResNeXt = bit(nn::Family::resnext);
+constexpr std::uint32_t kEfficientNet = bit(nn::Family::efficientnet);
+
+/// One option of two families, each of which has a default of its own.
+void write_group_dim(Settings& settings, const Value& value) {
+    assign(settings.model.resnext.group_dim, value);
+    assign(settings.model.efficientnet.group_dim, value);
+}
 
 }  // namespace
 
@@ -16,7 +22,7 @@ std::vector<Option> model_options() {
          .type = Type::text,
          .help = "Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with bottlenecks); EfficientNet: B0 to B7, CIFAR.",
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::size>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::size>()},
         {.flag = "--batch-norm",
          .fallback = false,
          .help =
@@ -34,7 +40,7 @@ std::vector<Option> model_options() {
          .help = "Decay of batch norm's moving averages.",
          .range = between(0, 1),
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::batch_norm_decay>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::bn_decay>()},
     };
 }
 
@@ -46,20 +52,20 @@ std::vector<Option> resnext_options() {
          .range = at_least(0),
          .models = kResNeXt,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::convolution_groups>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::convolution_groups>()},
         {.flag = "--group-dim",
          .type = Type::integer,
          .help = "Channels per group of a grouped convolution (ResNeXt and EfficientNet).",
          .range = at_least(0),
          .models = kResNeXt | kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::group_dim>()},
+         .bind = {write_group_dim}},
         {.flag = "--widenet",
          .fallback = false,
          .help = "CIFAR: stages as wide as for ImageNet.",
          .models = kResNeXt,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::widenet>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::widenet>()},
     };
 }
 
@@ -71,7 +77,7 @@ std::vector<Option> efficientnet_options() {
          .range = between(0, 1),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::dropout_rate>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::dropout_rate>()},
         {.flag = "--block-survival-prob",
          .type = Type::number,
          .fallback = 0.8,
@@ -79,13 +85,15 @@ std::vector<Option> efficientnet_options() {
          .range = between(0, 1),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::block_survival_prob>()},
+         .bind =
+             to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::block_survival_prob>()},
         {.flag = "--no-se",
          .fallback = false,
          .help = "No squeeze-excite.",
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::no_squeeze_excite>()},
+         .bind = to_opposite<&Settings::model, &nn::ModelSettings::efficientnet,
+                             &nn::EfficientnetSettings::squeeze_excite>()},
         {.flag = "--depth-divisor",
          .type = Type::integer,
          .fallback = std::int64_t{8},
@@ -93,20 +101,20 @@ std::vector<Option> efficientnet_options() {
          .range = at_least(1),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::depth_divisor>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::depth_divisor>()},
         {.flag = "--top-width",
          .type = Type::integer,
          .fallback = std::int64_t{1280},
          .help = "Channels of the head convolution before scaling.",
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::top_width>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::top_width>()},
         {.flag = "--use-relu",
          .fallback = false,
          .help = "ReLU instead of swish.",
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::use_relu>()},
+         .bind = to_opposite<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::swish>()},
         {.flag = "--expand-ratio",
          .type = Type::integer,
          .fallback = std::int64_t{6},
@@ -114,7 +122,7 @@ std::vector<Option> efficientnet_options() {
          .range = at_least(1),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::expand_ratio>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::expand_ratio>()},
         {.flag = "--norm-epsilon",
          .type = Type::number,
          .fallback = 1e-3,
@@ -122,13 +130,13 @@ std::vector<Option> efficientnet_options() {
          .range = at_least(0),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::norm_epsilon>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::epsilon>()},
         {.flag = "--proxy-norm",
          .fallback = false,
          .help = "Proxy-normalised activations.",
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::proxy_norm>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::proxy_norm>()},
         {.flag = "--proxy-epsilon",
          .type = Type::number,
          .fallback = 0.03,
@@ -136,7 +144,7 @@ std::vector<Option> efficientnet_options() {
          .range = at_least(0),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::proxy_epsilon>()},
+         .bind = to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::proxy_epsilon>()},
         {.flag = "--proxy-recompute",
          .fallback = true,
          .help = "Keep the proxy norm's activations instead of recomputing them.",
@@ -150,7 +158,8 @@ std::vector<Option> efficientnet_options() {
          .range = at_least(0),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::width_coefficient>()},
+         .bind =
+             to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::width_coefficient>()},
         {.flag = "--depth-coefficient",
          .type = Type::number,
          .fallback = 0.0,
@@ -158,7 +167,8 @@ std::vector<Option> efficientnet_options() {
          .range = at_least(0),
          .models = kEfficientNet,
          .numerics = true,
-         .bind = to<&Settings::model, &ModelSettings::depth_coefficient>()},
+         .bind =
+             to<&Settings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::depth_coefficient>()},
     };
 }
 

@@ -5,9 +5,9 @@ namespace cnntrain::config {
 
 namespace {
 
-constexpr std::uint32_t kStepped = bit(LrSchedule::stepped);
-constexpr std::uint32_t kExponential = bit(LrSchedule::exponential);
-constexpr std::uint32_t kPolynomial = bit(LrSchedule::polynomial);
+constexpr std::uint32_t kStepped = bit(optim::LrSchedule::stepped);
+constexpr std::uint32_t kExponential = bit(optim::LrSchedule::exponential);
+constexpr std::uint32_t kPolynomial = bit(optim::LrSchedule::polynomial);
 
 }  // namespace
 
@@ -21,7 +21,7 @@ std::vector<Option> schedule_options() {
          .range = at_least(0),
          .commands = kT,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::warmup_epochs>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::warmup_epochs>()},
         {.flag = "--learning-rate-decay",
          .type = Type::number,
          .fallback = 0.1,
@@ -30,7 +30,7 @@ std::vector<Option> schedule_options() {
          .commands = kT,
          .schedules = kStepped,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::stepped_decay>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::stepped_decay>()},
         {.flag = "--learning-rate-schedule",
          .type = Type::numbers,
          .help = "stepped: where the drops are, as comma-separated fractions of the run; without it, the model's.",
@@ -38,7 +38,7 @@ std::vector<Option> schedule_options() {
          .commands = kT,
          .schedules = kStepped,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::stepped_fractions>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::stepped_fractions>()},
         {.flag = "--lr-decay-rate",
          .type = Type::number,
          .help = "exponential: factor at each drop.",
@@ -46,7 +46,7 @@ std::vector<Option> schedule_options() {
          .commands = kT,
          .schedules = kExponential,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::exponential_decay_rate>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::exponential_decay_rate>()},
         {.flag = "--lr-drops",
          .type = Type::integer,
          .help = "exponential: number of drops, spread evenly over the run.",
@@ -54,7 +54,7 @@ std::vector<Option> schedule_options() {
          .commands = kT,
          .schedules = kExponential,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::exponential_drops>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::exponential_drops>()},
         {.flag = "--poly-lr-decay-power",
          .type = Type::number,
          .fallback = 2.0,
@@ -63,7 +63,7 @@ std::vector<Option> schedule_options() {
          .commands = kT,
          .schedules = kPolynomial,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::polynomial_power>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::polynomial_power>()},
         {.flag = "--poly-lr-end-ratio",
          .type = Type::number,
          .fallback = 1e-5,
@@ -72,7 +72,7 @@ std::vector<Option> schedule_options() {
          .commands = kT,
          .schedules = kPolynomial,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::polynomial_end_ratio>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::polynomial_end_ratio>()},
         {.flag = "--abs-end-learning-rate",
          .type = Type::number,
          .help = "polynomial_decay_lr: last learning rate; wins over the ratio.",
@@ -80,7 +80,7 @@ std::vector<Option> schedule_options() {
          .commands = kT,
          .schedules = kPolynomial,
          .numerics = true,
-         .bind = to<&Settings::learning_rate, &LearningRateSettings::polynomial_end>()},
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::polynomial_end>()},
     };
 }
 

@@ -126,8 +126,8 @@ ParseResult parse_command_line(Command command, const std::vector<std::string>& 
         const auto places = front.config_path ? std::vector{*front.config_path} : environment.config_folders;
         layers.config = read_config_layer(*front.config, places);
     }
-    const auto family = choose<ModelFamily>("model", front.model, layers.config);
-    const auto schedule = choose<LrSchedule>("lr_schedule", front.lr_schedule, layers.config);
+    const auto family = choose<nn::Family>("model", front.model, layers.config);
+    const auto schedule = choose<optim::LrSchedule>("lr_schedule", front.lr_schedule, layers.config);
     const std::vector<const Option*> options = active_options(command, family, schedule);
     layers.command_line = parse_arguments(command, options, arguments);
     if (asked(layers.command_line, "help")) return help_request(command);
@@ -151,8 +151,8 @@ std::map<std::string, Value> read_config(const std::string& config, const std::v
 ParseResult resume_from_arguments_json(std::string_view text, const ParseResult& restore_line) {
     Layers layers;
     layers.arguments = layer_from_json(text);
-    const auto family = choose<ModelFamily>("model", std::nullopt, layers.arguments);
-    const auto schedule = choose<LrSchedule>("lr_schedule", std::nullopt, layers.arguments);
+    const auto family = choose<nn::Family>("model", std::nullopt, layers.arguments);
+    const auto schedule = choose<optim::LrSchedule>("lr_schedule", std::nullopt, layers.arguments);
     for (const ResolvedOption& entry : restore_line.options) {
         if (entry.source == Source::command_line) layers.command_line[entry.option] = entry.value;
     }

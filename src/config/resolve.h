@@ -31,7 +31,7 @@ void notice_idle_options(Resolution& run);
 /// Settings of resolved values.
 Settings to_settings(const Resolution& run);
 
-std::optional<ModelFamily> family_of(const OptionValues& values);
-std::optional<Dataset> dataset_of(const OptionValues& values);
+std::optional<nn::Family> family_of(const OptionValues& values);
+std::optional<data::DatasetId> dataset_of(const OptionValues& values);
 
 }  // namespace cnntrain::config

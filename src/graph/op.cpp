@@ -22,10 +22,11 @@ Layout OpDef::result(std::size_t index) const {
     return results.empty() ? Layout::plain : results[std::min(index, results.size() - 1)];
 }
 
-std::vector<std::size_t> OpDef::overwritten_inputs() const {
+std::vector<std::size_t> OpDef::overwritten_inputs(std::size_t input_count) const {
     std::vector<std::size_t> overwritten;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (inputs[i].use == Use::target || inputs[i].use == Use::slot) overwritten.push_back(i);
+    for (std::size_t i = 0; i < input_count; ++i) {
+        const Use use = input(i).use;
+        if (use == Use::target || use == Use::slot) overwritten.push_back(i);
     }
     return overwritten;
 }

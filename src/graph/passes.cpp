@@ -237,7 +237,7 @@ Graph remove_dead_nodes(const Graph& graph) {
         live_value[static_cast<std::size_t>(output.value.index)] = true;
     for (std::int32_t i = graph.node_count() - 1; i >= 0; --i) {
         const Node& node = graph.node(NodeId{i});
-        const bool live = !graph.def(node).overwritten_inputs().empty() ||
+        const bool live = !graph.def(node).overwritten_inputs(node.inputs.size()).empty() ||
                           std::any_of(node.outputs.begin(), node.outputs.end(), is_live);
         live_node[static_cast<std::size_t>(i)] = live;
         if (!live) continue;

@@ -45,7 +45,7 @@ void verify_shapes(const Graph& graph, const Node& node) {
 }
 
 void verify_overwriting(const Graph& graph, const Node& node) {
-    const std::vector<std::size_t> overwritten = graph.def(node).overwritten_inputs();
+    const std::vector<std::size_t> overwritten = graph.def(node).overwritten_inputs(node.inputs.size());
     if (overwritten.empty()) return;
     if (node.phase != Phase::update) fail(node.name, "overwrites an input outside the update phase");
     if (!node.outputs.empty()) fail(node.name, "overwrites an input and has outputs");

@@ -90,7 +90,6 @@ struct MbConv {
     std::int64_t groups = 1;    // of the spatial convolution
     std::int64_t squeezed = 0;  // channels between squeeze and excite; 0: neither
     double survival = 1;        // of the branch, in training
-    std::uint32_t index = 0;
     ActivationSettings activation;
 
     bool expands() const { return middle != inputs; }
@@ -157,7 +156,7 @@ ValueId residual_block(Layers& layers, ValueId x, const std::string& scope, cons
     ValueId branch = block.expands() ? part_a(layers, x, scope + "/a", block) : x;
     branch = part_b(layers, branch, scope + "/b", block);
     branch = part_c(layers, branch, scope + "/c", block);
-    branch = layers.drop(branch, scope + "/drop", {.keep = block.survival, .per_sample = true, .site = block.index});
+    branch = layers.drop(branch, scope + "/drop", {.keep = block.survival, .per_sample = true});
     return layers.add(branch, x, scope + "/add");
 }
 
@@ -258,7 +257,6 @@ Plan make_plan(const ModelSettings& model, const Size& size) {
     for (std::size_t i = 0; i < plan.blocks.size(); ++i) {
         const double share = static_cast<double>(i) / static_cast<double>(plan.blocks.size());
         plan.blocks[i].survival = 1 - (1 - settings.block_survival_prob) * share;
-        plan.blocks[i].index = static_cast<std::uint32_t>(i);
     }
     return plan;
 }
@@ -273,7 +271,7 @@ std::vector<std::string> efficientnet_sizes(DatasetKind /*dataset*/) {
     return names;
 }
 
-Network efficientnet(const ModelSettings& settings) {
+Network efficientnet(const NetworkSettings& settings) {
     const auto* size =
         std::find_if(kSizes.begin(), kSizes.end(), [&](const Size& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != kSizes.end(), "efficientnet size " + settings.size);
@@ -289,8 +287,7 @@ Network efficientnet(const ModelSettings& settings) {
     for (const MbConv& block : plan.blocks)
         append(network, block);
     const ConvShape head{.filters = plan.head, .initialiser = kPointwise};
-    const graph::RandomScaleAttrs dropout{.keep = 1 - plan.dropout,
-                                          .site = static_cast<std::uint32_t>(plan.blocks.size())};
+    const graph::RandomScaleAttrs dropout{.keep = 1 - plan.dropout};
     network.push_back(
         {"Top", [head, dropout, act, classes = settings.classes](Layers& layers, ValueId x, const std::string& scope) {
              // The scale of a proxy norm is dropped: the dense layer behind the mean has its own.

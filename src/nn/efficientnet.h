@@ -12,6 +12,6 @@ std::vector<std::string> efficientnet_sizes(DatasetKind dataset);
 
 /// `settings.size` must be one of efficientnet_sizes(). Error(usage): values that make no network, such as groups that
 /// do not divide the channels of a block.
-Network efficientnet(const ModelSettings& settings);
+Network efficientnet(const NetworkSettings& settings);
 
 }  // namespace cnntrain::nn

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/normal.h"
 
 namespace cnntrain::nn {
@@ -229,8 +230,9 @@ ValueId Layers::standardise(ValueId x, const std::string& scope, ValueId mean, V
     return graph_.add_one(OpKind::standardise, attrs, std::move(inputs), scope);
 }
 
-ValueId Layers::drop(ValueId x, const std::string& scope, const graph::RandomScaleAttrs& attrs) {
+ValueId Layers::drop(ValueId x, const std::string& scope, graph::RandomScaleAttrs attrs) {
     if (mode_ == Mode::evaluation || attrs.keep <= 0 || attrs.keep >= 1) return x;
+    attrs.site = hash_text(scope);
     return graph_.add_one(OpKind::random_scale, attrs, {x}, scope);
 }
 

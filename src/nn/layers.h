@@ -66,9 +66,8 @@ public:
     ProxyRows proxy_rows(const std::string& scope, std::int64_t channels, const graph::ProxyNormAttrs& attrs);
     /// (x - mean) * scale for every channel; an invalid mean or scale is left out.
     graph::ValueId standardise(graph::ValueId x, const std::string& scope, graph::ValueId mean, graph::ValueId scale);
-    /// Dropout of elements or of whole samples; nothing where nothing is dropped, or in evaluation. `attrs.site`: one per
-    /// place in the network.
-    graph::ValueId drop(graph::ValueId x, const std::string& scope, const graph::RandomScaleAttrs& attrs);
+    /// Dropout of elements or of whole samples; nothing where nothing is dropped, or in evaluation.
+    graph::ValueId drop(graph::ValueId x, const std::string& scope, graph::RandomScaleAttrs attrs);
 
     std::int64_t channels(graph::ValueId x) const { return graph_.desc(x).shape.back(); }
 

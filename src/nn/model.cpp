@@ -23,7 +23,7 @@ struct FamilyEntry {
     Family family;
     std::string_view name;
     std::vector<std::string> (*sizes)(DatasetKind);
-    Network (*network)(const ModelSettings&);
+    Network (*network)(const NetworkSettings&);
 };
 
 constexpr std::array<FamilyEntry, 3> kFamilies{{
@@ -55,7 +55,7 @@ std::string_view dataset_name(DatasetKind dataset) {
     return dataset == DatasetKind::imagenet ? "imagenet" : "cifar";
 }
 
-Network make_network(const ModelSettings& settings) {
+Network make_network(const NetworkSettings& settings) {
     const FamilyEntry& family = entry(settings.family);
     const std::vector<std::string> sizes = family.sizes(settings.dataset);
     if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
@@ -97,7 +97,7 @@ std::vector<int> stages_of(const Network& network, const std::vector<std::string
 }
 
 void check_images(const BuildRequest& request) {
-    const ModelSettings& model = request.model;
+    const NetworkSettings& model = request.model;
     const Shape& shape = request.input.images.shape;
     const bool fits = shape.size() == 4 && shape[0] >= 1 && shape[1] == model.image_size &&
                       shape[2] == model.image_size && shape[3] == 3;
@@ -180,17 +180,6 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
 
 }  // namespace
 
-Family family_named(std::string_view name) {
-    std::vector<std::string> names;
-    for (const FamilyEntry& candidate : kFamilies) {
-        if (candidate.name == name) return candidate.family;
-        names.emplace_back(candidate.name);
-    }
-    const std::string wrong(name);
-    throw Error(ErrorKind::usage,
-                "no model is called '" + wrong + "'; models: " + joined(names) + suggestion(wrong, names));
-}
-
 std::string_view name(Family family) {
     return entry(family).name;
 }
@@ -199,11 +188,11 @@ std::vector<std::string> model_sizes(Family family, DatasetKind dataset) {
     return entry(family).sizes(dataset);
 }
 
-std::vector<std::string> split_points(const ModelSettings& settings) {
+std::vector<std::string> split_points(const NetworkSettings& settings) {
     return names_of(make_network(settings));
 }
 
-void check_splits(const ModelSettings& settings, const std::vector<std::string>& splits) {
+void check_splits(const NetworkSettings& settings, const std::vector<std::string>& splits) {
     stages_of(make_network(settings), splits);
 }
 

@@ -158,7 +158,7 @@ Network residual_network(const ResidualShape& shape) {
     return network;
 }
 
-Network resnet(const ModelSettings& settings) {
+Network resnet(const NetworkSettings& settings) {
     const auto table = sizes(settings.dataset);
     const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != table.end(), "resnet size " + settings.size);

@@ -28,6 +28,6 @@ Network residual_network(const ResidualShape& shape);
 std::vector<std::string> resnet_sizes(DatasetKind dataset);
 
 /// `settings.size` must be one of resnet_sizes().
-Network resnet(const ModelSettings& settings);
+Network resnet(const NetworkSettings& settings);
 
 }  // namespace cnntrain::nn

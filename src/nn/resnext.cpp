@@ -48,7 +48,7 @@ std::vector<std::string> resnext_sizes(DatasetKind dataset) {
     return names;
 }
 
-Network resnext(const ModelSettings& settings) {
+Network resnext(const NetworkSettings& settings) {
     const auto table = sizes(settings.dataset);
     const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != table.end(), "resnext size " + settings.size);

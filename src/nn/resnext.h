@@ -11,6 +11,6 @@ namespace cnntrain::nn {
 std::vector<std::string> resnext_sizes(DatasetKind dataset);
 
 /// `settings.size` must be one of resnext_sizes(). Error(usage): a group without channels.
-Network resnext(const ModelSettings& settings);
+Network resnext(const NetworkSettings& settings);
 
 }  // namespace cnntrain::nn

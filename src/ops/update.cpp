@@ -1,7 +1,5 @@
-// Weight updates (SGD, momentum, RMSprop, LARS), moving averages, and copies of 32-bit masters: ops that overwrite
-// parameters and states.
+// Weight updates (graph/update_rule.h), moving averages, and copies of 32-bit masters: ops that overwrite variables.
 #include <cmath>
-#include <initializer_list>
 
 #include "ops/families.h"
 #include "ops/op_support.h"
@@ -13,45 +11,33 @@ using graph::AttrText;
 using graph::OpDef;
 using graph::OpKind;
 using graph::UpdateAttrs;
+using graph::UpdateRule;
 using graph::Use;
 
 namespace {
 
-void expect_like_parameter(const TensorDesc& parameter, const TensorDesc& other, std::string_view what) {
+void expect_like_target(const TensorDesc& target, const TensorDesc& other, std::string_view what) {
     expect_floating(other, what);
-    expect_shape(other, parameter.shape, what);
+    expect_shape(other, target.shape, what);
 }
 
-/// parameter, gradient, the optimiser's states for each element, learning_rate.
-std::vector<TensorDesc> infer_update(Descs inputs, std::initializer_list<std::string_view> states) {
-    expect_inputs(inputs, 3 + states.size());
-    expect_floating(inputs[0], "parameter");
-    expect_like_parameter(inputs[0], inputs[1], "gradient");
-    std::size_t next = 2;
-    for (const std::string_view state : states)
-        expect_like_parameter(inputs[0], inputs[next++], state);
-    expect_same(inputs[next], {DType::f32, {}}, "learning_rate and f32[]");
+// ---- the inputs of an update ----
+
+constexpr std::size_t kTarget = 0;
+constexpr std::size_t kGradient = 1;
+constexpr std::size_t kLearningRate = 2;
+constexpr std::size_t kStep = 3;
+constexpr std::size_t kFirstSlot = 4;
+
+std::vector<TensorDesc> infer_update(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, kFirstSlot + facts_of(std::get<UpdateAttrs>(attrs).rule).slots);
+    expect_floating(inputs[kTarget], "target");
+    expect_like_target(inputs[kTarget], inputs[kGradient], "gradient");
+    expect_same(inputs[kLearningRate], {DType::f32, {}}, "learning_rate and f32[]");
+    expect_same(inputs[kStep], {DType::f32, {}}, "step and f32[]");
+    for (std::size_t i = kFirstSlot; i < inputs.size(); ++i)
+        expect_like_target(inputs[kTarget], inputs[i], "slot");
     return {};
-}
-
-std::vector<TensorDesc> infer_sgd(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<UpdateAttrs>(attrs));
-    return infer_update(inputs, {});
-}
-
-std::vector<TensorDesc> infer_momentum(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<UpdateAttrs>(attrs));
-    return infer_update(inputs, {"velocity"});
-}
-
-std::vector<TensorDesc> infer_rmsprop(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<graph::RmsPropAttrs>(attrs));
-    return infer_update(inputs, {"mean_square", "velocity"});
-}
-
-std::vector<TensorDesc> infer_lars(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<graph::LarsAttrs>(attrs));
-    return infer_update(inputs, {"velocity"});
 }
 
 std::vector<TensorDesc> infer_round_copy(const Attrs& attrs, Descs inputs) {
@@ -68,70 +54,82 @@ std::vector<TensorDesc> infer_moving_average(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<graph::MovingAverageAttrs>(attrs));
     expect_inputs(inputs, 2);
     expect_floating(inputs[0], "moving");
-    expect_like_parameter(inputs[0], inputs[1], "value");
+    expect_like_target(inputs[0], inputs[1], "value");
     return {};
 }
 
-double step_gradient(const UpdateAttrs& a, RefInputs inputs, std::size_t i) {
-    return a.gradient_scale * inputs[1]->values[i] + a.weight_decay * inputs[0]->values[i];
+// ---- the rules ----
+
+/// An update as its rule sees it: tensors by element.
+struct UpdateView {
+    const UpdateAttrs& attrs;
+    RefInputs inputs;
+    RefOutputs outputs;  // the target, the slots
+
+    std::size_t count() const { return outputs[0].values.size(); }
+    double rate() const { return inputs[kLearningRate]->values[0] * attrs.learning_rate_scale; }
+    double target(std::size_t i) const { return inputs[kTarget]->values[i]; }
+    double gradient(std::size_t i) const {
+        return attrs.gradient_scale * inputs[kGradient]->values[i] + attrs.weight_decay * target(i);
+    }
+    double slot(std::size_t k, std::size_t i) const { return inputs[kFirstSlot + k]->values[i]; }
+    double& new_target(std::size_t i) const { return outputs[0].values[i]; }
+    double& new_slot(std::size_t k, std::size_t i) const { return outputs[1 + k].values[i]; }
+
+    /// `other`: the vector whose norm the trust compares with the target's.
+    template <typename Other> double trust(Other other) const {
+        double targets = 0;
+        double others = 0;
+        for (std::size_t i = 0; i < count(); ++i) {
+            targets += target(i) * target(i);
+            others += other(i) * other(i);
+        }
+        return trust_ratio(attrs, std::sqrt(targets), std::sqrt(others));
+    }
+};
+
+void sgd(const UpdateView& u) {
+    for (std::size_t i = 0; i < u.count(); ++i)
+        u.new_target(i) = u.target(i) - u.rate() * u.gradient(i);
 }
 
-void evaluate_sgd(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<UpdateAttrs>(attrs);
-    const double rate = inputs[2]->values[0] * a.learning_rate_scale;
-    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
-        outputs[0].values[i] = inputs[0]->values[i] - rate * step_gradient(a, inputs, i);
+void momentum(const UpdateView& u) {
+    for (std::size_t i = 0; i < u.count(); ++i) {
+        u.new_slot(0, i) = u.attrs.momentum * u.slot(0, i) + u.gradient(i);
+        u.new_target(i) = u.target(i) - u.rate() * u.new_slot(0, i);
     }
 }
 
-void evaluate_momentum(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<UpdateAttrs>(attrs);
-    const double rate = inputs[3]->values[0] * a.learning_rate_scale;
-    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
-        const double velocity = a.momentum * inputs[2]->values[i] + step_gradient(a, inputs, i);
-        outputs[0].values[i] = inputs[0]->values[i] - rate * velocity;
-        outputs[1].values[i] = velocity;
+void rmsprop(const UpdateView& u) {
+    for (std::size_t i = 0; i < u.count(); ++i) {
+        const double g = u.gradient(i);
+        u.new_slot(1, i) = u.attrs.decay * u.slot(1, i) + (1 - u.attrs.decay) * g * g;
+        const double change = g == 0 ? 0 : u.rate() * g / std::sqrt(u.new_slot(1, i) + u.attrs.epsilon);
+        u.new_slot(0, i) = u.attrs.momentum * u.slot(0, i) + change;
+        u.new_target(i) = u.target(i) - u.new_slot(0, i);
     }
 }
 
-void evaluate_rmsprop(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<graph::RmsPropAttrs>(attrs);
-    const double rate = inputs[4]->values[0] * a.update.learning_rate_scale;
-    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
-        const double g = step_gradient(a.update, inputs, i);
-        const double mean_square = a.decay * inputs[2]->values[i] + (1 - a.decay) * g * g;
-        const double change = g == 0 ? 0 : rate * g / std::sqrt(mean_square + a.epsilon);
-        const double velocity = a.update.momentum * inputs[3]->values[i] + change;
-        outputs[0].values[i] = inputs[0]->values[i] - velocity;
-        outputs[1].values[i] = mean_square;
-        outputs[2].values[i] = velocity;
+void lars(const UpdateView& u) {
+    const double rate = u.rate() * u.trust([&](std::size_t i) { return u.gradient(i); });
+    for (std::size_t i = 0; i < u.count(); ++i) {
+        const double g = u.gradient(i) + u.attrs.rule_weight_decay * u.target(i);
+        u.new_slot(0, i) = u.attrs.momentum * u.slot(0, i) + rate * g;
+        u.new_target(i) = u.target(i) - u.new_slot(0, i);
     }
 }
 
-/// The trust ratio of the whole tensor.
-double trust_of(const graph::LarsAttrs& a, RefInputs inputs) {
-    double parameters = 0;
-    double gradients = 0;
-    for (std::size_t i = 0; i < inputs[0]->values.size(); ++i) {
-        const double g = step_gradient(a.update, inputs, i);
-        parameters += inputs[0]->values[i] * inputs[0]->values[i];
-        gradients += g * g;
-    }
-    if (!a.adapts || parameters <= 0 || gradients <= 0) return 1;
-    const double norm = std::sqrt(parameters);
-    return a.trust_scale * norm / (std::sqrt(gradients) + a.weight_decay * norm + a.epsilon);
-}
-
-void evaluate_lars(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<graph::LarsAttrs>(attrs);
-    const double rate = inputs[3]->values[0] * a.update.learning_rate_scale * trust_of(a, inputs);
-    const double weight_decay = a.adapts ? a.weight_decay : 0;
-    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
-        const double parameter = inputs[0]->values[i];
-        const double g = step_gradient(a.update, inputs, i) + weight_decay * parameter;
-        const double velocity = a.update.momentum * inputs[2]->values[i] + rate * g;
-        outputs[0].values[i] = parameter - velocity;
-        outputs[1].values[i] = velocity;
+void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const UpdateView view{std::get<UpdateAttrs>(attrs), inputs, outputs};
+    switch (view.attrs.rule) {
+        case UpdateRule::sgd:
+            return sgd(view);
+        case UpdateRule::momentum:
+            return momentum(view);
+        case UpdateRule::rmsprop:
+            return rmsprop(view);
+        case UpdateRule::lars:
+            return lars(view);
     }
 }
 
@@ -148,31 +146,18 @@ void evaluate_moving_average(const Attrs& attrs, RefInputs inputs, RefOutputs ou
 
 // ---- attributes as text ----
 
-void describe(const UpdateAttrs& a, AttrText& text) {
+void describe_update(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<UpdateAttrs>(attrs);
+    text.flag(facts_of(a.rule).name, true);
     text.item("gradient scale", a.gradient_scale, 1.0);
     text.item("weight decay", a.weight_decay);
     text.item("learning rate scale", a.learning_rate_scale, 1.0);
     text.item("momentum", a.momentum);
-}
-
-void describe_update(const Attrs& attrs, AttrText& text) {
-    describe(std::get<UpdateAttrs>(attrs), text);
-}
-
-void describe_rmsprop(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::RmsPropAttrs>(attrs);
-    describe(a.update, text);
     text.item("decay", a.decay);
     text.item("epsilon", a.epsilon);
-}
-
-void describe_lars(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::LarsAttrs>(attrs);
-    describe(a.update, text);
+    text.item("the rule's weight decay", a.rule_weight_decay);
     text.item("trust scale", a.trust_scale);
-    text.item("LARS weight decay", a.weight_decay);
-    text.item("epsilon", a.epsilon);
-    text.flag("skipped", !a.adapts);
+    text.flag("does not adapt", !a.adapts);
 }
 
 void describe_moving_average(const Attrs& attrs, AttrText& text) {
@@ -185,34 +170,13 @@ void describe_moving_average(const Attrs& attrs, AttrText& text) {
 
 std::vector<OpDef> update_ops() {
     return {
-        {.kind = OpKind::sgd_update,
-         .name = "sgd_update",
-         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}},
-         .infer = infer_sgd,
-         .flops = flops_per_input<5>,
-         .evaluate = evaluate_sgd,
+        {.kind = OpKind::update,
+         .name = "update",
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}, {}, {.use = Use::slot}},
+         .infer = infer_update,
+         .flops = flops_per_input<10>,
+         .evaluate = evaluate_update,
          .describe = describe_update},
-        {.kind = OpKind::momentum_update,
-         .name = "momentum_update",
-         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {.use = Use::slot}, {}},
-         .infer = infer_momentum,
-         .flops = flops_per_input<7>,
-         .evaluate = evaluate_momentum,
-         .describe = describe_update},
-        {.kind = OpKind::rmsprop_update,
-         .name = "rmsprop_update",
-         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {.use = Use::slot}, {.use = Use::slot}, {}},
-         .infer = infer_rmsprop,
-         .flops = flops_per_input<13>,
-         .evaluate = evaluate_rmsprop,
-         .describe = describe_rmsprop},
-        {.kind = OpKind::lars_update,
-         .name = "lars_update",
-         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {.use = Use::slot}, {}},
-         .infer = infer_lars,
-         .flops = flops_per_input<14>,
-         .evaluate = evaluate_lars,
-         .describe = describe_lars},
         {.kind = OpKind::round_copy,
          .name = "round_copy",
          .inputs = {{.use = Use::target}, {}},

@@ -14,21 +14,20 @@ void require(bool condition, const std::string& message) {
     if (!condition) throw Error(ErrorKind::usage, message);
 }
 
-double warmup_length(const config::LearningRateSettings& settings, double iterations, double epochs) {
+double warmup_length(const LearningRateSettings& settings, double iterations, double epochs) {
     const double length = iterations * settings.warmup_epochs / epochs;
     // Only the exponential schedule counts parts of an iteration.
-    return settings.schedule == config::LrSchedule::exponential ? length : std::floor(length);
+    return settings.schedule == LrSchedule::exponential ? length : std::floor(length);
 }
 
 }  // namespace
 
-LearningRate::LearningRate(const config::LearningRateSettings& settings, double base, std::int64_t iterations,
-                           double epochs)
+LearningRate::LearningRate(const LearningRateSettings& settings, double base, std::int64_t iterations, double epochs)
     : settings_(settings), base_(base), iterations_(static_cast<double>(iterations)), epochs_(epochs) {
     require(iterations >= 1 && epochs > 0, "a learning-rate schedule needs a run of at least one iteration");
     require(std::isfinite(base) && base >= 0, "the learning rate must be a number of at least 0");
     require(settings.warmup_epochs >= 0, "--warmup-epochs must not be negative");
-    require(settings.schedule != config::LrSchedule::exponential || settings.exponential_drops >= 1,
+    require(settings.schedule != LrSchedule::exponential || settings.exponential_drops >= 1,
             "--lr-schedule exponential needs --lr-drops of at least 1");
     warmup_iterations_ = warmup_length(settings, iterations_, epochs);
     for (const double fraction : settings.stepped_fractions)
@@ -38,13 +37,13 @@ LearningRate::LearningRate(const config::LearningRateSettings& settings, double 
 double LearningRate::at(std::int64_t iteration) const {
     const auto t = static_cast<double>(iteration);
     switch (settings_.schedule) {
-        case config::LrSchedule::stepped:
+        case LrSchedule::stepped:
             return warmed_up(t, stepped(t));
-        case config::LrSchedule::cosine:
+        case LrSchedule::cosine:
             return warmed_up(t, cosine(t));
-        case config::LrSchedule::exponential:
+        case LrSchedule::exponential:
             return warmed_up(t, exponential(t));
-        case config::LrSchedule::polynomial:
+        case LrSchedule::polynomial:
             return polynomial(std::min(t, iterations_));
     }
     fail_check("a known schedule", "unknown learning-rate schedule", __FILE__, __LINE__);

@@ -1,7 +1,6 @@
 #include "cnntrain/optim/optimiser.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -18,91 +17,91 @@ bool contains_any(const std::string& name, const std::vector<std::string>& parts
     return std::ranges::any_of(parts, [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
-struct ParameterUpdate {
-    ValueId parameter;
-    std::string variable;  // its name
-    ValueId target;        // the variable, or its master
-    ValueId gradient;
-    ValueId learning_rate;
-    graph::UpdateAttrs attrs;
+struct SlotRow {
+    std::string_view suffix;
+    double start = 0;
 };
 
-/// A slot like the target, everywhere `value` at the start.
-ValueId add_slot(Graph& graph, const ParameterUpdate& update, std::string_view suffix, double value = 0) {
-    return graph.add_slot(update.parameter, update.variable + std::string(suffix),
-                          TensorDesc(graph.desc(update.target)), {.value = value});
+/// One kind of optimiser: its rule, its slots in the rule's order, and its settings as the rule's attributes.
+struct OptimiserRow {
+    Optimiser kind;
+    graph::UpdateRule rule;
+    bool scales_gradient;
+    std::vector<SlotRow> slots;
+    void (*set)(graph::UpdateAttrs&, const UpdateSettings&, const std::string& variable);
+};
+
+void set_nothing(graph::UpdateAttrs& /*attrs*/, const UpdateSettings& /*settings*/, const std::string& /*name*/) {}
+
+void set_momentum(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& /*name*/) {
+    attrs.momentum = settings.momentum;
+}
+
+void set_rmsprop(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& /*name*/) {
+    attrs.momentum = settings.momentum;
+    attrs.decay = settings.mean_square_decay;
+    attrs.epsilon = settings.rmsprop_epsilon;
+}
+
+void set_lars(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& variable) {
+    attrs.momentum = settings.momentum;
+    attrs.adapts = !contains_any(variable, settings.lars.skip);
+    if (!attrs.adapts) return;
+    attrs.trust_scale = settings.lars.trust_scale;
+    attrs.rule_weight_decay = settings.lars.weight_decay;
+    attrs.epsilon = settings.lars.epsilon;
+}
+
+const std::vector<OptimiserRow>& optimisers() {
+    using graph::UpdateRule;
+    static const std::vector<OptimiserRow> rows = {
+        {Optimiser::sgd, UpdateRule::sgd, false, {}, set_nothing},
+        {Optimiser::momentum, UpdateRule::momentum, false, {{kMomentumSlot}}, set_momentum},
+        {Optimiser::rmsprop, UpdateRule::rmsprop, true, {{kRmsPropMomentumSlot}, {kMeanSquareSlot, 1}}, set_rmsprop},
+        {Optimiser::lars, UpdateRule::lars, true, {{kMomentumSlot}}, set_lars},
+    };
+    return rows;
+}
+
+const OptimiserRow& row_of(Optimiser kind) {
+    const auto row = std::ranges::find(optimisers(), kind, &OptimiserRow::kind);
+    CNNTRAIN_CHECK(row != optimisers().end(), "unknown optimiser");
+    return *row;
 }
 
 std::string update_name(const std::string& variable) {
     return variable + "/update";
 }
 
-void add_sgd(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& /*settings*/) {
-    graph.add(OpKind::sgd_update, update.attrs, {update.target, update.gradient, update.learning_rate},
-              update_name(update.variable));
-}
-
-void add_momentum(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
-    graph::UpdateAttrs attrs = update.attrs;
-    attrs.momentum = settings.momentum;
-    const ValueId velocity = add_slot(graph, update, kMomentumSlot);
-    graph.add(OpKind::momentum_update, attrs, {update.target, update.gradient, velocity, update.learning_rate},
-              update_name(update.variable));
-}
-
-void add_rmsprop(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
-    graph::RmsPropAttrs attrs{update.attrs, settings.rmsprop_decay, settings.rmsprop_epsilon};
-    attrs.update.momentum = settings.momentum;
-    const ValueId mean_square = add_slot(graph, update, kMeanSquareSlot, 1);
-    const ValueId velocity = add_slot(graph, update, kRmsPropMomentumSlot);
-    graph.add(OpKind::rmsprop_update, attrs,
-              {update.target, update.gradient, mean_square, velocity, update.learning_rate},
-              update_name(update.variable));
-}
-
-void add_lars(Graph& graph, const ParameterUpdate& update, const OptimiserSettings& settings) {
-    graph::LarsAttrs attrs;
-    attrs.update = update.attrs;
-    attrs.update.momentum = settings.momentum;
-    attrs.adapts = !contains_any(update.variable, settings.lars.skip);
-    if (attrs.adapts) {
-        attrs.trust_scale = settings.lars.trust_scale;
-        attrs.weight_decay = settings.lars.weight_decay;
-        attrs.epsilon = settings.lars.epsilon;
-    }
-    const ValueId velocity = add_slot(graph, update, kMomentumSlot);
-    graph.add(OpKind::lars_update, attrs, {update.target, update.gradient, velocity, update.learning_rate},
-              update_name(update.variable));
-}
-
-struct OptimiserEntry {
-    config::Optimiser kind;
-    bool scales_gradient;
-    void (*add_update)(Graph&, const ParameterUpdate&, const OptimiserSettings&);
-};
-constexpr OptimiserEntry kOptimisers[] = {
-    {config::Optimiser::sgd, false, add_sgd},
-    {config::Optimiser::momentum, false, add_momentum},
-    {config::Optimiser::rmsprop, true, add_rmsprop},
-    {config::Optimiser::lars, true, add_lars},
-};
-
-const OptimiserEntry& entry_of(config::Optimiser kind) {
-    const auto* entry = std::ranges::find(kOptimisers, kind, &OptimiserEntry::kind);
-    CNNTRAIN_CHECK(entry != std::end(kOptimisers), "unknown optimiser");
-    return *entry;
-}
-
-graph::UpdateAttrs update_attrs(const OptimiserSettings& settings, const std::string& name) {
+graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::string& variable) {
+    const OptimiserRow& row = row_of(settings.kind);
     graph::UpdateAttrs attrs;
-    const double left_in_gradient = scales_gradient(settings.kind) ? 1 : settings.loss_scaling;
-    attrs.gradient_scale =
-        left_in_gradient / (static_cast<double>(settings.micro_batches * settings.replicas) * settings.loss_scaling);
-    if (!contains_any(name, settings.weight_decay_exclude)) {
+    attrs.rule = row.rule;
+    const double left_in_gradient = row.scales_gradient ? 1 : settings.loss_scaling;
+    attrs.gradient_scale = left_in_gradient / (static_cast<double>(settings.micro_batches) * settings.loss_scaling);
+    if (!contains_any(variable, settings.weight_decay_exclude)) {
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
     }
     attrs.learning_rate_scale = 1 / left_in_gradient;
+    row.set(attrs, settings, variable);
     return attrs;
+}
+
+/// The graph's scalars that an update reads.
+struct UpdateScalars {
+    ValueId learning_rate;
+    ValueId step;
+};
+
+/// `target`: the parameter, or its master.
+void add_update_node(Graph& graph, const UpdateSettings& settings, ValueId parameter, ValueId target, ValueId gradient,
+                     const UpdateScalars& scalars) {
+    const std::string variable = graph.value(parameter).name;
+    const TensorDesc desc = graph.desc(target);
+    std::vector<ValueId> inputs = {target, gradient, scalars.learning_rate, scalars.step};
+    for (const SlotRow& slot : row_of(settings.kind).slots)
+        inputs.push_back(graph.add_slot(parameter, variable + std::string(slot.suffix), desc, {.value = slot.start}));
+    graph.add(OpKind::update, update_attrs(settings, variable), std::move(inputs), update_name(variable));
 }
 
 /// The 32-bit slot that is updated instead of the parameter; it starts at the parameter's own value.
@@ -121,26 +120,22 @@ std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const gra
 
 /// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where `weight_decay_exclude`
 /// names proxies; where it does not, this decay comes on top.
-ValueId add_proxy_gradient(Graph& graph, const OptimiserSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
+ValueId add_proxy_gradient(Graph& graph, const UpdateSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
                            ValueId gradient, const std::string& variable) {
     // Brings the decay to the scale of a gradient that is still a sum and still multiplied with the loss scaling.
-    attrs.weight_decay =
-        settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches * settings.replicas);
+    attrs.weight_decay = settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches);
     return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient}, variable + "/gradient");
 }
 
-void add_parameter_update(Graph& graph, const OptimiserSettings& settings, ValueId parameter, ValueId gradient,
-                          ValueId learning_rate) {
+void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId parameter, ValueId gradient,
+                          const UpdateScalars& scalars) {
     const graph::Value variable = graph.value(parameter);
     const bool has_master = settings.fp32_weight_copy && variable.desc.dtype != DType::f32;
     const ValueId target = has_master ? add_master(graph, parameter) : parameter;
     graph.set_stage(graph.node(variable.users.front()).stage);
     const std::optional<graph::ProxyNormAttrs> proxy_norm = proxy_norm_of(graph, variable);
     if (proxy_norm) gradient = add_proxy_gradient(graph, settings, *proxy_norm, target, gradient, variable.name);
-    entry_of(settings.kind)
-        .add_update(graph,
-                    {parameter, variable.name, target, gradient, learning_rate, update_attrs(settings, variable.name)},
-                    settings);
+    add_update_node(graph, settings, parameter, target, gradient, scalars);
     if (proxy_norm) {
         graph.add(OpKind::proxy_norm_statistics, *proxy_norm, {target}, variable.name + "/statistics");
     }
@@ -150,20 +145,20 @@ void add_parameter_update(Graph& graph, const OptimiserSettings& settings, Value
 }
 
 /// The backend sums the statistic over the micro-batches.
-void add_moving_average(Graph& graph, const OptimiserSettings& settings, ValueId moving) {
+void add_moving_average(Graph& graph, const UpdateSettings& settings, ValueId moving) {
     const graph::Value average = graph.value(moving);
     if (!average.owner.valid()) return;
     graph::MovingAverageAttrs attrs;
     attrs.decay = settings.moving_average_decay;
-    attrs.value_scale = average.correction / static_cast<double>(settings.micro_batches * settings.replicas);
+    attrs.value_scale = average.correction / static_cast<double>(settings.micro_batches);
     graph.set_stage(graph.node(graph.value(average.owner).producer).stage);
     graph.add(OpKind::moving_average_update, attrs, {moving, average.owner}, update_name(average.name));
 }
 
 }  // namespace
 
-bool scales_gradient(config::Optimiser kind) {
-    return entry_of(kind).scales_gradient;
+bool scales_gradient(Optimiser kind) {
+    return row_of(kind).scales_gradient;
 }
 
 std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<std::string>& filter) {
@@ -180,16 +175,16 @@ std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<
     return parameters;
 }
 
-void append_update(Graph& graph, const graph::Gradients& gradients, const OptimiserSettings& settings) {
-    CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.replicas >= 1 && settings.loss_scaling > 0,
+void append_update(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings) {
+    CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.loss_scaling > 0,
                    "batch factors and loss scaling must be positive");
     const graph::StageId stage = graph.stage();
     graph.set_phase(graph::Phase::update);
-    const ValueId learning_rate = graph.add_scalar(std::string(kLearningRate));
+    const UpdateScalars scalars{graph.add_scalar(std::string(kLearningRate)), graph.add_scalar(std::string(kStep))};
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const auto gradient = gradients.of.find(parameter);
         if (gradient == gradients.of.end()) continue;
-        add_parameter_update(graph, settings, parameter, gradient->second, learning_rate);
+        add_parameter_update(graph, settings, parameter, gradient->second, scalars);
     }
     for (const ValueId moving : graph.values_with_role(graph::Role::moving_average))
         add_moving_average(graph, settings, moving);

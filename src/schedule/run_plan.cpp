@@ -29,7 +29,8 @@ bool crosses(std::int64_t begin, std::int64_t end, std::int64_t interval) {
 
 void check(const RunShape& shape) {
     require(shape.images >= 1, "there are no training images");
-    require(shape.micro_batch >= 1 && shape.accumulation >= 1 && shape.replicas >= 1 && shape.processes >= 1,
+    require(shape.micro_batch_size >= 1 && shape.gradient_accumulation_count >= 1 && shape.replicas >= 1 &&
+                shape.processes >= 1,
             "micro-batch size, gradient accumulation count, replicas and processes must be at least 1");
     require(shape.device_iterations >= 1,
             "--device-iterations must be at least 1, not " + std::to_string(shape.device_iterations));
@@ -63,30 +64,11 @@ std::int64_t iterations_per_host_step(std::int64_t log_freq, std::int64_t device
 
 }  // namespace
 
-RunShape run_shape(const config::Settings& settings, std::int64_t images, std::int64_t processes) {
-    RunShape shape;
-    shape.images = images;
-    shape.micro_batch = settings.training.micro_batch_size;
-    shape.accumulation = settings.training.gradient_accumulation_count;
-    shape.replicas = settings.training.replicas;
-    shape.processes = processes;
-    shape.iterations = settings.training.iterations;
-    shape.epochs = settings.training.epochs;
-    shape.device_iterations = settings.device.device_iterations;
-    shape.logs_per_epoch = settings.logging.logs_per_epoch;
-    shape.log_freq = settings.logging.log_freq;
-    shape.ckpts_per_epoch = settings.checkpoint.ckpts_per_epoch;
-    shape.epochs_per_ckpt = settings.checkpoint.epochs_per_ckpt;
-    shape.ckpt_epochs_offset = settings.checkpoint.ckpt_epochs_offset;
-    shape.validate = settings.validation.enabled;
-    return shape;
-}
-
 RunPlan make_run_plan(const RunShape& shape) {
     check(shape);
     RunPlan plan;
     plan.images = shape.images;
-    plan.global_batch = shape.micro_batch * shape.accumulation * shape.replicas * shape.processes;
+    plan.global_batch = batch_plan(shape, shape.processes).global_batch();
     plan.iterations_per_epoch = plan.images / plan.global_batch;
     plan.iterations = total_iterations(shape, plan.global_batch);
     plan.epochs = shape.iterations ? plan.epoch_at(plan.iterations) : shape.epochs;

@@ -30,8 +30,7 @@ std::vector<Point> planned_checkpoints(const FileSystem& files, const std::strin
 }  // namespace
 
 std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std::string& folder,
-                                                    const schedule::RunPlan& plan,
-                                                    const config::CheckpointSettings& settings) {
+                                                    const schedule::RunPlan& plan, const CheckpointSettings& settings) {
     std::vector<AveragedCheckpoint> averages;
     if (settings.mean_epochs.empty() && settings.exponential_decays.empty()) return averages;
     const std::vector<Point> points = planned_checkpoints(files, folder, plan);

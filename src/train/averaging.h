@@ -18,7 +18,6 @@ struct AveragedCheckpoint {
 /// Into the sub-folder ckpt of `folder`. They are made of the checkpoints that the plan asks for and that are there, except
 /// ckpt-0: a run that was stopped and resumed averages what an uninterrupted one does. Error(not_found) when there are none.
 std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std::string& folder,
-                                                    const schedule::RunPlan& plan,
-                                                    const config::CheckpointSettings& settings);
+                                                    const schedule::RunPlan& plan, const CheckpointSettings& settings);
 
 }  // namespace cnntrain::train

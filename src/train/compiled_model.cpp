@@ -82,7 +82,7 @@ std::string compiled_model_name(const config::Settings& settings, const std::str
                                 const std::string& tag) {
     std::string name = "model_" + std::string(config::name(settings.model.family)) + settings.model.size + "_bs_" +
                        std::to_string(settings.training.micro_batch_size) + "_bps_" +
-                       std::to_string(settings.device.device_iterations) + "_" + weights + "_" +
+                       std::to_string(settings.training.device_iterations) + "_" + weights + "_" +
                        (with_labels ? "withlabels" : "nolabels");
     if (!tag.empty()) name += "_" + tag;
     return name.append(kCompiledModelSuffix);

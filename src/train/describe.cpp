@@ -44,14 +44,14 @@ std::string_view python(bool value) {
     return value ? "True" : "False";
 }
 
-std::string model_title(const config::ModelSettings& model) {
+std::string model_title(const nn::ModelSettings& model) {
     switch (model.family) {
-        case config::ModelFamily::resnet:
+        case nn::Family::resnet:
             return "ResNet-" + model.size;
-        case config::ModelFamily::resnext:
-            return "ResNeXt-" + model.size + "_" + std::to_string(model.convolution_groups) + "-" +
-                   std::to_string(model.group_dim) + "d";
-        case config::ModelFamily::efficientnet:
+        case nn::Family::resnext:
+            return "ResNeXt-" + model.size + "_" + std::to_string(model.resnext.convolution_groups) + "-" +
+                   std::to_string(model.resnext.group_dim) + "d";
+        case nn::Family::efficientnet:
             return "EfficientNet-" + model.size;
     }
     return "";
@@ -63,17 +63,17 @@ void write_data_and_model(std::ostream& out, const config::ParseResult& argument
     const bool parallel_given = arguments.at("pipeline_num_parallel").source != config::Source::default_value;
     out << config::name(settings.data.dataset) << '\n';
     if (parallel_given) out << " Pipeline Num Parallel: " << settings.data.pipeline_num_parallel << '\n';
-    if (settings.data.source == config::DataSource::generated) out << " Generated random Data\n";
-    if (settings.data.source == config::DataSource::synthetic) out << " Synthetic Data\n";
+    if (settings.data.kind == data::DataKind::generated) out << " Generated random Data\n";
+    if (settings.data.kind == data::DataKind::synthetic) out << " Synthetic Data\n";
     out << model_title(settings.model) << '\n';
-    if (settings.model.norm == config::Norm::group) {
+    if (settings.model.norm == nn::NormKind::group) {
         out << " Group Norm\n  " << settings.model.groups << " groups\n";
         return;
     }
     out << " Batch Norm\n";
-    const bool always_shown = settings.model.family == config::ModelFamily::efficientnet;
-    if (always_shown || settings.model.batch_norm_decay != kUsualDecay) {
-        out << "  Decay: " << text(settings.model.batch_norm_decay) << '\n';
+    const bool always_shown = settings.model.family == nn::Family::efficientnet;
+    if (always_shown || settings.model.bn_decay != kUsualDecay) {
+        out << "  Decay: " << text(settings.model.bn_decay) << '\n';
     }
 }
 
@@ -85,25 +85,25 @@ void write_warmup(std::ostream& out, double epochs) {
     }
 }
 
-void write_learning_rate(std::ostream& out, const config::LearningRateSettings& settings) {
+void write_learning_rate(std::ostream& out, const optim::LearningRateSettings& settings) {
     switch (settings.schedule) {
-        case config::LrSchedule::stepped:
+        case optim::LrSchedule::stepped:
             out << "Stepped LR schedule\n";
             write_warmup(out, settings.warmup_epochs);
             out << " Drops at " << text(settings.stepped_fractions) << '\n';
             out << " Decay factor " << text(settings.stepped_decay) << '\n';
             return;
-        case config::LrSchedule::cosine:
+        case optim::LrSchedule::cosine:
             out << "Cosine LR schedule\n";
             write_warmup(out, settings.warmup_epochs);
             return;
-        case config::LrSchedule::exponential:
+        case optim::LrSchedule::exponential:
             out << "Exponential LR schedule\n";
             write_warmup(out, settings.warmup_epochs);
             out << " Decay Rate: " << text(settings.exponential_decay_rate) << '\n';
             out << " Decayed " << settings.exponential_drops << " times)\n";
             return;
-        case config::LrSchedule::polynomial:
+        case optim::LrSchedule::polynomial:
             out << "Polynomial LR schedule\n";
             out << " Decay Exponent: " << text(settings.polynomial_power) << '\n';
             if (settings.polynomial_end) {
@@ -117,53 +117,54 @@ void write_learning_rate(std::ostream& out, const config::LearningRateSettings& 
 }
 
 double base_exponent(const Settings& settings) {
-    const std::int64_t batch = global_batch_size(settings.training);
-    return std::log2(config::base_learning_rate(settings.learning_rate, batch) / static_cast<double>(batch));
+    const std::int64_t batch = batch_plan(settings).global_batch();
+    return std::log2(optim::base_learning_rate(settings.learning_rate, batch) / static_cast<double>(batch));
 }
 
-void write_optimiser(std::ostream& out, const config::TrainingSettings& training) {
-    switch (training.optimiser) {
-        case config::Optimiser::sgd:
+void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings, std::int64_t global_batch) {
+    switch (settings.kind) {
+        case optim::Optimiser::sgd:
             out << "SGD\n";
             return;
-        case config::Optimiser::momentum:
-            out << "SGD with Momentum\n Momentum: " << text(training.momentum) << '\n';
+        case optim::Optimiser::momentum:
+            out << "SGD with Momentum\n Momentum: " << text(settings.momentum) << '\n';
             return;
-        case config::Optimiser::rmsprop:
-            out << "RMSprop\n Momentum: " << text(training.momentum) << '\n';
-            out << " Decay: " << text(config::rmsprop_decay(training, global_batch_size(training))) << '\n';
-            out << " Epsilon: " << text(training.rmsprop_epsilon) << '\n';
+        case optim::Optimiser::rmsprop:
+            out << "RMSprop\n Momentum: " << text(settings.momentum) << '\n';
+            out << " Decay: " << text(optim::rmsprop_decay(settings, global_batch)) << '\n';
+            out << " Epsilon: " << text(settings.rmsprop_epsilon) << '\n';
             return;
-        case config::Optimiser::lars:
-            out << "LARS\n Momentum: " << text(training.momentum) << '\n';
-            out << " Epsilon: " << text(training.lars_epsilon) << '\n';
-            out << " Skip List: " << text(training.lars_skip) << '\n';
+        case optim::Optimiser::lars:
+            out << "LARS\n Momentum: " << text(settings.momentum) << '\n';
+            out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
+            out << " Skip List: " << text(settings.lars.skip) << '\n';
             return;
     }
 }
 
 void write_training(std::ostream& out, const Settings& settings) {
-    const config::TrainingSettings& training = settings.training;
-    out << "Training\n Batch Size: " << global_batch_size(training) << '\n';
-    if (training.pipeline) out << "  Pipelined over " << training.pipeline_splits.size() + 1 << " stages\n";
+    const schedule::ScheduleSettings& training = settings.training;
+    const schedule::BatchPlan batch = batch_plan(settings);
+    out << "Training\n Batch Size: " << batch.global_batch() << '\n';
+    if (training.pipeline) out << "  Pipelined over " << batch.stages << " stages\n";
     if (training.gradient_accumulation_count > 1) {
         out << "  Gradients accumulated over " << training.gradient_accumulation_count << " fwds/bwds passes \n";
     }
     if (training.replicas > 1) out << "  Training on " << training.replicas << " replicas \n";
     out << " Base Learning Rate: 2**" << text(base_exponent(settings)) << '\n';
-    out << " Weight Decay: " << text(training.weight_decay) << '\n';
-    out << " Loss Scaling: " << text(training.loss_scaling) << '\n';
+    out << " Weight Decay: " << text(settings.optimiser.weight_decay) << '\n';
+    out << " Loss Scaling: " << text(settings.optimiser.loss_scaling) << '\n';
     if (training.iterations) {
         out << " Iterations: " << *training.iterations << '\n';
     } else {
         out << " Epochs: " << text(training.epochs) << '\n';
     }
-    write_optimiser(out, training);
+    write_optimiser(out, settings.optimiser, batch.global_batch());
     write_learning_rate(out, settings.learning_rate);
 }
 
 void write_device(std::ostream& out, const Settings& settings, const RunFacts& facts) {
-    const bool rounding_off = settings.device.stochastic_rounding == config::StochasticRounding::off;
+    const bool rounding_off = settings.device.stochastic_rounding == backend::StochasticRounding::off;
     out << "Device\n Precision: " << config::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
     out << " Half partials: " << python(false) << '\n';
     out << " Backend: " << config::name(settings.run.backend) << '\n';
@@ -213,14 +214,14 @@ std::string summary_block(const config::ParseResult& arguments, const RunFacts& 
     out << "Logging\n Name: " << facts.folder.name << '\n';
     out << " Saving to " << (facts.folder.logs.empty() ? facts.folder.checkpoints : facts.folder.logs) << '\n';
     const std::int64_t side = settings.data.image_size;
-    if (settings.data.dataset == config::Dataset::imagenet) out << "Image Size: " << side << "x" << side << '\n';
+    if (settings.data.dataset == data::DatasetId::imagenet) out << "Image Size: " << side << "x" << side << '\n';
     return out.str();
 }
 
 std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments, const RunFacts& facts) {
     const Settings& settings = arguments.settings;
-    const std::int64_t batch = global_batch_size(settings.training);
-    const bool scales_gradient = optim::scales_gradient(settings.training.optimiser);
+    const std::int64_t batch = batch_plan(settings).global_batch();
+    const bool scales_gradient = optim::scales_gradient(settings.optimiser.kind);
     const auto optional_text = [](const std::string& value) -> config::Value {
         if (value.empty()) return std::monostate{};
         return value;
@@ -234,13 +235,13 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"distributed_worker_count", std::int64_t{1}},
         {"distributed_worker_index", std::int64_t{0}},
         {"distributed_cluster", std::monostate{}},
-        {"shortcut_type", std::string(settings.model.shortcut == config::Shortcut::projection ? "B" : "A")},
-        {"wd_exclude", settings.training.weight_decay_exclude},
-        {"norm_type", std::string(settings.model.norm == config::Norm::group ? "GROUP" : "BATCH")},
+        {"shortcut_type", std::string(settings.data.dataset == data::DatasetId::imagenet ? "B" : "A")},
+        {"wd_exclude", settings.optimiser.weight_decay_exclude},
+        {"norm_type", std::string(settings.model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
         {"warmup", settings.learning_rate.warmup_epochs > 0},
         {"global_batch_size", batch},
-        {"lr_scale", scales_gradient ? 1.0 : 1.0 / settings.training.loss_scaling},
-        {"grad_scale", scales_gradient ? 1.0 / settings.training.loss_scaling : 1.0},
+        {"lr_scale", scales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
+        {"grad_scale", scales_gradient ? 1.0 / settings.optimiser.loss_scaling : 1.0},
         {"name", facts.folder.name},
         {"validation_global_batch_size", settings.training.micro_batch_size},
         {"hostname", facts.hostname},

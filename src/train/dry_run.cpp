@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cnntrain/base/size_text.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/learning_rate.h"
@@ -49,11 +50,12 @@ public:
     explicit Description(const config::ParseResult& arguments)
         : arguments_(arguments),
           settings_(arguments.settings),
-          info_(data::dataset_info(config::name(settings_.data.dataset))),
+          info_(data::dataset_info(settings_.data.dataset)),
           backend_(make_backend(settings_.run.backend)),
-          images_(shape_of_images()) {
+          fields_(fields_of_batches()),
+          images_(data::field_desc(fields_, data::kImages)) {
         if (arguments_.command != config::Command::train) return;
-        plan_ = schedule::make_run_plan(schedule::run_shape(settings_, training_images(), 1));
+        plan_ = run_plan(settings_, training_images());
         for (const schedule::HostStep& step : plan_->checkpoint_steps())
             checkpoints_.push_back(step.end());
     }
@@ -77,11 +79,11 @@ private:
     }
 
     /// Of a batch. The files of real data are not looked for; images of generated data have the same shape.
-    TensorDesc shape_of_images() const {
+    std::vector<data::Field> fields_of_batches() const {
         Settings settings = settings_;
-        settings.data.source = config::DataSource::generated;
+        settings.data.kind = data::DataKind::generated;
         const data::InputData input(data_settings(settings, backend_->half_type(), 0), data::Split::train);
-        return input.image_desc(settings.training.micro_batch_size);
+        return input.fields(settings.training.micro_batch_size);
     }
 
     bool measures_inference() const {
@@ -91,7 +93,7 @@ private:
     void model() {
         const graph::Graph graph = evaluation_graph(settings_, *backend_, images_);
         const double flops = nn::forward_flops(graph) / static_cast<double>(images_.shape.front());
-        const bool batch_norm = settings_.model.norm == config::Norm::batch;
+        const bool batch_norm = settings_.model.norm == nn::NormKind::batch;
         line("Model", std::string(config::name(settings_.model.family)) + " " + settings_.model.size + ", " +
                           (batch_norm ? "batch norm" : "group norm of " + std::to_string(settings_.model.groups)) +
                           ", " + std::to_string(nn::parameter_count(graph)) + " parameters, " +
@@ -101,25 +103,25 @@ private:
     void data() {
         const std::int64_t side = settings_.data.image_size;
         std::string what(config::name(settings_.data.dataset));
-        switch (settings_.data.source) {
-            case config::DataSource::real:
+        switch (settings_.data.kind) {
+            case data::DataKind::real:
                 what += " from " + settings_.data.data_dir + " (not opened; counts are those of the published set)";
                 break;
-            case config::DataSource::generated:
+            case data::DataKind::generated:
                 what += ", one generated image";
                 break;
-            case config::DataSource::synthetic:
+            case data::DataKind::synthetic:
                 what += ", synthetic images";
                 break;
         }
         line("Data", what + ", " + std::to_string(training_images()) + " training and " +
                          std::to_string(info_.validation_images) + " validation images of " + std::to_string(side) +
                          " x " + std::to_string(side));
-        if (settings_.data.source == config::DataSource::real) input();
+        if (settings_.data.kind == data::DataKind::real) input();
     }
 
     data::LoaderSettings loader() const {
-        if (measures_inference()) return request_loader_settings(settings_, images_);
+        if (measures_inference()) return request_loader_settings(settings_, fields_);
         if (arguments_.command == config::Command::validation) return validation_loader_settings(settings_);
         return loader_settings(settings_, 0);
     }
@@ -135,24 +137,26 @@ private:
 
     std::int64_t training_images() const {
         constexpr std::int64_t kPercent = 100;
-        const bool part = settings_.data.dataset == config::Dataset::imagenet;
+        const bool part = settings_.data.dataset == data::DatasetId::imagenet;
         return part ? info_.train_images * settings_.data.percentage_to_use / kPercent : info_.train_images;
     }
 
     void training(const schedule::RunPlan& plan) {
-        const config::TrainingSettings& training = settings_.training;
-        line("Batch", std::to_string(training.micro_batch_size) + " (micro-batch) x " +
-                          std::to_string(training.gradient_accumulation_count) + " (accumulated) x " +
-                          std::to_string(training.replicas) + " (replicas) = " + std::to_string(plan.global_batch));
-        if (training.pipeline) line("Pipeline", stages(training));
+        const TrainingSettings& training = settings_.training;
+        const optim::OptimiserSettings& how = settings_.optimiser;
+        const schedule::BatchPlan batch = batch_plan(settings_);
+        line("Batch", std::to_string(batch.micro_batch) + " (micro-batch) x " + std::to_string(batch.accumulation) +
+                          " (accumulated) x " + std::to_string(batch.replicas) +
+                          " (replicas) = " + std::to_string(plan.global_batch));
+        if (training.pipeline) line("Pipeline", stages(training, batch.stages));
         line("Length", std::to_string(plan.iterations) + " iterations, " + text(plan.epochs) + " epochs of " +
                            std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
                            std::to_string(plan.log_freq) + ", host steps of " +
                            std::to_string(plan.iterations_per_host_step));
-        std::string optimiser(config::name(training.optimiser));
-        if (training.optimiser != config::Optimiser::sgd) optimiser += ", momentum " + text(training.momentum);
-        line("Optimiser", optimiser + ", weight decay " + text(training.weight_decay) + ", loss scaling " +
-                              text(training.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
+        std::string optimiser(config::name(how.kind));
+        if (how.kind != optim::Optimiser::sgd) optimiser += ", momentum " + text(how.momentum);
+        line("Optimiser", optimiser + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
+                              text(how.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
         learning_rate(plan);
         const std::string none = "none";
         line("Checkpoints", checkpoints_.empty() ? none : "after iterations " + some_of(checkpoints_));
@@ -161,9 +165,9 @@ private:
         if (training.init_path) line("Initial weights", *training.init_path);
     }
 
-    static std::string stages(const config::TrainingSettings& training) {
+    static std::string stages(const TrainingSettings& training, std::int64_t count) {
         const bool one = training.shards == 1;
-        std::string what = std::to_string(training.pipeline_splits.size() + 1) + " stages on " +
+        std::string what = std::to_string(count) + " stages on " +
                            (one ? "one device" : std::to_string(training.shards) + " devices") + ", split before";
         for (const std::string& split : training.pipeline_splits)
             what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
@@ -171,20 +175,20 @@ private:
     }
 
     void learning_rate(const schedule::RunPlan& plan) {
-        const config::LearningRateSettings& schedule = settings_.learning_rate;
-        const double base = config::base_learning_rate(schedule, plan.global_batch);
+        const optim::LearningRateSettings& schedule = settings_.learning_rate;
+        const double base = optim::base_learning_rate(schedule, plan.global_batch);
         const optim::LearningRate rate(schedule, base, plan.iterations, plan.epochs);
         std::string what = std::string(config::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
                            short_text(rate.warmup_iterations()) + " iterations (" + text(schedule.warmup_epochs) +
                            " epochs)";
         if (rate.warmup_iterations() > static_cast<double>(plan.iterations)) what += ", longer than the run";
-        if (schedule.schedule == config::LrSchedule::stepped) {
+        if (schedule.schedule == optim::LrSchedule::stepped) {
             std::vector<std::int64_t> drops;
             for (const double fraction : schedule.stepped_fractions)
                 drops.push_back(static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations)));
             what += ", times " + text(schedule.stepped_decay) + " after iterations " + some_of(drops);
         }
-        if (schedule.schedule == config::LrSchedule::exponential) {
+        if (schedule.schedule == optim::LrSchedule::exponential) {
             what += ", times " + text(schedule.exponential_decay_rate) + " at each of " +
                     std::to_string(schedule.exponential_drops) + " drops";
         }
@@ -210,7 +214,7 @@ private:
 
     void evaluation(config::Command command) {
         const bool validates = command == config::Command::validation;
-        const bool all_alike = settings_.data.source != config::DataSource::real;
+        const bool all_alike = settings_.data.kind != data::DataKind::real;
         std::string what = passes();
         if (settings_.training.iterations && (all_alike || !validates)) {
             what = std::to_string(*settings_.training.iterations) + " batches of " +
@@ -229,7 +233,7 @@ private:
     }
 
     void files() {
-        const config::LoggingSettings& logging = settings_.logging;
+        const LoggingSettings& logging = settings_.logging;
         const bool resumes = plan_ && settings_.main.restore_path;
         std::string folder = logging.no_logs ? "/tmp" : logging.log_dir;
         if (!folder.ends_with('/')) folder += '/';
@@ -248,7 +252,7 @@ private:
     }
 
     std::vector<std::string> written() const {
-        const config::LoggingSettings& logging = settings_.logging;
+        const LoggingSettings& logging = settings_.logging;
         const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
         std::vector<std::string> names;
         if (!checkpoints_.empty()) names = {"ckpt-<iteration>.safetensors"};
@@ -266,6 +270,7 @@ private:
     const Settings& settings_;
     const data::DatasetInfo& info_;
     const std::unique_ptr<backend::Backend> backend_;
+    const std::vector<data::Field> fields_;
     const TensorDesc images_;
     std::optional<schedule::RunPlan> plan_;  // of a training
     std::vector<std::int64_t> checkpoints_;  // iterations after which it saves one

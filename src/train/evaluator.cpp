@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
@@ -12,10 +13,18 @@
 
 namespace cnntrain::train {
 
+namespace {
+
+std::vector<data::Field> fields_of(const data::InputData& data, const config::Settings& settings) {
+    return data.fields(settings.training.micro_batch_size);
+}
+
+}  // namespace
+
 Evaluator::Evaluator(const config::Settings& settings, const backend::Backend& backend, const data::InputData& data,
                      std::uint64_t seed)
-    : graph_(evaluation_graph(settings, backend, data.image_desc(settings.training.micro_batch_size))),
-      executable_(backend.compile(compile_request(graph_, settings, 1, seed))),
+    : graph_(evaluation_graph(settings, backend, data::field_desc(fields_of(data, settings), data::kImages))),
+      executable_(backend.compile(compile_request(graph_, settings, fields_of(data, settings), 1, seed))),
       stream_(data.stream(validation_loader_settings(settings))),
       latency_(settings.device.latency) {}
 
@@ -30,7 +39,7 @@ void Evaluator::load_random(std::uint64_t seed) {
 std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::RunLog& log,
                                                      const std::function<bool()>& stop_requested) {
     constexpr std::int64_t kPauses = 200;  // at which progress is shown and a stop is noticed
-    const std::int64_t batch = stream_->image_desc().shape.front();
+    const std::int64_t batch = stream_->micro_batch();
     schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), batch);
     if (most_batches_) plan.batches = std::min(plan.batches, *most_batches_);
     const std::int64_t stride = latency_ ? 1 : std::max<std::int64_t>(1, plan.batches / kPauses);

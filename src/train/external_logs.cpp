@@ -24,7 +24,7 @@ std::int64_t nans_in(const HostTensor& tensor) {
 
 void open_external_logs(metrics::RunLog& log, const config::ParseResult& arguments, const RunFacts& facts,
                         const std::string& arguments_json, FileSystem& files, std::optional<std::int64_t> resumed_at) {
-    const config::LoggingSettings& logging = arguments.settings.logging;
+    const LoggingSettings& logging = arguments.settings.logging;
     if (logging.wandb) {
         metrics::WandbSettings settings;
         settings.project = logging.wandb_project;

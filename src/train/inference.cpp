@@ -11,6 +11,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/loader.h"
@@ -35,12 +36,14 @@ constexpr std::int64_t kClasses = 5;  // shown for each image
 /// Passes batches on and remembers the labels of the last one.
 class LabelTap final : public data::BatchSource {
 public:
-    explicit LabelTap(data::BatchSource& source) : source_(source) {}
+    explicit LabelTap(data::BatchSource& source)
+        : source_(source), field_(data::field_number(source.fields(), data::kLabels)) {}
 
-    TensorDesc image_desc() const override { return source_.image_desc(); }
+    std::vector<data::Field> fields() const override { return source_.fields(); }
     data::Batch next() override {
         data::Batch batch = source_.next();
-        labels_.assign(batch.labels.begin(), batch.labels.end());
+        const auto labels = batch.as<std::int32_t>(field_);
+        labels_.assign(labels.begin(), labels.end());
         return batch;
     }
 
@@ -48,6 +51,7 @@ public:
 
 private:
     data::BatchSource& source_;
+    std::size_t field_;
     std::vector<std::int32_t> labels_;
 };
 
@@ -58,8 +62,8 @@ struct Images {
 
 /// A data set's folder holds its files; any other folder is one of JPEG files.
 bool holds_dataset(const config::Settings& settings) {
-    if (settings.data.source != config::DataSource::real) return true;
-    const data::DatasetId id = data::dataset_info(config::name(settings.data.dataset)).id;
+    if (settings.data.kind != data::DataKind::real) return true;
+    const data::DatasetId id = settings.data.dataset;
     try {
         const std::string folder = data::find_data_folder(id, settings.data.data_dir);
         return !data::split_files(id, folder, data::Split::validation).empty();
@@ -75,17 +79,12 @@ Images open_images(const config::Settings& settings, DType half, std::uint64_t s
         const data::InputData data(data_settings(settings, half, seed), data::Split::validation);
         return {data.stream(loader), {}};
     }
-    if (settings.data.dataset != config::Dataset::imagenet) {
+    if (settings.data.dataset != data::DatasetId::imagenet) {
         throw Error(ErrorKind::usage, settings.data.data_dir + ": no " +
                                           std::string(config::name(settings.data.dataset)) +
                                           " files there; a folder of JPEG files needs --dataset imagenet");
     }
-    data::DataSettings format;
-    format.dataset = data::DatasetId::imagenet;
-    format.compute_dtype = numerics(settings.device, half).compute;
-    format.eight_bit_io = settings.data.eight_bit_io;
-    format.hostside_norm = settings.data.hostside_norm;
-    format.normalise_input = settings.data.normalise_input;
+    const data::InputSettings format = data_settings_without_folder(settings, half, seed);
     auto folder = std::make_shared<data::ImageFolder>(settings.data.data_dir, settings.data.image_size,
                                                       data::host_format(format), settings.data.strict);
     std::vector<std::string> names = folder->names();
@@ -188,8 +187,10 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const Images images = open_images(settings, backend->half_type(), seed);
-    const graph::Graph graph = evaluation_graph(settings, *backend, images.stream->image_desc(), /*with_logits=*/true);
-    const auto executable = backend->compile(compile_request(graph, settings, 1, seed));
+    const std::vector<data::Field> fields = images.stream->fields();
+    const graph::Graph graph =
+        evaluation_graph(settings, *backend, data::field_desc(fields, data::kImages), /*with_logits=*/true);
+    const auto executable = backend->compile(compile_request(graph, settings, fields, 1, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = new_run_folder(settings, *host.files);
@@ -199,7 +200,7 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     Report report(folder, *host.files, log);
     LabelTap tap(*images.stream);
     const Stopwatch watch;
-    const std::int64_t batch = images.stream->image_desc().shape.front();
+    const std::int64_t batch = images.stream->micro_batch();
     const std::int64_t count = images.stream->samples();
     for (std::int64_t first = 0; first < count; first += batch) {
         executable->evaluate(tap, 1);

@@ -18,6 +18,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/metrics/run_log.h"
 #include "cnntrain/nn/model.h"
@@ -39,7 +40,7 @@ class SharedStream {
 public:
     explicit SharedStream(data::Stream& stream) : stream_(stream) {}
 
-    TensorDesc image_desc() const { return stream_.image_desc(); }
+    std::vector<data::Field> fields() const { return stream_.fields(); }
     data::Batch next() {
         const std::lock_guard lock(mutex_);
         return stream_.next();
@@ -59,7 +60,7 @@ public:
         batch_ = {};  // gives its memory back first
         batch_ = stream_.next();
     }
-    TensorDesc image_desc() const override { return stream_.image_desc(); }
+    std::vector<data::Field> fields() const override { return stream_.fields(); }
     data::Batch next() override { return std::move(batch_); }
 
 private:
@@ -143,7 +144,7 @@ Measured measure(const Executables& executables, data::Stream& stream, std::int6
     round.ready.wait();
     const Stopwatch watch;
     round.start.count_down();
-    const double batch = static_cast<double>(stream.image_desc().shape.front());
+    const double batch = static_cast<double>(stream.micro_batch());
     while (round.finished < threads) {
         std::this_thread::sleep_for(kPause);
         if (host.stop_requested && host.stop_requested()) round.cancelled = measured.stopped = true;
@@ -169,7 +170,7 @@ metrics::InferenceRow row_of(const Measured& measured, const config::Settings& s
         correct += tally.correct;
         samples += tally.samples;
     }
-    const bool has_labels = settings.data.source == config::DataSource::real && samples > 0;
+    const bool has_labels = settings.data.kind == data::DataKind::real && samples > 0;
     row.val_acc = has_labels ? 100 * correct / static_cast<double>(samples) : -1;
     row.num_processed_samples = static_cast<std::int64_t>(milliseconds.size()) * settings.training.micro_batch_size;
     row.inference_time = measured.seconds;
@@ -180,8 +181,8 @@ metrics::InferenceRow row_of(const Measured& measured, const config::Settings& s
 
 /// The executables of all threads; the compute threads are divided among them, each has at least one.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
-                    std::uint64_t seed) {
-    backend::CompileRequest request = compile_request(graph, settings, 1, seed);
+                    const std::vector<data::Field>& fields, std::uint64_t seed) {
+    backend::CompileRequest request = compile_request(graph, settings, fields, 1, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
     const int cores = request.devices.threads;
     Executables executables;
@@ -258,12 +259,12 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const data::InputData data(data_settings(settings, backend->half_type(), seed), data::Split::validation);
-    const TensorDesc images = data.image_desc(settings.training.micro_batch_size);
-    const auto stream = data.stream(request_loader_settings(settings, images));
+    const std::vector<data::Field> fields = data.fields(settings.training.micro_batch_size);
+    const auto stream = data.stream(request_loader_settings(settings, fields));
 
     const bool only_input = settings.device.dataset_benchmark;
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
-    const bool with_labels = settings.data.source == config::DataSource::real;
+    const bool with_labels = settings.data.kind == data::DataKind::real;
     const bool temporary = settings.main.temporary_executable;
     const std::string path = compiled_model_name(settings, source.name, with_labels, temporary ? random_tag() : "");
     if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws
@@ -277,7 +278,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
     log->expect_validations(record(metrics::InferenceRow{}));
 
     log->status("compilation_status", "in progress");
-    const graph::Graph graph = evaluation_graph(settings, *backend, images);
+    const graph::Graph graph = evaluation_graph(settings, *backend, data::field_desc(fields, data::kImages));
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
     metrics::InferenceRow row;
@@ -288,7 +289,7 @@ int benchmark_inference(const config::ParseResult& arguments, const Host& host) 
         row.name = source.name;
         row.iteration = model.iteration;
         row.epoch = model.epoch;
-        executables = compile(*backend, graph, settings, seed);
+        executables = compile(*backend, graph, settings, fields, seed);
         for (const auto& executable : executables) {
             for (const auto& [name, tensor] : model.tensors)
                 executable->load(name, tensor);

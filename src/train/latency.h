@@ -18,7 +18,7 @@ class CreationTap final : public data::BatchSource {
 public:
     explicit CreationTap(data::BatchSource& source) : source_(source) {}
 
-    TensorDesc image_desc() const override { return source_.image_desc(); }
+    std::vector<data::Field> fields() const override { return source_.fields(); }
     data::Batch next() override;
     /// Since the last batch was ready on the host.
     double milliseconds_since_creation() const;

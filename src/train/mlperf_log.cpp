@@ -65,8 +65,8 @@ std::int64_t finished_epochs(const schedule::RunPlan& plan, std::int64_t iterati
 }
 
 double end_learning_rate(const config::Settings& settings, double base) {
-    const config::LearningRateSettings& rate = settings.learning_rate;
-    if (rate.schedule != config::LrSchedule::polynomial) return 0;
+    const optim::LearningRateSettings& rate = settings.learning_rate;
+    if (rate.schedule != optim::LrSchedule::polynomial) return 0;
     return rate.polynomial_end.value_or(rate.polynomial_end_ratio * base);
 }
 
@@ -108,7 +108,7 @@ MlperfLog::MlperfLog(const config::ParseResult& arguments, const std::string& fo
     if (path.empty()) return;
     files.make_directories(folder);
     events_ = std::make_unique<Events>(path, files, log);
-    const config::TrainingSettings& training = settings_.training;
+    const TrainingSettings& training = settings_.training;
     events_->point("cache_clear", true);
     events_->write(kStart, "init_start", nullptr, {});
     events_->point("submission_benchmark", "resnet");
@@ -117,9 +117,9 @@ MlperfLog::MlperfLog(const config::ParseResult& arguments, const std::string& fo
     events_->point("submission_status", "onprem");
     events_->point("submission_platform", "POD" + std::to_string(training.replicas));
     events_->point("seed", *settings_.device.seed);
-    events_->point("global_batch_size", global_batch_size(training));
+    events_->point("global_batch_size", batch_plan(settings_).global_batch());
     events_->point("gradient_accumulation_steps", training.gradient_accumulation_count);
-    events_->point("opt_weight_decay", training.weight_decay);
+    events_->point("opt_weight_decay", settings_.optimiser.weight_decay);
     events_->point("opt_learning_rate_warmup_epochs", number(settings_.learning_rate.warmup_epochs));
     const auto span = std::get<std::int64_t>(arguments_.at("BN_span").value);
     events_->point("model_bn_span", span * training.micro_batch_size);
@@ -135,23 +135,23 @@ void MlperfLog::prepared(const schedule::RunPlan& plan, std::int64_t train_sampl
 }
 
 void MlperfLog::optimiser(const schedule::RunPlan& plan) {
-    const config::TrainingSettings& training = settings_.training;
-    const bool lars = training.optimiser == config::Optimiser::lars;
-    if (!lars && training.optimiser != config::Optimiser::momentum) return;
+    const optim::OptimiserSettings& settings = settings_.optimiser;
+    const bool lars = settings.kind == optim::Optimiser::lars;
+    if (!lars && settings.kind != optim::Optimiser::momentum) return;
     const std::string prefix = lars ? "lars_opt_" : "sgd_opt_";
-    const double base = config::base_learning_rate(settings_.learning_rate, plan.global_batch);
+    const double base = optim::base_learning_rate(settings_.learning_rate, plan.global_batch);
     const double warmup = std::floor(static_cast<double>(plan.iterations) * settings_.learning_rate.warmup_epochs /
                                      std::max(1.0, std::round(plan.epochs)));
     events_->point(prefix + "learning_rate_decay_steps", number(static_cast<double>(plan.iterations) - warmup));
     events_->point("opt_name", lars ? "lars" : "sgd");
-    events_->point(prefix + "momentum", training.momentum);
-    events_->point(prefix + "weight_decay", lars ? training.lars_weight_decay : training.weight_decay);
+    events_->point(prefix + "momentum", settings.momentum);
+    events_->point(prefix + "weight_decay", lars ? settings.lars.weight_decay : settings.weight_decay);
     events_->point(prefix + "base_learning_rate", base);
     events_->point(prefix + "end_learning_rate", end_learning_rate(settings_, base));
-    const bool polynomial = settings_.learning_rate.schedule == config::LrSchedule::polynomial;
+    const bool polynomial = settings_.learning_rate.schedule == optim::LrSchedule::polynomial;
     events_->point(prefix + "learning_rate_decay_poly_power",
                    polynomial ? number(settings_.learning_rate.polynomial_power) : Json(0));
-    if (lars) events_->point("lars_epsilon", training.lars_epsilon);
+    if (lars) events_->point("lars_epsilon", settings.lars.epsilon);
 }
 
 void MlperfLog::weights_initialised(const graph::Graph& graph) {

@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/metrics/rows.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/assemble.h"
@@ -98,14 +99,14 @@ int Trainer::train_and_validate() {
 }
 
 void Trainer::open_data() {
-    const data::DataSettings data = data_settings(settings_, backend_->half_type(), seed());
+    const data::InputSettings data = data_settings(settings_, backend_->half_type(), seed());
     train_data_.emplace(data, data::Split::train);
-    plan_ = schedule::make_run_plan(schedule::run_shape(settings_, train_data_->samples(), 1));
-    const double base = config::base_learning_rate(settings_.learning_rate, global_batch_size(settings_.training));
+    plan_ = run_plan(settings_, train_data_->samples());
+    const double base = optim::base_learning_rate(settings_.learning_rate, plan_.global_batch);
     learning_rate_.emplace(settings_.learning_rate, base, plan_.iterations, plan_.epochs);
     // Opened now, so that missing files are reported before the training and not after it.
     if (plan_.validate && !settings_.device.dataset_benchmark) validation_data_.emplace(data, data::Split::validation);
-    const std::int64_t published = data::dataset_info(config::name(settings_.data.dataset)).validation_images;
+    const std::int64_t published = data::dataset_info(settings_.data.dataset).validation_images;
     mlperf_.prepared(plan_, train_data_->samples(), validation_data_ ? validation_data_->samples() : published);
 }
 
@@ -130,14 +131,14 @@ void Trainer::introduce() {
 }
 
 void Trainer::compile() {
-    const TensorDesc images = train_data_->image_desc(settings_.training.micro_batch_size);
+    const std::vector<data::Field> fields = train_data_->fields(settings_.training.micro_batch_size);
     log_.status("compilation_status", "in progress");
-    graph_.emplace(training_graph(settings_, *backend_, images));
-    executable_ =
-        backend_->compile(compile_request(*graph_, settings_, settings_.training.gradient_accumulation_count, seed()));
+    graph_.emplace(training_graph(settings_, *backend_, data::field_desc(fields, data::kImages)));
+    executable_ = backend_->compile(
+        compile_request(*graph_, settings_, fields, settings_.training.gradient_accumulation_count, seed()));
     log_.status("compilation_status", "compiled");
     log_.line(variable_list(*graph_));
-    const config::TrainingSettings& training = settings_.training;
+    const TrainingSettings& training = settings_.training;
     meters_.emplace(plan_.global_batch, plan_.averaging_window(),
                     training.pipeline ? 1 : training.gradient_accumulation_count);
 }

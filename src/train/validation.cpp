@@ -24,7 +24,7 @@ namespace {
 /// Epoch of a checkpoint: as it says itself, unless the user gives the global batch.
 double epoch_of(const checkpoint::Checkpoint& checkpoint, const config::Settings& settings) {
     if (!settings.main.total_batch_size) return checkpoint.epoch;
-    const std::int64_t images = data::dataset_info(config::name(settings.data.dataset)).train_images;
+    const std::int64_t images = data::dataset_info(settings.data.dataset).train_images;
     return static_cast<double>(*settings.main.total_batch_size * checkpoint.iteration) / static_cast<double>(images);
 }
 
@@ -72,7 +72,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
         log.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
-    const bool all_alike = settings.data.source != config::DataSource::real;
+    const bool all_alike = settings.data.kind != data::DataKind::real;
     if (all_alike && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
     if (points.empty()) {
         log::warning("no --restore-path: the weights are random, and so is the accuracy");

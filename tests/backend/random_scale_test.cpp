@@ -19,7 +19,7 @@ const Shape kShape = {6, 5, 3, 32};
 struct Setting {
     std::uint64_t seed = 1;
     std::int64_t iteration = 0;
-    std::uint32_t site = 0;
+    std::uint64_t site = 0;
     bool per_sample = false;
     int threads = 0;
     std::int64_t micro_batches = 1;
@@ -37,7 +37,7 @@ std::vector<double> masked_ones(const backend::Backend& backend, const Setting& 
     const graph::RandomScaleAttrs attrs{.keep = 0.5, .per_sample = run.per_sample, .site = run.site};
     graph.mark_output("y", graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
     const auto executable =
-        backend.compile({&graph, {run.micro_batches}, {.threads = run.threads}, {.seed = run.seed}});
+        backend.compile({&graph, {}, {run.micro_batches}, {.threads = run.threads}, {.seed = run.seed}});
     HostTensor ones({type, kShape});
     for (std::int64_t i = 0; i < ones.elements(); ++i)
         ones.set(i, 1);
@@ -48,7 +48,7 @@ std::vector<double> masked_ones(const backend::Backend& backend, const Setting& 
             identity.set(i * kShape[3] + i, 1);
         executable->load("w", identity);
     }
-    FixedSource source{HostTensor(), HostTensor()};
+    TensorSource source({});
     executable->train_step(source, {0.1, run.iteration});
     const HostTensor y = executable->output("y");
     std::vector<double> values;
@@ -90,7 +90,7 @@ TEST(RandomScale, KeepsTheShareThatWasAskedForAndScalesIt) {
     std::int64_t kept = 0;
     std::int64_t all = 0;
     for (std::int64_t iteration = 0; iteration < 10; ++iteration) {
-        for (const double value : masked_ones(*ref, {.iteration = iteration}, false)) {
+        for (const double value : masked_ones(*ref, {.iteration = 100 * iteration}, false)) {
             EXPECT_TRUE(value == 0 || value == 2) << value;
             kept += value != 0 ? 1 : 0;
             ++all;
@@ -104,7 +104,7 @@ TEST(RandomScale, DropsWholeSamples) {
     const std::int64_t sample = element_count(kShape) / kShape[0];
     int dropped = 0;
     for (std::int64_t iteration = 0; iteration < 8; ++iteration) {
-        const std::vector<double> values = masked_ones(*cpu, {.iteration = iteration, .per_sample = true}, true);
+        const std::vector<double> values = masked_ones(*cpu, {.iteration = 100 * iteration, .per_sample = true}, true);
         for (std::int64_t i = 0; i < element_count(kShape); ++i) {
             EXPECT_EQ(values[static_cast<std::size_t>(i)], values[static_cast<std::size_t>(i / sample * sample)]);
         }

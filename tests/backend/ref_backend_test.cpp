@@ -22,13 +22,6 @@ using graph::ValueId;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
-    CompileRequest request;
-    request.graph = &graph;
-    request.plan.micro_batches = micro_batches;
-    return make_ref_backend()->compile(request);
-}
-
 template <typename Call> std::string error_of(ErrorKind kind, Call call) {
     try {
         call();
@@ -47,6 +40,7 @@ struct Linear {
         const ValueId images = graph.add_input("images", {DType::f32, {2, 1, 1, 1}});
         const ValueId labels = graph.add_input("labels", {DType::i32, {2}});
         const ValueId rate = graph.add_scalar("learning_rate");
+        const ValueId step = graph.add_scalar("step");
         const ValueId w = graph.add_parameter("w", {DType::f32, {1, 2}}, {});
         const ValueId b = graph.add_parameter("b", {DType::bf16, {2}}, {});
         const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {w}, "w16");
@@ -65,23 +59,32 @@ struct Linear {
         const ValueId db = graph.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "db");
         graph.mark_output("db", db);
         graph.set_phase(Phase::update);
-        graph.add(OpKind::sgd_update, graph::UpdateAttrs{}, {w, dw, rate}, "w/update");
-        graph.add(OpKind::sgd_update, graph::UpdateAttrs{}, {b, db, rate}, "b/update");
+        graph.add(OpKind::update, graph::UpdateAttrs{}, {w, dw, rate, step}, "w/update");
+        graph.add(OpKind::update, graph::UpdateAttrs{}, {b, db, rate, step}, "b/update");
         graph.verify();
     }
 };
 
-FixedSource batch_of(double first, double second, std::int32_t first_label, std::int32_t second_label) {
+TensorSource batch_of(double first, double second, std::int32_t first_label, std::int32_t second_label) {
     HostTensor images({DType::f32, {2, 1, 1, 1}});
     images.set(0, first);
     images.set(1, second);
-    return {images, HostTensor::of<std::int32_t>({2}, {first_label, second_label})};
+    return TensorSource(
+        {{"images", images}, {"labels", HostTensor::of<std::int32_t>({2}, {first_label, second_label})}});
+}
+
+std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
+    CompileRequest request;
+    request.graph = &graph;
+    request.plan.micro_batches = micro_batches;
+    request.fields = batch_of(0, 0, 0, 0).fields();
+    return make_ref_backend()->compile(request);
 }
 
 TEST(RefBackend, SumsLossesAndGradientsOverMicroBatches) {
     const Linear linear;
     const auto executable = compile(linear.graph, 3);
-    FixedSource source = batch_of(2, 4, 0, -1);  // the second sample is padding
+    TensorSource source = batch_of(2, 4, 0, -1);  // the second sample is padding
     const auto result = executable->train_step(source, {.learning_rate = 0.1, .iteration = 0});
     EXPECT_EQ(source.pulls(), 3);
     EXPECT_EQ(result.samples, 3);
@@ -98,7 +101,7 @@ TEST(RefBackend, SumsLossesAndGradientsOverMicroBatches) {
 TEST(RefBackend, VariablesAreRoundedOnlyWhenStored) {
     const Linear linear;
     const auto executable = compile(linear.graph);
-    FixedSource source = batch_of(0, 0, 0, -1);
+    TensorSource source = batch_of(0, 0, 0, -1);
     const HostTensor start = HostTensor({DType::f32, {2}});
     HostTensor ones(start.cast(DType::bf16));
     ones.set(0, 256);
@@ -117,7 +120,7 @@ TEST(RefBackend, EvaluatesForwardOnly) {
     const Linear linear;
     const auto executable = compile(linear.graph, 5);
     executable->load("w", HostTensor::of<float>({1, 2}, {1, 0}));
-    FixedSource source = batch_of(0, 1, 1, 0);
+    TensorSource source = batch_of(0, 1, 1, 0);
     const auto result = executable->evaluate(source, 2);
     EXPECT_EQ(source.pulls(), 2);
     EXPECT_EQ(result.samples, 4);
@@ -133,7 +136,7 @@ TEST(RefBackend, NamesTheFirstNonFiniteTensor) {
     const Linear linear;
     const auto executable = compile(linear.graph);
     EXPECT_EQ(executable->inspection().first_non_finite(), std::nullopt);
-    FixedSource source = batch_of(NAN, 0, 0, 0);
+    TensorSource source = batch_of(NAN, 0, 0, 0);
     executable->train_step(source, {.learning_rate = 0, .iteration = 0});
     EXPECT_EQ(executable->inspection().first_non_finite(), "w[0]");  // 0 * NaN
     executable->load("w", HostTensor::of<float>({1, 2}, {1, 2}));
@@ -160,9 +163,9 @@ TEST(RefBackend, RefusesWrongNamesAndShapes) {
                 HasSubstr("did you mean 'logits'"));
     EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("learning_rate")); }),
                 HasSubstr("no parameter or state"));
-    FixedSource other(HostTensor({DType::u8, {2, 1, 1, 1}}), HostTensor({DType::i32, {2}}));
+    TensorSource other({{"images", HostTensor({DType::u8, {2, 1, 1, 1}})}, {"labels", HostTensor({DType::i32, {2}})}});
     EXPECT_THAT(error_of(ErrorKind::internal, [&] { executable->evaluate(other, 1); }),
-                HasSubstr("u8[2, 1, 1, 1], the graph's f32[2, 1, 1, 1]"));
+                HasSubstr("2 bytes, the graph was compiled for f32[2, 1, 1, 1]"));
 }
 
 TEST(RefBackend, AGraphWithoutInputsNeverTouchesTheSource) {
@@ -171,7 +174,7 @@ TEST(RefBackend, AGraphWithoutInputsNeverTouchesTheSource) {
     graph.mark_output("y", graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {w}, "relu"));
     const auto executable = compile(graph);
     executable->load("w", HostTensor::of<float>({2}, {-1, 3}));
-    FixedSource source = batch_of(0, 0, 0, 0);
+    TensorSource source = batch_of(0, 0, 0, 0);
     EXPECT_EQ(executable->evaluate(source, 1).samples, 0);
     EXPECT_EQ(source.pulls(), 0);
     EXPECT_THAT(executable->output("y").as<float>(), ElementsAre(0, 3));
@@ -187,7 +190,8 @@ TEST(RefBackend, RefusesEverythingItCannotRunAtOnce) {
     graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {x}, "second");
     const std::string text = error_of(ErrorKind::unsupported, [&] { compile(graph); });
     EXPECT_THAT(text, HasSubstr("the ref backend cannot execute this graph"));
-    EXPECT_THAT(text, HasSubstr("pictures"));
+    EXPECT_THAT(text, HasSubstr("pictures: expected f32[2], no field has this name"));
+    EXPECT_THAT(text, HasSubstr("the fields are: images f32[2, 1, 1, 1] labels i32[2]"));
     EXPECT_THAT(text, HasSubstr("temperature"));
     EXPECT_THAT(text, HasSubstr("first (activation): the op has no naive evaluator"));
     EXPECT_THAT(text, HasSubstr("second (activation)"));
@@ -196,7 +200,7 @@ TEST(RefBackend, RefusesEverythingItCannotRunAtOnce) {
 TEST(RefBackend, ProfilesNodesWithTheirWork) {
     const Linear linear;
     const auto executable = compile(linear.graph, 2);
-    FixedSource source = batch_of(1, 2, 0, 1);
+    TensorSource source = batch_of(1, 2, 0, 1);
     executable->train_step(source, {});
     EXPECT_TRUE(executable->inspection().profile().empty());
     executable->inspection().set_profiling(true);

@@ -11,7 +11,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
-#include "support/op_cases.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::test {
 namespace {
@@ -112,8 +112,12 @@ Graph rows_and_images(DType type) {
     return graph;
 }
 
+TensorSource labels() {
+    return TensorSource({{"labels", HostTensor::of<std::int32_t>({kBatch}, {3, 17})}});
+}
+
 std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const Graph& graph) {
-    auto executable = backend.compile({&graph});
+    auto executable = backend.compile({&graph, labels().fields()});
     std::uint64_t index = 0;
     for (const std::string& name : executable->variable_names()) {
         HostTensor tensor(executable->store(name).desc());
@@ -125,13 +129,9 @@ std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, co
     return executable;
 }
 
-FixedSource labels() {
-    return {HostTensor{}, HostTensor::of<std::int32_t>({kBatch}, {3, 17})};
-}
-
 std::map<std::string, HostTensor> outputs_of(const backend::Backend& backend, const Graph& graph) {
     const auto executable = compile(backend, graph);
-    FixedSource source = labels();
+    TensorSource source = labels();
     executable->train_step(source, {});
     std::map<std::string, HostTensor> outputs;
     for (const graph::Output& output : graph.outputs())
@@ -173,7 +173,7 @@ TEST_P(Views, ImagesAndRowsBecomeEachOther) {
 TEST_P(Views, CostNoStepWhereStridesCanTell) {
     const Attention block(GetParam());
     const auto executable = compile(*backend::make_cpu_backend(), block.graph);
-    FixedSource source = labels();
+    TensorSource source = labels();
     executable->evaluate(source, 1);
     executable->inspection().set_profiling(true);
     executable->evaluate(source, 1);

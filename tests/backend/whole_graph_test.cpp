@@ -56,12 +56,16 @@ public:
             graph, {.loss = loss_, .seed = 1, .targets = parameters, .recompute_points = recompute_points});
         graph.set_phase(Phase::update);
         const ValueId rate = graph.add_scalar("learning_rate");
-        const graph::UpdateAttrs attrs{
-            .gradient_scale = gradient_scale, .weight_decay = 0.01, .learning_rate_scale = 1, .momentum = 0.9};
+        const ValueId step = graph.add_scalar("step");
+        const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::momentum,
+                                       .gradient_scale = gradient_scale,
+                                       .weight_decay = 0.01,
+                                       .learning_rate_scale = 1,
+                                       .momentum = 0.9};
         for (const ValueId p : parameters) {
             const std::string name = graph.value(p).name;
             const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
-            graph.add(OpKind::momentum_update, attrs, {p, gradients.of.at(p), velocity, rate}, name + "/update");
+            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step, velocity}, name + "/update");
         }
         for (const auto& [name, mean] : means_) {
             const ValueId moving = graph.add_moving_average(name + "/moving_mean", graph.desc(mean), {});
@@ -121,27 +125,30 @@ HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low
 }
 
 /// Hands out different micro-batches in turn.
-class TwoBatches : public data::BatchSource {
+class TwoBatches : public TensorSource {
 public:
-    TensorDesc image_desc() const override { return images_[0].desc(); }
-    data::Batch next() override {
-        const std::size_t i = next_++ % 2;
-        return {images_[i].bytes(), labels_[i].as<std::int32_t>(), i == 0 ? 3 : 2, {}};
-    }
-    void skip() { ++next_; }
+    TwoBatches()
+        : TensorSource({{"images", HostTensor({DType::f32, {kSamples, kSize, kSize, 3}})},
+                        {"labels", HostTensor({DType::i32, {kSamples}})}}) {}
 
 private:
+    void fill(std::int64_t batch) override {
+        const auto i = static_cast<std::size_t>(batch % 2);
+        tensor(0) = images_[i];
+        tensor(1) = labels_[i];
+    }
+
     TensorDesc desc_{DType::f32, {kSamples, kSize, kSize, 3}};
     std::array<HostTensor, 2> images_{random_tensor(desc_, 100, -1, 1), random_tensor(desc_, 101, -1, 1)};
     std::array<HostTensor, 2> labels_{HostTensor::of<std::int32_t>({kSamples}, {0, 2, 1}),
                                       HostTensor::of<std::int32_t>({kSamples}, {1, 1, -1})};
-    std::size_t next_ = 0;
 };
 
 std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
     backend::CompileRequest request;
     request.graph = &graph;
     request.plan = {.micro_batches = micro_batches, .stages = 2};
+    request.fields = TwoBatches().fields();
     auto executable = backend::make_ref_backend()->compile(request);
     std::uint64_t index = 0;
     for (const std::string& name : executable->variable_names()) {
@@ -163,7 +170,7 @@ struct NamedGradients {
 NamedGradients gradients_of(const Graph& graph, std::int64_t micro_batches = 1, bool second_batch = false) {
     const auto executable = compile(graph, micro_batches);
     TwoBatches source;
-    if (second_batch) source.skip();
+    if (second_batch) source.next();
     NamedGradients result;
     result.loss = executable->train_step(source, {.learning_rate = 0.1, .iteration = 0}).sums.at("loss");
     for (const ValueId p : graph.values_with_role(graph::Role::parameter)) {
@@ -201,10 +208,8 @@ public:
             values_.push_back({value.desc, std::vector<double>(static_cast<std::size_t>(value.desc.elements()))});
             if (value.role == graph::Role::parameter) fill(ValueId{i}, executable->store(value.name));
         }
-        HostTensor images(source.image_desc());
-        std::copy(batch.images.begin(), batch.images.end(), images.bytes().begin());
-        fill(*graph.find("images"), images);
-        std::copy(batch.labels.begin(), batch.labels.end(), at(*graph.find("labels")).begin());
+        std::ranges::copy(batch.as<float>(0), at(*graph.find("images")).begin());
+        std::ranges::copy(batch.as<std::int32_t>(1), at(*graph.find("labels")).begin());
     }
 
     std::vector<double>& at(ValueId id) { return values_.at(static_cast<std::size_t>(id.index)).values; }
@@ -292,9 +297,10 @@ TEST_P(WholeGraph, PassesChangeNoGradient) {
     const graph::Gradients gradients =
         graph::build_backward(forward, {.loss = loss, .seed = 1, .targets = parameters, .recompute_points = {}});
     const ValueId rate = forward.add_scalar("learning_rate");
+    const ValueId step = forward.add_scalar("step");
     forward.set_phase(Phase::update);
     for (const ValueId p : parameters) {
-        forward.add(OpKind::sgd_update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate}, "update");
+        forward.add(OpKind::update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate, step}, "update");
     }
     const Graph trained = graph::run_passes(forward, backend::make_cpu_backend()->passes().backward);
     EXPECT_NE(trained.to_text().find("summed gradient"), std::string::npos);

@@ -94,8 +94,12 @@ TYPED_TEST(Gate, RandomScaleKeepsWhatTheWordsSay) {
         for (const Blocks& shape : shape_grid()) {
             if (shape.pixels > 100) continue;
             for (const bool per_sample : {false, true}) {
-                const RandomScale scale{word_key(5, RngStream::random_scale, 2, 9, 1), last_word_within(0.3),
-                                        static_cast<float>(1 / 0.3), per_sample};
+                const RandomScale scale{.seed = 5,
+                                        .site = 2,
+                                        .first_sample = 1000,
+                                        .last_kept = last_word_within(0.3),
+                                        .factor = static_cast<float>(1 / 0.3),
+                                        .per_sample = per_sample};
                 const auto x = random_values<TypeParam>(shape.elements(), 1);
                 std::vector<double> want(x.size());
                 for (std::size_t i = 0; i < x.size(); ++i) {
@@ -103,9 +107,11 @@ TYPED_TEST(Gate, RandomScaleKeepsWhatTheWordsSay) {
                     const std::int64_t row = index / shape.lanes;
                     const std::int64_t sample = row / shape.pixels / shape.blocks;
                     const std::int64_t c = row / shape.pixels % shape.blocks * shape.lanes + index % shape.lanes;
-                    const std::int64_t element = (sample * shape.pixels + row % shape.pixels) * shape.channels() + c;
-                    const auto number = static_cast<std::uint32_t>(per_sample ? sample : element);
-                    want[i] = random_word(scale.key, number) <= scale.last_kept ? widened(x[i]) / 0.3 : 0;
+                    const std::int64_t element = row % shape.pixels * shape.channels() + c;
+                    const WordKey key =
+                        word_key(5, RngStream::random_scale, 2, static_cast<std::uint64_t>(1000 + sample));
+                    const auto word = random_word(key, per_sample ? 0 : static_cast<std::uint32_t>(element));
+                    want[i] = word <= scale.last_kept ? widened(x[i]) / 0.3 : 0;
                 }
                 auto y = x;
                 random_scale(shape, scale, y.data(), y.data());

@@ -61,7 +61,7 @@ TYPED_TEST(ProxyNorm, StandardisesAndSumsTheGradient) {
     });
 }
 
-double activated(Activation activation, double x) {
+double exact(Activation activation, double x) {
     return activation == Activation::relu ? std::max(x, 0.0) : x / (1 + std::exp(-x));
 }
 
@@ -71,9 +71,9 @@ std::pair<double, double> moments(Activation activation, double epsilon, const s
     double mean = 0;
     double square = 0;
     for (const double z : quantiles)
-        mean += activated(activation, rows[1] * ((1 + rows[5]) * z + rows[4]) + rows[0]) / 200;
+        mean += exact(activation, rows[1] * ((1 + rows[5]) * z + rows[4]) + rows[0]) / 200;
     for (const double z : quantiles)
-        square += std::pow(activated(activation, rows[1] * ((1 + rows[5]) * z + rows[4]) + rows[0]) - mean, 2) / 200;
+        square += std::pow(exact(activation, rows[1] * ((1 + rows[5]) * z + rows[4]) + rows[0]) - mean, 2) / 200;
     return {mean, 1 / std::sqrt(square + epsilon)};
 }
 

@@ -4,7 +4,31 @@ namespace cnntrain::cpu {
 namespace {
 
 constexpr UpdateFactors kFactors{.gradient_scale = 0.25F, .weight_decay = 0.01F, .step = 0.1F, .momentum = 0.9F};
-constexpr Rounding kStochastic{.stochastic = true, .seed = 42, .iteration = 7, .tensor = 3};
+constexpr UpdateRounding kStochastic{
+    .how = {.stochastic = true, .seed = 42, .iteration = 7}, .target = 3, .second_slot = 4};
+
+template <typename T> void update_by_gradient(std::int64_t count, T* p, const float* g, const UpdateFactors& factors,
+                                              const UpdateRounding& rounding) {
+    update<T>(UpdateRule::sgd, count, {.target = p, .gradient = g}, factors, rounding);
+}
+
+/// Of the rules with a velocity.
+template <typename T> void update_with_velocity(UpdateRule rule, std::int64_t count, T* p, const float* g, T* v,
+                                                const UpdateFactors& factors, const UpdateRounding& rounding) {
+    update<T>(rule, count, {.target = p, .gradient = g, .slots = {v}}, factors, rounding);
+}
+
+template <typename T>
+SquareSums lars_norms(std::int64_t count, std::vector<T> p, const std::vector<float>& g, std::span<float> scratch) {
+    std::vector<T> unused_slot(p.size());
+    const UpdateTensors<T> tensors{.target = p.data(), .gradient = g.data(), .slots = {unused_slot.data()}};
+    return update_norms<T>(UpdateRule::lars, count, tensors, kFactors, {}, scratch);
+}
+
+template <typename T> void rmsprop(std::int64_t count, T* p, T* s, T* v, const float* g, const UpdateFactors& factors,
+                                   const UpdateRounding& rounding) {
+    update<T>(UpdateRule::rmsprop, count, {.target = p, .gradient = g, .slots = {v, s}}, factors, rounding);
+}
 
 template <typename T> class Update : public ::testing::Test {};
 TYPED_TEST_SUITE(Update, Reals);
@@ -25,11 +49,11 @@ TYPED_TEST(Update, MatchesFloat64) {
                 momentum.push_back(widened(p[i]) - 0.1 * velocity.back());
             }
             auto parameter = p;
-            sgd_update(count, parameter.data(), g.data(), kFactors, {});
+            update_by_gradient(count, parameter.data(), g.data(), kFactors, {});
             expect_near(parameter, sgd, 1e-6, "sgd");
             parameter = p;
             auto state = v;
-            momentum_update(count, parameter.data(), g.data(), state.data(), kFactors, {});
+            update_with_velocity(UpdateRule::momentum, count, parameter.data(), g.data(), state.data(), kFactors, {});
             expect_near(parameter, momentum, 1e-6, "momentum");
             expect_near(state, velocity, 1e-6, "velocity");
         }
@@ -37,7 +61,9 @@ TYPED_TEST(Update, MatchesFloat64) {
 }
 
 TYPED_TEST(Update, RmsPropMatchesFloat64) {
-    constexpr RmsPropFactors kRmsProp{.update = kFactors, .decay = 0.9F, .epsilon = 1e-3F};
+    UpdateFactors factors = kFactors;
+    factors.decay = 0.9F;
+    factors.epsilon = 1e-3F;
     for_each_target([&] {
         for (const std::int64_t count : {1, 7, 16, 33, 100'003}) {
             const auto p = random_values<TypeParam>(count, 1);
@@ -56,8 +82,7 @@ TYPED_TEST(Update, RmsPropMatchesFloat64) {
             auto got = p;
             auto squares = s;
             auto velocities = v;
-            rmsprop_update<TypeParam>(count, {got.data(), squares.data(), velocities.data()}, g.data(), kRmsProp, {},
-                                      {});
+            rmsprop(count, got.data(), squares.data(), velocities.data(), g.data(), factors, {});
             expect_near(got, parameter, 2e-6, "parameter");
             expect_near(squares, square, 2e-6, "mean square");
             expect_near(velocities, velocity, 2e-6, "velocity");
@@ -71,8 +96,7 @@ TYPED_TEST(Update, RmsPropOfNoGradientMovesByTheVelocityOnly) {
         std::vector<TypeParam> s(19, rounded<TypeParam>(0));  // 0 / sqrt(0) without an epsilon
         std::vector<TypeParam> v(19, rounded<TypeParam>(0.5));
         const std::vector<float> g(19, 0.0F);
-        rmsprop_update<TypeParam>(19, {p.data(), s.data(), v.data()}, g.data(),
-                                  {.update = {.step = 1, .momentum = 0.5F}, .decay = 0.5F, .epsilon = 0}, {}, {});
+        rmsprop(19, p.data(), s.data(), v.data(), g.data(), {.step = 1, .momentum = 0.5F, .decay = 0.5F}, {});
         expect_near(p, std::vector<double>(19, 2.75), 0, "parameter");
         expect_near(s, std::vector<double>(19, 0), 0, "mean square");
         expect_near(v, std::vector<double>(19, 0.25), 0, "velocity");
@@ -96,14 +120,15 @@ TYPED_TEST(Update, LarsMatchesFloat64) {
                 velocity.push_back(0.9 * widened(v[i]) + 0.1 * change);
                 parameter.push_back(widened(p[i]) - velocity.back());
             }
-            std::vector<float> scratch(at(lars_scratch_floats(count)), std::numeric_limits<float>::quiet_NaN());
-            const SquareSums sums = square_sums(count, p.data(), g.data(), kFactors, scratch);
+            std::vector<float> scratch(at(update_scratch_floats(UpdateRule::lars, count)),
+                                       std::numeric_limits<float>::quiet_NaN());
+            const SquareSums sums = lars_norms(count, p, g, scratch);
             // With one lane about a thousand squares are added in fp32.
-            EXPECT_NEAR(sums.parameter, parameter_squares, 1e-5 * parameter_squares);
-            EXPECT_NEAR(sums.gradient, gradient_squares, 1e-5 * gradient_squares);
+            EXPECT_NEAR(sums.target, parameter_squares, 1e-5 * parameter_squares);
+            EXPECT_NEAR(sums.other, gradient_squares, 1e-5 * gradient_squares);
             auto got = p;
             auto velocities = v;
-            lars_update(count, got.data(), g.data(), velocities.data(), kFactors, {});
+            update_with_velocity(UpdateRule::lars, count, got.data(), g.data(), velocities.data(), kFactors, {});
             expect_near(got, parameter, 2e-6, "parameter");
             expect_near(velocities, velocity, 2e-6, "velocity");
         }
@@ -125,10 +150,10 @@ TYPED_TEST(Update, MovingAverage) {
 }
 
 /// A bfloat16 parameter of `value` after an update by nothing but rounding `value` + `added`.
-std::vector<BFloat16> rounded_sums(std::int64_t count, double value, double added, const Rounding& rounding) {
+std::vector<BFloat16> rounded_sums(std::int64_t count, double value, double added, const UpdateRounding& rounding) {
     std::vector<BFloat16> p(at(count), to_bfloat16(static_cast<float>(value)));
     const std::vector<float> g(at(count), static_cast<float>(-added));
-    sgd_update(count, p.data(), g.data(), {.step = 1.0F}, rounding);
+    update_by_gradient(count, p.data(), g.data(), {.step = 1.0F}, rounding);
     return p;
 }
 
@@ -177,8 +202,6 @@ double correlation(const std::vector<BFloat16>& a, const std::vector<BFloat16>& 
 TEST(StochasticRounding, OfRmsPropAndLarsIsUnbiased) {
     const std::int64_t count = 400'000;
     const double samples = static_cast<double>(count);
-    Rounding squares = kStochastic;
-    squares.tensor += 1;
     for_each_target([&] {
         for (const double fraction : {0.125, 0.5, 0.9375}) {
             SCOPED_TRACE(fraction);
@@ -189,7 +212,7 @@ TEST(StochasticRounding, OfRmsPropAndLarsIsUnbiased) {
             std::vector<BFloat16> v(at(count), to_bfloat16(1.0F));
             const std::vector<float> one(at(count), 1.0F);
             const UpdateFactors factors{.step = static_cast<float>(fraction / 128), .momentum = 1};
-            lars_update(count, p.data(), one.data(), v.data(), factors, kStochastic);
+            update_with_velocity(UpdateRule::lars, count, p.data(), one.data(), v.data(), factors, kStochastic);
             EXPECT_NEAR(share_rounded_up(p), fraction, near);
             EXPECT_NEAR(share_rounded_up(v), fraction, near);
             EXPECT_LT(correlation(p, v, fraction), 4.5 / std::sqrt(samples));
@@ -199,8 +222,7 @@ TEST(StochasticRounding, OfRmsPropAndLarsIsUnbiased) {
             v.assign(at(count), to_bfloat16(1.0F));
             std::vector<BFloat16> s(at(count), to_bfloat16(7.0F));
             const std::vector<float> g(at(count), static_cast<float>(std::sqrt(target)));
-            rmsprop_update<BFloat16>(count, {p.data(), s.data(), v.data()}, g.data(),
-                                     {.update = factors, .decay = 0, .epsilon = 0}, kStochastic, squares);
+            rmsprop(count, p.data(), s.data(), v.data(), g.data(), factors, kStochastic);
             EXPECT_NEAR(share_rounded_up(p), fraction, near);
             EXPECT_NEAR(share_rounded_up(v), fraction, near);
             EXPECT_NEAR(share_rounded_up(s), fraction, near);
@@ -215,13 +237,13 @@ TEST(StochasticRounding, NeighboursAndIterationsAreIndependent) {
     const std::int64_t count = 200'000;
     const auto first = rounded_sums(count, 1, 1.0 / 256, kStochastic);
     auto later = kStochastic;
-    later.iteration += 1;
+    later.how.iteration += 1;
     auto other = kStochastic;
-    other.tensor += 1;
+    other.target += 1;
     auto seeded = kStochastic;
-    seeded.seed += 1;
+    seeded.how.seed += 1;
     const auto up = [](BFloat16 value) { return widened(value) > 1 ? 1.0 : -1.0; };
-    for (const Rounding& rounding : {later, other, seeded}) {
+    for (const UpdateRounding& rounding : {later, other, seeded}) {
         const auto second = rounded_sums(count, 1, 1.0 / 256, rounding);
         double together = 0;
         for (std::size_t i = 0; i < first.size(); ++i)
@@ -242,7 +264,8 @@ TEST(StochasticRounding, ParameterAndVelocityAreIndependent) {
     std::vector<BFloat16> v(count, to_bfloat16(0.0F));
     // v becomes 1 + 1/256 and p becomes 1 - (1 + 1/256) * 2 = -(1 + 1/128): use a step that leaves p between neighbours.
     const std::vector<float> g(count, 1.0F + 1.0F / 256);
-    momentum_update(static_cast<std::int64_t>(count), p.data(), g.data(), v.data(), {.step = -1.0F / 257}, kStochastic);
+    update_with_velocity(UpdateRule::momentum, static_cast<std::int64_t>(count), p.data(), g.data(), v.data(),
+                         {.step = -1.0F / 257}, kStochastic);
     double together = 0;
     double ups = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -279,7 +302,7 @@ TYPED_TEST(Update, StochasticIsTheSameForThreadsAndVectors) {
         auto p = random_values<TypeParam>(count, 1);
         const std::vector<float> g = random_values<float>(count, 2, -0.01, 0.01);
         auto v = random_values<TypeParam>(count, 3);
-        momentum_update(count, p.data(), g.data(), v.data(), kFactors, kStochastic);
+        update_with_velocity(UpdateRule::momentum, count, p.data(), g.data(), v.data(), kFactors, kStochastic);
         p.insert(p.end(), v.begin(), v.end());
         return p;
     };
@@ -289,13 +312,15 @@ TYPED_TEST(Update, StochasticIsTheSameForThreadsAndVectors) {
 TYPED_TEST(Update, RmsPropAndLarsAreTheSameForThreads) {
     const std::int64_t count = 200'001;
     const auto g = random_values<float>(count, 2, -0.01, 0.01);
-    for (const Rounding& rounding : {Rounding{}, kStochastic}) {
+    UpdateFactors factors = kFactors;
+    factors.decay = 0.9F;
+    factors.epsilon = 1e-3F;
+    for (const UpdateRounding& rounding : {UpdateRounding{}, kStochastic}) {
         expect_thread_independent([&] {
             auto p = random_values<TypeParam>(count, 1);
             auto v = random_values<TypeParam>(count, 3);
             auto s = random_values<TypeParam>(count, 4, 0, 1);
-            rmsprop_update<TypeParam>(count, {p.data(), s.data(), v.data()}, g.data(),
-                                      {.update = kFactors, .decay = 0.9F, .epsilon = 1e-3F}, rounding, rounding);
+            rmsprop(count, p.data(), s.data(), v.data(), g.data(), factors, rounding);
             p.insert(p.end(), v.begin(), v.end());
             p.insert(p.end(), s.begin(), s.end());
             return p;
@@ -303,16 +328,16 @@ TYPED_TEST(Update, RmsPropAndLarsAreTheSameForThreads) {
         expect_thread_independent([&] {
             auto p = random_values<TypeParam>(count, 1);
             auto v = random_values<TypeParam>(count, 3);
-            lars_update(count, p.data(), g.data(), v.data(), kFactors, rounding);
+            update_with_velocity(UpdateRule::lars, count, p.data(), g.data(), v.data(), kFactors, rounding);
             p.insert(p.end(), v.begin(), v.end());
             return p;
         });
     }
     expect_thread_independent([&] {
         const auto p = random_values<TypeParam>(count, 1);
-        std::vector<float> scratch(at(lars_scratch_floats(count)));
-        const SquareSums sums = square_sums(count, p.data(), g.data(), kFactors, scratch);
-        return std::vector<double>{sums.parameter, sums.gradient};
+        std::vector<float> scratch(at(update_scratch_floats(UpdateRule::lars, count)));
+        const SquareSums sums = lars_norms(count, p, g, scratch);
+        return std::vector<double>{sums.target, sums.other};
     });
 }
 

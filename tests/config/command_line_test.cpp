@@ -20,7 +20,7 @@ TEST(CommandLine, LastOfRepeatedFlagsWins) {
 
 TEST(CommandLine, ListsReachUpToTheNextFlag) {
     const auto settings = parse(kCifar + "--variable-filter conv fc1 --epochs 3").settings;
-    EXPECT_THAT(settings.training.variable_filter, ElementsAre("conv", "fc1"));
+    EXPECT_THAT(settings.optimiser.variable_filter, ElementsAre("conv", "fc1"));
     EXPECT_EQ(settings.training.epochs, 3.0);
     EXPECT_EQ(parse_command_line(Command::train,
                                  {"--dataset", "cifar-10", "--generated-data", "--learning-rate-schedule", "0.5, 0.75"},
@@ -42,9 +42,9 @@ TEST(CommandLine, UnambiguousPrefixesAreEnough) {
     EXPECT_TRUE(parse(kImageNet + "--eight-bit").settings.data.eight_bit_io);
     EXPECT_EQ(parse(kCifar + "--warm 2").settings.learning_rate.warmup_epochs, 2.0);
     EXPECT_FALSE(parse(kCifar + "--no-val").settings.validation.enabled);
-    EXPECT_EQ(parse(kCifar + "--lr-s cosine").settings.learning_rate.schedule, LrSchedule::cosine);
-    EXPECT_EQ(parse(kCifar + "--sto OFF").settings.device.stochastic_rounding, StochasticRounding::off);
-    EXPECT_THAT(parse(kCifar + "--va conv").settings.training.variable_filter, ElementsAre("conv"));
+    EXPECT_EQ(parse(kCifar + "--lr-s cosine").settings.learning_rate.schedule, optim::LrSchedule::cosine);
+    EXPECT_EQ(parse(kCifar + "--sto OFF").settings.device.stochastic_rounding, backend::StochasticRounding::off);
+    EXPECT_THAT(parse(kCifar + "--va conv").settings.optimiser.variable_filter, ElementsAre("conv"));
 }
 
 TEST(CommandLine, AmbiguousPrefixIsNamed) {
@@ -80,18 +80,19 @@ TEST(CommandLine, OldNamesResolve) {
     EXPECT_EQ(parse(kCifar + "--batch-size 8").settings.training.micro_batch_size, 8);
     EXPECT_EQ(parse(kCifar + "--base-learning-rate -4").settings.learning_rate.base_exponent, -4.0);
     EXPECT_EQ(parse(kCifar + "--epoch 2").settings.training.epochs, 2.0);
-    EXPECT_EQ(parse(kCifar + "--batches-per-step 7").settings.device.device_iterations, 7);
+    EXPECT_EQ(parse(kCifar + "--batches-per-step 7").settings.training.device_iterations, 7);
     EXPECT_EQ(parse(kCifar + "--gradients-to-accumulate 7").settings.training.gradient_accumulation_count, 7);
     EXPECT_EQ(parse(kCifar + "--pipeline-depth 7").settings.training.gradient_accumulation_count, 7);
-    EXPECT_EQ(parse(kCifar + "--no-stochastic-rounding").settings.device.stochastic_rounding, StochasticRounding::off);
+    EXPECT_EQ(parse(kCifar + "--no-stochastic-rounding").settings.device.stochastic_rounding,
+              backend::StochasticRounding::off);
     EXPECT_FALSE(parse(kCifar + "--no-hostside-norm").settings.data.hostside_norm);
     EXPECT_EQ(parse(kCifar + "--enable-recompute").at("enable_recomputation").value, Value(true));
     EXPECT_EQ(parse(kCifar + "--xla-recompute").at("enable_recomputation").value, Value(true));
     EXPECT_EQ(to_string(parse(kCifar + "--select-ipus 3 4").at("select_ipu").value), "3 4");
     EXPECT_EQ(to_string(parse(kCifar + "--sharding-exclude-filter 0/p").at("sharding_exclude_filter").value), "0/p");
     EXPECT_EQ(to_string(parse(kCifar + "--sharding-include-filter a").at("sharding_include_filter").value), "a");
-    EXPECT_EQ(parse(kCifar + "--optimiser RMSProp --rmsprop-decay 0.9").settings.training.optimiser,
-              Optimiser::rmsprop);
+    EXPECT_EQ(parse(kCifar + "--optimiser RMSProp --rmsprop-decay 0.9").settings.optimiser.kind,
+              optim::Optimiser::rmsprop);
     EXPECT_EQ(parse(kCifar + "--global-batch-size 640", Command::validation).settings.main.total_batch_size, 640);
 }
 

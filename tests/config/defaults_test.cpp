@@ -18,7 +18,7 @@ struct Column {
     std::string line;
     std::string size;
     std::int64_t micro_batch;
-    Norm norm;
+    nn::NormKind norm;
     std::int64_t groups;
     double weight_decay;
     double sgd;
@@ -34,12 +34,12 @@ TEST(Defaults, FollowModelAndDataset) {
     const std::vector<double> two = {0.5, 0.75};
     const std::string effnet = "--model efficientnet ";
     const Column columns[] = {
-        {kImageNet, "18", 4, Norm::group, 32, 1e-4, -8, -11, 100, four, 224, 0},
-        {kCifar, "20", 32, Norm::batch, 1, 1e-6, -6, -6, 160, two, 32, 0},
-        {"--model resnext " + kImageNet, "14", 1, Norm::group, 32, 1e-4, -8, -11, 100, four, 224, 0},
-        {"--model resnext " + kCifar, "11", 8, Norm::batch, 1, 1e-6, -6, -6, 160, two, 32, 0},
-        {effnet + kImageNet, "B0", 4, Norm::group, 4, 1e-5, -7, -10, 350, four, 224, 0.1},
-        {effnet + kCifar + "--model-size cifar ", "CIFAR", 8, Norm::group, 4, 1e-6, -6, -6, 300, two, 32, 0},
+        {kImageNet, "18", 4, nn::NormKind::group, 32, 1e-4, -8, -11, 100, four, 224, 0},
+        {kCifar, "20", 32, nn::NormKind::batch, 1, 1e-6, -6, -6, 160, two, 32, 0},
+        {"--model resnext " + kImageNet, "14", 1, nn::NormKind::group, 32, 1e-4, -8, -11, 100, four, 224, 0},
+        {"--model resnext " + kCifar, "11", 8, nn::NormKind::batch, 1, 1e-6, -6, -6, 160, two, 32, 0},
+        {effnet + kImageNet, "B0", 4, nn::NormKind::group, 4, 1e-5, -7, -10, 350, four, 224, 0.1},
+        {effnet + kCifar + "--model-size cifar ", "CIFAR", 8, nn::NormKind::group, 4, 1e-6, -6, -6, 300, two, 32, 0},
     };
     for (const Column& column : columns) {
         SCOPED_TRACE(column.line);
@@ -48,29 +48,27 @@ TEST(Defaults, FollowModelAndDataset) {
         EXPECT_EQ(settings.training.micro_batch_size, column.micro_batch);
         EXPECT_EQ(settings.model.norm, column.norm);
         EXPECT_EQ(settings.model.groups, column.groups);
-        EXPECT_EQ(settings.training.weight_decay, column.weight_decay);
+        EXPECT_EQ(settings.optimiser.weight_decay, column.weight_decay);
         EXPECT_EQ(settings.learning_rate.base_exponent, column.sgd);
         EXPECT_EQ(parse(column.line + "--optimiser momentum").settings.learning_rate.base_exponent, column.momentum);
         EXPECT_EQ(settings.training.epochs, column.epochs);
         EXPECT_EQ(settings.learning_rate.stepped_fractions, column.drops);
         EXPECT_EQ(settings.data.image_size, column.image_size);
         EXPECT_EQ(settings.training.label_smoothing, column.label_smoothing);
-        EXPECT_EQ(settings.model.batch_norm_decay, 0.97);
+        EXPECT_EQ(settings.model.bn_decay, 0.97);
     }
 }
 
-TEST(Defaults, DatasetDecidesShortcutAndDecayExclusions) {
+TEST(Defaults, DatasetDecidesDecayExclusions) {
     const Settings imagenet = parse(kImageNet).settings;
-    EXPECT_EQ(imagenet.model.shortcut, Shortcut::projection);
-    EXPECT_THAT(imagenet.training.weight_decay_exclude, ElementsAre("beta", "gamma"));
+    EXPECT_THAT(imagenet.optimiser.weight_decay_exclude, ElementsAre("beta", "gamma"));
     const Settings cifar = parse(kCifar).settings;
-    EXPECT_EQ(cifar.model.shortcut, Shortcut::zero_pad);
-    EXPECT_THAT(cifar.training.weight_decay_exclude, IsEmpty());
+    EXPECT_THAT(cifar.optimiser.weight_decay_exclude, IsEmpty());
 }
 
 TEST(Defaults, GroupNormOnCifarHasSixteenGroups) {
     const Settings settings = parse(kCifar + "--group-norm").settings;
-    EXPECT_EQ(settings.model.norm, Norm::group);
+    EXPECT_EQ(settings.model.norm, nn::NormKind::group);
     EXPECT_EQ(settings.model.groups, 16);
     EXPECT_EQ(parse(kCifar + "--group-norm --groups 8").settings.model.groups, 8);
 }
@@ -78,7 +76,7 @@ TEST(Defaults, GroupNormOnCifarHasSixteenGroups) {
 TEST(Defaults, OptimisersWithoutDefaultLearningRateAskForOne) {
     EXPECT_THAT(usage_error(kImageNet + "--optimiser LARS"), HasSubstr("no default learning rate for LARS"));
     EXPECT_EQ(usage_error(kImageNet + "--optimiser LARS --abs-learning-rate 2"), "");
-    EXPECT_EQ(parse(kCifar + "--optimiser LARS").settings.training.weight_decay, 0.0);
+    EXPECT_EQ(parse(kCifar + "--optimiser LARS").settings.optimiser.weight_decay, 0.0);
     EXPECT_EQ(parse(kCifar + "--optimiser LARS").at("lars_weight_decay").value, Value(1e-6));
     EXPECT_EQ(parse("--model efficientnet --optimiser RMSprop " + kImageNet).at("rmsprop_base_decay_exp").value,
               Value(-14.0));
@@ -99,16 +97,16 @@ TEST(Defaults, IterationsReplaceTheModelsEpochs) {
 }
 
 TEST(Defaults, BaseLearningRate) {
-    EXPECT_THAT(base_learning_rate(parse(kCifar).settings.learning_rate, 32), DoubleEq(0.5));
-    EXPECT_THAT(base_learning_rate(parse(kCifar + "--abs-learning-rate 0.3").settings.learning_rate, 32),
+    EXPECT_THAT(optim::base_learning_rate(parse(kCifar).settings.learning_rate, 32), DoubleEq(0.5));
+    EXPECT_THAT(optim::base_learning_rate(parse(kCifar + "--abs-learning-rate 0.3").settings.learning_rate, 32),
                 DoubleEq(0.3));
 }
 
 TEST(Defaults, DatasetIsToldFromTheFolder) {
-    EXPECT_EQ(parse("--data-dir /x/ImageNet-2012").settings.data.dataset, Dataset::imagenet);
-    EXPECT_EQ(parse("--data-dir /x/cifar100").settings.data.dataset, Dataset::cifar100);
-    EXPECT_EQ(parse("--data-dir /x/cifar-100-binary").settings.data.dataset, Dataset::cifar100);
-    EXPECT_EQ(parse("--data-dir /x/cifar").settings.data.dataset, Dataset::cifar10);
+    EXPECT_EQ(parse("--data-dir /x/ImageNet-2012").settings.data.dataset, data::DatasetId::imagenet);
+    EXPECT_EQ(parse("--data-dir /x/cifar100").settings.data.dataset, data::DatasetId::cifar100);
+    EXPECT_EQ(parse("--data-dir /x/cifar-100-binary").settings.data.dataset, data::DatasetId::cifar100);
+    EXPECT_EQ(parse("--data-dir /x/cifar").settings.data.dataset, data::DatasetId::cifar10);
     EXPECT_THAT(usage_error("--data-dir /x/pictures"), HasSubstr("the data folder '/x/pictures' does not exist"));
     EXPECT_THAT(usage_error("--generated-data"), HasSubstr("need --dataset"));
     EXPECT_THAT(usage_error(""), HasSubstr("give --data-dir"));
@@ -119,7 +117,7 @@ TEST(Defaults, DatasetIsToldFromTheFilesInTheFolder) {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "data_batch_1.bin") << "x";
-    EXPECT_EQ(parse("--data-dir " + folder.string()).settings.data.dataset, Dataset::cifar10);
+    EXPECT_EQ(parse("--data-dir " + folder.string()).settings.data.dataset, data::DatasetId::cifar10);
     std::ofstream(folder / "train-00000-of-00004") << "x";
     EXPECT_THAT(usage_error("--data-dir " + folder.string()), HasSubstr("cannot be told"));
     std::filesystem::remove_all(folder);
@@ -145,8 +143,8 @@ TEST(Precedence, DefaultModelEnvironmentConfigCommandLine) {
 
 TEST(Precedence, CommandLineSettlesAlternativesAgainstTheConfig) {
     const std::string config = "--config resnet50_mlperf_pod16_bs20 ";
-    EXPECT_EQ(parse(config + "--group-norm").settings.model.norm, Norm::group);
-    EXPECT_EQ(parse(config + "--no-batch-norm").settings.model.norm, Norm::group);
+    EXPECT_EQ(parse(config + "--group-norm").settings.model.norm, nn::NormKind::group);
+    EXPECT_EQ(parse(config + "--no-batch-norm").settings.model.norm, nn::NormKind::group);
     EXPECT_EQ(parse(config + "--iterations 10").settings.training.iterations, 10);
     EXPECT_EQ(parse(config + "--ckpts-per-epoch 0").settings.checkpoint.ckpts_per_epoch, 0);
     EXPECT_EQ(parse(config + "--ckpts-per-epoch 0").settings.checkpoint.epochs_per_ckpt, 0);
@@ -221,7 +219,7 @@ TEST(Adjustments, ZeroThatMeansNotGivenIsSaid) {
     EXPECT_EQ(result.settings.training.micro_batch_size, 32);
     EXPECT_THAT(result.notices, ElementsAre(HasSubstr("--micro-batch-size 0 counts as not given: 32 is used"),
                                             HasSubstr("--epochs 0 counts as not given: 160 is used")));
-    EXPECT_EQ(parse(kCifar + "--weight-decay 0").settings.training.weight_decay, 0.0);
+    EXPECT_EQ(parse(kCifar + "--weight-decay 0").settings.optimiser.weight_decay, 0.0);
 }
 
 TEST(Notices, OptionsThatChangeNothingSayWhy) {

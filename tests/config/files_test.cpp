@@ -86,7 +86,7 @@ TEST(ArgumentsJson, OfTheOriginalProgramsIsUnderstood) {
         "batch_norm": true, "group_norm": false, "distributed_cluster": null, "use_popdist": false,
         "force_weight_to_fp16": [], "select_ipu": -1, "warmup_epochs": 0})",
                                  "--restore-path x");
-    EXPECT_EQ(resumed.settings.device.device_iterations, 50);
+    EXPECT_EQ(resumed.settings.training.device_iterations, 50);
     EXPECT_EQ(resumed.settings.training.epochs, 10.0);
     EXPECT_EQ(resumed.settings.learning_rate.warmup_epochs, 0.0);
     EXPECT_EQ(resumed.settings.learning_rate.stepped_fractions.size(), 2U);

@@ -226,7 +226,7 @@ TEST(Table, EveryRowHasAnEffectOrIsRefused) {
     const std::set<std::string> derived = {"batch_norm",     "group_norm",       "groups",     "generated_data",
                                            "synthetic_data", "no_dataset_cache", "batch_size", "config_path"};
     for (const Option& option : option_table()) {
-        const bool other_model = (option.models & bit(ModelFamily::resnet)) == 0;
+        const bool other_model = (option.models & bit(nn::Family::resnet)) == 0;
         const bool other_command = (option.commands & (kT | kV | kR)) == 0;
         const bool handled = option.bind.write != nullptr || option.ipu_only || !option.idle.empty() || option.action ||
                              !option.missing.empty() || other_model || other_command || derived.contains(key(option));

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/data/loader.h"
-#include "data/imagenet.h"
+#include "data/sets/imagenet.h"
 #include "fixtures.h"
 #include "support/allocation_count.h"
 

@@ -1,8 +1,8 @@
-#include "data/annotations.h"
+#include "data/writing/annotations.h"
 
 #include <unistd.h>
 
-#include "data/raw_files.h"
+#include "data/sets/raw_files.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {

@@ -1,6 +1,7 @@
-#include "data/cifar.h"
+#include "data/sets/cifar.h"
 
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "fixtures.h"
@@ -15,11 +16,10 @@ constexpr std::size_t kImageValues = 3072;
 
 std::vector<float> read_image(const Dataset& data, std::int64_t index, SamplePosition position = {},
                               std::int32_t* label = nullptr) {
-    std::vector<float> image(kImageValues);
-    Workspace workspace;
-    const std::int32_t read = data.read(index, position, std::as_writable_bytes(std::span(image)), workspace);
-    if (label != nullptr) *label = read;
-    return image;
+    const ReadSample sample = read_sample(data, index, position);
+    EXPECT_EQ(sample.state, SampleState::counted);
+    if (label != nullptr) *label = sample.label;
+    return floats_of(sample.image);
 }
 
 class CifarFiles : public testing::Test {
@@ -36,7 +36,7 @@ TEST_F(CifarFiles, PlanarPixelsBecomeStandardisedHwc) {
     const std::string bytes = cifar10_records(3, 2);
     const Cifar data = open(DatasetId::cifar10, bytes);
     ASSERT_EQ(data.size(), 2);
-    EXPECT_EQ(data.image_desc(), (TensorDesc{DType::f32, {32, 32, 3}}));
+    EXPECT_EQ(data.fields(), (std::vector<Field>{{"images", {DType::f32, {32, 32, 3}}}, {"labels", {DType::i32, {}}}}));
     std::int32_t label = -1;
     const std::vector<float> image = read_image(data, 1, {}, &label);
     EXPECT_EQ(label, 4);
@@ -135,9 +135,10 @@ TEST_F(CifarFiles, Bfloat16IsTheRoundedFloat) {
     const std::string bytes = cifar10_records(0, 1);
     const std::vector<float> wide = read_image(open(DatasetId::cifar10, bytes), 0);
     const Cifar data = open(DatasetId::cifar10, bytes, {.dtype = DType::bf16});
+    const std::vector<std::byte> image = read_sample(data, 0).image;
     std::vector<BFloat16> narrow(kImageValues);
-    Workspace workspace;
-    data.read(0, {}, std::as_writable_bytes(std::span(narrow)), workspace);
+    ASSERT_EQ(image.size(), kImageValues * sizeof(BFloat16));
+    std::memcpy(narrow.data(), image.data(), image.size());
     for (std::size_t i = 0; i < kImageValues; ++i) {
         ASSERT_EQ(narrow[i].bits, to_bfloat16(wide[i]).bits);
     }

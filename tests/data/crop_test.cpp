@@ -1,4 +1,4 @@
-#include "data/crop.h"
+#include "data/images/crop.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
-#include "data/example.h"
+#include "data/records/example.h"
 
-#include "data/example_writer.h"
-#include "data/features.h"
+#include "data/records/features.h"
+#include "data/writing/example_writer.h"
 #include "fixtures.h"
 #include "wire_text.h"
 

@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 // After <cstdio>: libjpeg's header uses FILE and size_t without including them.
@@ -11,8 +13,8 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/example.h"
-#include "data/example_writer.h"
+#include "data/records/example.h"
+#include "data/writing/example_writer.h"
 
 namespace cnntrain::data {
 
@@ -148,6 +150,22 @@ std::string cifar10_records(int first, int count) {
         }
     }
     return bytes;
+}
+
+ReadSample read_sample(const Dataset& data, std::int64_t index, SamplePosition position) {
+    ReadSample sample;
+    sample.image.resize(data.fields().at(0).desc.bytes());
+    const std::array<std::span<std::byte>, 2> view = {std::span(sample.image),
+                                                      std::as_writable_bytes(std::span(&sample.label, 1))};
+    Workspace workspace;
+    sample.state = data.read(index, position, view, workspace);
+    return sample;
+}
+
+std::vector<float> floats_of(std::span<const std::byte> bytes) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
 }
 
 std::string message_of(ErrorKind kind, const std::function<void()>& action) {

@@ -6,13 +6,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "data/example.h"
-#include "data/jpeg.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/dataset.h"
+#include "data/images/jpeg.h"
+#include "data/records/example.h"
 
 namespace cnntrain::data {
 
@@ -72,6 +75,24 @@ std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);
 /// `count` records of a CIFAR-10 file: label i % 10, pixels from a simple formula of i.
 std::string cifar10_records(int first, int count);
+
+/// Of a batch or of sample fields that begin with images and labels.
+inline std::span<const std::byte> images_in(const Batch& batch) {
+    return batch.fields[0];
+}
+inline std::span<const std::int32_t> labels_in(const Batch& batch) {
+    return batch.as<std::int32_t>(1);
+}
+
+struct ReadSample {
+    std::vector<std::byte> image;
+    std::int32_t label = 0;
+    SampleState state = SampleState::counted;
+};
+/// Of a data set with image_fields().
+ReadSample read_sample(const Dataset& data, std::int64_t index, SamplePosition position = {});
+/// Of f32.
+std::vector<float> floats_of(std::span<const std::byte> bytes);
 
 /// Runs `action`, which must throw an Error of that kind, and returns its message.
 std::string message_of(ErrorKind kind, const std::function<void()>& action);

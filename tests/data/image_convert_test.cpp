@@ -1,4 +1,4 @@
-#include "data/image_convert.h"
+#include "data/writing/image_convert.h"
 
 #include <png.h>
 

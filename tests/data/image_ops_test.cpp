@@ -1,10 +1,10 @@
-#include "data/image_ops.h"
+#include "data/images/image_ops.h"
 
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
-#include "data/resize.h"
+#include "data/images/resize.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {

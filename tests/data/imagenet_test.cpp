@@ -1,10 +1,11 @@
-#include "data/imagenet.h"
+#include "data/sets/imagenet.h"
 
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
-#include "data/crop.h"
-#include "data/image_ops.h"
-#include "data/resize.h"
+#include "data/images/crop.h"
+#include "data/images/image_ops.h"
+#include "data/images/resize.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -24,11 +25,10 @@ protected:
     }
     static std::vector<float> read(const Dataset& data, std::int64_t index, SamplePosition position = {},
                                    std::int32_t* label = nullptr) {
-        std::vector<float> image(static_cast<std::size_t>(data.image_desc().elements()));
-        Workspace workspace;
-        const std::int32_t got = data.read(index, position, std::as_writable_bytes(std::span(image)), workspace);
-        if (label != nullptr) *label = got;
-        return image;
+        const ReadSample sample = read_sample(data, index, position);
+        EXPECT_EQ(sample.state == SampleState::undecodable, sample.label == kLeftOut);
+        if (label != nullptr) *label = sample.label;
+        return floats_of(sample.image);
     }
     std::string error_of(const std::string& payload) {
         const Imagenet data({shard({make_example(encode_jpeg(make_photo(30, 30)), 5), payload})},

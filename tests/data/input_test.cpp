@@ -1,10 +1,12 @@
 #include "cnntrain/data/input.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <set>
 
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/resolve.h"
 #include "fixtures.h"
 
@@ -13,14 +15,8 @@ namespace {
 
 using testing::Each;
 
-std::vector<float> floats_of(const Batch& batch) {
-    std::vector<float> values(batch.images.size() / sizeof(float));
-    std::memcpy(values.data(), batch.images.data(), batch.images.size());
-    return values;
-}
-
-DataSettings generated(DatasetId dataset) {
-    DataSettings settings;
+InputSettings generated(DatasetId dataset) {
+    InputSettings settings;
     settings.dataset = dataset;
     settings.kind = DataKind::generated;
     settings.image_size = 16;
@@ -31,15 +27,16 @@ DataSettings generated(DatasetId dataset) {
 TEST(GeneratedData, OneImageOneLabelRepeated) {
     const InputData data(generated(DatasetId::imagenet), Split::train);
     EXPECT_EQ(data.samples(), 1281167);
-    EXPECT_EQ(data.image_desc(3), (TensorDesc{DType::f32, {3, 16, 16, 3}}));
+    EXPECT_EQ(data.fields(3),
+              (std::vector<Field>{{"images", {DType::f32, {3, 16, 16, 3}}}, {"labels", {DType::i32, {3}}}}));
     const auto stream = data.stream({.micro_batch = 3});
-    EXPECT_EQ(stream->image_desc(), data.image_desc(3));
+    EXPECT_EQ(stream->fields(), data.fields(3));
     const Batch batch = stream->next();
     EXPECT_EQ(batch.valid_count, 3);
-    EXPECT_THAT(batch.labels, Each(batch.labels[0]));
-    EXPECT_GE(batch.labels[0], 0);
-    EXPECT_LE(batch.labels[0], 998);
-    const std::vector<float> values = floats_of(batch);
+    EXPECT_THAT(labels_in(batch), Each(labels_in(batch)[0]));
+    EXPECT_GE(labels_in(batch)[0], 0);
+    EXPECT_LE(labels_in(batch)[0], 998);
+    const std::vector<float> values = floats_of(images_in(batch));
     for (std::size_t i = 0; i < 768; ++i) {
         ASSERT_EQ(values[i], values[i + 768]);
         ASSERT_EQ(values[i], values[i + 1536]);
@@ -57,14 +54,14 @@ TEST(GeneratedData, OneImageOneLabelRepeated) {
 }
 
 TEST(GeneratedData, EightBitAndHostNormalisation) {
-    DataSettings settings = generated(DatasetId::cifar10);
+    InputSettings settings = generated(DatasetId::cifar10);
     settings.eight_bit_io = true;
-    EXPECT_EQ(InputData(settings, Split::train).image_desc(2), (TensorDesc{DType::u8, {2, 32, 32, 3}}));
+    EXPECT_EQ(InputData(settings, Split::train).fields(2)[0].desc, (TensorDesc{DType::u8, {2, 32, 32, 3}}));
 
     settings = generated(DatasetId::imagenet);
-    const std::vector<float> raw = floats_of(InputData(settings, Split::train).stream({})->next());
+    const std::vector<float> raw = floats_of(images_in(InputData(settings, Split::train).stream({})->next()));
     settings.hostside_norm = true;
-    const std::vector<float> normalised = floats_of(InputData(settings, Split::train).stream({})->next());
+    const std::vector<float> normalised = floats_of(images_in(InputData(settings, Split::train).stream({})->next()));
     EXPECT_FLOAT_EQ(normalised[0], raw[0] - 123.68f);
 }
 
@@ -78,28 +75,55 @@ TEST(GeneratedData, AValidationPassCountsThePublishedImages) {
         for (int i = 0; i < 4; ++i) {
             const Batch batch = stream->next();
             valid += batch.valid_count;
-            labelled += std::count_if(batch.labels.begin(), batch.labels.end(), [](int label) { return label >= 0; });
+            labelled +=
+                std::count_if(labels_in(batch).begin(), labels_in(batch).end(), [](int label) { return label >= 0; });
         }
         EXPECT_EQ(valid, 10000);
         EXPECT_EQ(labelled, 10000);
     }
 }
 
+TEST(GeneratedData, RanksShareTheStream) {
+    const InputData training(generated(DatasetId::cifar10), Split::train);
+    const InputData validation(generated(DatasetId::cifar10), Split::validation);
+    std::int64_t counted = 0;
+    for (std::int64_t rank = 0; rank < 3; ++rank) {
+        LoaderSettings loader{.micro_batch = 64, .first_sample = 5 * 64, .rank = rank, .ranks = 3};
+        const auto stream = training.stream(loader);
+        EXPECT_EQ(stream->position(), 5 * 64);
+        for (std::int64_t i = 0; i < 4; ++i)
+            EXPECT_EQ(stream->next().first_sample, (5 + 3 * i + rank) * 64);
+        EXPECT_EQ(stream->position(), (5 + 3 * 4) * 64);
+
+        loader.first_sample = 0;
+        const auto pass = validation.stream(loader);
+        ASSERT_EQ(pass->batches_per_pass(), 53);  // ceil(10000 / (3 * 64))
+        for (std::int64_t i = 0; i < 53; ++i) {
+            const Batch batch = pass->next();
+            counted += batch.valid_count;
+            EXPECT_EQ(batch.first_sample, (3 * i + rank) * 64);
+            EXPECT_EQ(std::ranges::count(labels_in(batch), kNoLabel), 64 - batch.valid_count);
+        }
+        EXPECT_EQ(pass->next().first_sample, rank * 64);
+    }
+    EXPECT_EQ(counted, 10000);
+}
+
 TEST(SyntheticData, OneBatchMadeOnce) {
-    DataSettings settings = generated(DatasetId::cifar100);
+    InputSettings settings = generated(DatasetId::cifar100);
     settings.kind = DataKind::synthetic;
     const auto stream = InputData(settings, Split::train).stream({.micro_batch = 50});
     const Batch first = stream->next();
     const Batch second = stream->next();
-    EXPECT_EQ(first.images.data(), second.images.data());
-    EXPECT_GT(std::set<std::int32_t>(first.labels.begin(), first.labels.end()).size(), 10u);
-    for (const std::int32_t label : first.labels) {
+    EXPECT_EQ(images_in(first).data(), images_in(second).data());
+    EXPECT_GT(std::set<std::int32_t>(labels_in(first).begin(), labels_in(first).end()).size(), 10u);
+    for (const std::int32_t label : labels_in(first)) {
         ASSERT_TRUE(label >= 0 && label < 100);
     }
 }
 
 TEST(Formats, WhoNormalises) {
-    DataSettings settings;
+    InputSettings settings;
     settings.dataset = DatasetId::imagenet;
     settings.compute_dtype = DType::bf16;
     EXPECT_EQ(host_format(settings).dtype, DType::bf16);
@@ -132,7 +156,7 @@ protected:
         settings_.seed = 2;
     }
     TemporaryFolder folder_;
-    DataSettings settings_;
+    InputSettings settings_;
 };
 
 TEST_F(RealCifar, CountsWhatIsThere) {
@@ -143,7 +167,7 @@ TEST_F(RealCifar, CountsWhatIsThere) {
 TEST_F(RealCifar, TrainingIsAugmentedUnlessToldOtherwise) {
     const auto batch_of = [&](int threads) {
         const auto stream = InputData(settings_, Split::train).stream({.micro_batch = 35, .threads = threads});
-        return floats_of(stream->next());
+        return floats_of(images_in(stream->next()));
     };
     const std::vector<float> augmented = batch_of(1);
     EXPECT_EQ(augmented, batch_of(4));
@@ -161,22 +185,23 @@ TEST_F(RealCifar, TrainingIsAugmentedUnlessToldOtherwise) {
 
 TEST_F(RealCifar, EightBitInputStaysRight) {
     const std::vector<float> wanted =
-        floats_of(InputData(settings_, Split::validation).stream({.micro_batch = 9})->next());
+        floats_of(images_in(InputData(settings_, Split::validation).stream({.micro_batch = 9})->next()));
     settings_.eight_bit_io = true;
     const InputData data(settings_, Split::validation);
-    EXPECT_EQ(data.image_desc(9).dtype, DType::f32);
-    EXPECT_EQ(floats_of(data.stream({.micro_batch = 9})->next()), wanted);
+    EXPECT_EQ(data.fields(9)[0].desc.dtype, DType::f32);
+    EXPECT_EQ(floats_of(images_in(data.stream({.micro_batch = 9})->next())), wanted);
 }
 
 TEST_F(RealCifar, TheRingIsKnownWithoutTheFiles) {
     settings_.compute_dtype = DType::bf16;
     settings_.mixing = {.mixup_alpha = 0.2, .on_host = true};
-    DataSettings nowhere = settings_;
+    InputSettings nowhere = settings_;
     nowhere.folder = "/nowhere";
     const LoaderSettings loader{.micro_batch = 5, .batches_ahead = 3};
     const RingSize ring = ring_size(nowhere, Split::train, loader);
     EXPECT_EQ(ring.ahead, 3);
-    EXPECT_EQ(ring.bytes, 5u * 5 * 32 * 32 * 3 * (2 + 4));  // as it is delivered, and in 32 bits to be mixed
+    EXPECT_EQ(ring.bytes,
+              5u * 5 * (32 * 32 * 3 * (2 + 4) + 4 + 2 * 4));  // as it is delivered, and in 32 bits to be mixed
     EXPECT_EQ(InputData(settings_, Split::train).stream(loader)->stats().ring_bytes, ring.bytes);
     EXPECT_EQ(InputData(settings_, Split::validation).stream(loader)->stats().ring_bytes,
               ring_size(nowhere, Split::validation, loader).bytes);
@@ -199,7 +224,7 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
         }
         write_records(folder / name, payloads);
     }
-    DataSettings settings;
+    InputSettings settings;
     settings.dataset = DatasetId::imagenet;
     settings.folder = folder.path();
     settings.image_size = 20;
@@ -213,8 +238,8 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
         std::multiset<std::int32_t> labels;
         for (int i = 0; i < 14; ++i) {
             const Batch batch = stream->next();
-            bytes.insert(bytes.end(), batch.images.begin(), batch.images.end());
-            labels.insert(batch.labels.begin(), batch.labels.end());
+            bytes.insert(bytes.end(), images_in(batch).begin(), images_in(batch).end());
+            labels.insert(labels_in(batch).begin(), labels_in(batch).end());
         }
         for (std::int32_t label = 0; label < 14; ++label) {
             EXPECT_EQ(labels.count(label), 5u);
@@ -228,7 +253,7 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
     std::vector<std::int32_t> labels;
     for (int i = 0; i < 2; ++i) {
         const Batch batch = stream->next();
-        labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+        labels.insert(labels.end(), labels_in(batch).begin(), labels_in(batch).end());
     }
     EXPECT_EQ(labels, (std::vector<std::int32_t>{14, 15, 16, 17, 18, 19, 20, -1, -1, -1}));
 

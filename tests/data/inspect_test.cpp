@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "data/example_writer.h"
-#include "data/features.h"
+#include "data/records/features.h"
+#include "data/writing/example_writer.h"
 #include "fixtures.h"
 #include "wire_text.h"
 

@@ -1,8 +1,8 @@
 // Decoder, converter and checker call the same files damaged.
-#include "data/jpeg_errors.h"
+#include "data/images/jpeg_errors.h"
 
-#include "data/image_convert.h"
-#include "data/jpeg_check.h"
+#include "data/images/jpeg_check.h"
+#include "data/writing/image_convert.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -24,24 +26,22 @@ public:
     explicit CountingDataset(std::int64_t size) : size_(size) {}
 
     std::int64_t size() const override { return size_; }
-    TensorDesc image_desc() const override { return {DType::u8, {2, 2, 1}}; }
-    std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
-                      Workspace&) const override {
+    std::vector<Field> fields() const override { return image_fields({DType::u8, {2, 2, 1}}); }
+    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const override {
         ++reads;
         if (slow) std::this_thread::sleep_for(std::chrono::microseconds(50 * (index % 7)));
         if (undecodable.contains(index)) {
-            std::fill(image.begin(), image.end(), std::byte{0});
-            return kLeftOut;
+            write(out, {}, kLeftOut);
+            return SampleState::undecodable;
         }
         if (bad_records.contains(index)) throw Error(ErrorKind::data, "record " + std::to_string(index) + " is bad");
         Rng rng(1, RngStream::test, position.epoch, position.index);
         const std::array<std::int64_t, 4> values = {index, position.epoch, static_cast<std::int64_t>(position.index),
                                                     rng.integer(0, 256)};
-        for (std::size_t i = 0; i < 4; ++i) {
-            image[i] = static_cast<std::byte>(values[i]);
-        }
-        return static_cast<std::int32_t>(index);
+        write(out, values, static_cast<std::int32_t>(index));
+        return SampleState::counted;
     }
+    void pad(SampleView out) const override { write(out, {}, kNoLabel); }
     void will_need(std::int64_t index) const noexcept override {
         const std::lock_guard lock(mutex);
         announced.push_back(index);
@@ -55,6 +55,12 @@ public:
     mutable std::vector<std::int64_t> announced;
 
 private:
+    static void write(SampleView out, const std::array<std::int64_t, 4>& values, std::int32_t label) {
+        for (std::size_t i = 0; i < 4; ++i)
+            out[0][i] = static_cast<std::byte>(values[i]);
+        std::memcpy(out[1].data(), &label, sizeof label);
+    }
+
     std::int64_t size_;
 };
 
@@ -62,11 +68,15 @@ struct Copied {
     std::vector<std::byte> images;
     std::vector<std::int32_t> labels;
     std::int64_t valid_count;
+    std::int64_t first_sample;
     bool operator==(const Copied&) const = default;
 };
 
 Copied copy(const Batch& batch) {
-    return {{batch.images.begin(), batch.images.end()}, {batch.labels.begin(), batch.labels.end()}, batch.valid_count};
+    return {{images_in(batch).begin(), images_in(batch).end()},
+            {labels_in(batch).begin(), labels_in(batch).end()},
+            batch.valid_count,
+            batch.first_sample};
 }
 
 std::vector<Copied> take(Stream& stream, int batches) {
@@ -88,7 +98,9 @@ std::vector<std::int32_t> labels_of(const std::vector<Copied>& batches) {
 TEST(Loader, TrainingFollowsTheShuffledOrderAndStraddlesEpochs) {
     const auto data = std::make_shared<CountingDataset>(10);
     Loader loader(data, {.micro_batch = 4, .threads = 2, .batches_ahead = 3, .seed = 21});
-    EXPECT_EQ(loader.image_desc(), (TensorDesc{DType::u8, {4, 2, 2, 1}}));
+    EXPECT_EQ(loader.fields(),
+              (std::vector<Field>{{"images", {DType::u8, {4, 2, 2, 1}}}, {"labels", {DType::i32, {4}}}}));
+    EXPECT_EQ(loader.micro_batch(), 4);
     EXPECT_EQ(loader.samples(), 10);
     const std::vector<Copied> batches = take(loader, 10);
     const std::vector<std::int32_t> labels = labels_of(batches);
@@ -129,7 +141,7 @@ TEST(Loader, SeekingIsSkipping) {
     }
     Loader odd(data, {.micro_batch = 4, .first_sample = 7, .seed = 3});  // another batch size may have been used before
     const std::vector<std::int32_t> labels = labels_of(all);
-    EXPECT_EQ(odd.next().labels[0], labels[7]);
+    EXPECT_EQ(labels_in(odd.next())[0], labels[7]);
 }
 
 TEST(Loader, APassHasEverySampleOnceWhateverTheBatch) {
@@ -194,6 +206,33 @@ TEST(Loader, RanksTogetherTrainOnTheStreamOfOneRank) {
     EXPECT_EQ(got, expected);
 }
 
+TEST(Loader, ABatchKnowsItsPlaceInTheStreamOfAllRanks) {
+    const auto data = std::make_shared<CountingDataset>(17);
+    for (const std::int64_t resumed : {0, 7}) {  // micro-batches done before, by all ranks
+        for (const std::int64_t ranks : {1, 3}) {
+            for (std::int64_t rank = 0; rank < ranks; ++rank) {
+                Loader loader(data, {.micro_batch = 2, .first_sample = resumed * 2, .rank = rank, .ranks = ranks});
+                for (std::int64_t i = 0; i < 20; ++i)  // beyond the end of an epoch
+                    EXPECT_EQ(loader.next().first_sample, (resumed + i * ranks + rank) * 2);
+            }
+        }
+    }
+}
+
+TEST(Loader, ABatchKnowsItsPlaceInThePass) {
+    const auto data = std::make_shared<CountingDataset>(11);
+    for (std::int64_t rank = 0; rank < 2; ++rank) {
+        Loader loader(data, {.feed = Feed::passes, .micro_batch = 4, .rank = rank, .ranks = 2});
+        for (int pass = 0; pass < 3; ++pass) {
+            const std::vector<Copied> batches = take(loader, 2);
+            EXPECT_EQ(batches[0].first_sample, rank * 4);
+            EXPECT_EQ(batches[1].first_sample, 8 + rank * 4);  // of rank 1: all padding
+            EXPECT_EQ(batches[0].labels[0], rank * 4);
+            EXPECT_EQ(batches[1].labels[0], rank == 0 ? 8 : kNoLabel);
+        }
+    }
+}
+
 TEST(Loader, SamplesLeftOutAreNotCounted) {
     const auto data = std::make_shared<CountingDataset>(10);
     data->undecodable = {3, 8, 9};
@@ -250,7 +289,7 @@ TEST(Loader, WorkersStopAheadOfAFullRing) {
 
 TEST(Loader, RingShrinksToItsBytes) {
     const auto data = std::make_shared<CountingDataset>(1000);
-    Loader loader(data, {.micro_batch = 10, .threads = 1, .batches_ahead = 50, .ring_bytes = 40 * 4});
+    Loader loader(data, {.micro_batch = 10, .threads = 1, .batches_ahead = 50, .ring_bytes = 40 * (4 + 4)});
     for (int i = 0; i < 2000 && data->reads < 40; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -260,26 +299,27 @@ TEST(Loader, RingShrinksToItsBytes) {
 
 TEST(Loader, TheRingIsWhatRingSizeSays) {
     const auto data = std::make_shared<CountingDataset>(1000);
-    for (const std::int64_t bytes : {1, 40 * 4, 1 << 20}) {
+    for (const std::int64_t bytes : {1, 40 * 8, 1 << 20}) {
         const LoaderSettings settings{.micro_batch = 10, .batches_ahead = 5, .ring_bytes = bytes};
-        const RingSize ring = ring_size(data->image_desc(), settings);
+        const RingSize ring = ring_size(data->fields(), settings);
         const Loader loader(data, settings);
         EXPECT_EQ(loader.stats().ring_bytes, ring.bytes);
         EXPECT_EQ(loader.stats().ring_batches, ring.batches());
     }
-    const TensorDesc image{DType::bf16, {2, 3, 3}};  // 36 bytes
+    const std::vector<Field> image = image_fields({DType::bf16, {2, 3, 3}});  // 36 bytes, and 4 of the label
     const RingSize ring = ring_size(image, {.micro_batch = 10, .batches_ahead = 5});
     EXPECT_EQ(ring.ahead, 5);
     EXPECT_EQ(ring.batches(), 7);
-    EXPECT_EQ(ring.bytes, 7u * 360);
-    EXPECT_EQ(ring_size(image, {.micro_batch = 10, .batches_ahead = 5, .ring_bytes = 4 * 360}).ahead, 2);
+    EXPECT_EQ(ring.bytes, 7u * 400);
+    EXPECT_EQ(ring_size(image, {.micro_batch = 10, .batches_ahead = 5, .ring_bytes = 4 * 400}).ahead, 2);
     // Batches that the host mixes are kept as they were before, too.
     LoaderSettings mixing{.micro_batch = 10, .batches_ahead = 5, .mixing = {.mixup_alpha = 0.2, .on_host = true}};
     mixing.host_mixed_type = DType::bf16;
-    const TensorDesc unmixed{DType::f32, image.shape};
-    EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * (360 + 720));
+    const std::vector<Field> unmixed = image_fields({DType::f32, {2, 3, 3}});
+    const std::uint64_t shares = 10 * 2 * sizeof(float);
+    EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * (400 + 720 + shares));
     mixing.feed = Feed::passes;
-    EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * 720);
+    EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * 760);
 }
 
 TEST(Loader, HoldingEveryBatchIsADefectNotAHang) {
@@ -298,8 +338,8 @@ TEST(Loader, BatchesOutliveTheLoader) {
         Loader loader(std::make_shared<CountingDataset>(5), {.feed = Feed::passes, .micro_batch = 5});
         batch = loader.next();
     }
-    EXPECT_EQ(batch.labels[4], 4);
-    EXPECT_EQ(batch.images[16], std::byte{4});
+    EXPECT_EQ(labels_in(batch)[4], 4);
+    EXPECT_EQ(images_in(batch)[16], std::byte{4});
 }
 
 TEST(Loader, CountsImagesAndTime) {
@@ -317,7 +357,7 @@ TEST(Loader, ManyTinyBatchesUnderManyThreads) {
     Loader loader(data, {.micro_batch = 1, .threads = 8, .batches_ahead = 2, .seed = 1});
     std::map<std::int32_t, int> counts;
     for (int i = 0; i < 3000; ++i) {
-        ++counts[loader.next().labels[0]];
+        ++counts[labels_in(loader.next())[0]];
     }
     EXPECT_EQ(counts[0], 1000);
     EXPECT_EQ(counts[1], 1000);

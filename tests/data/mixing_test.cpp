@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "fixtures.h"
 
@@ -123,7 +125,7 @@ TEST(Coefficients, AreAFunctionOfSeedAndNumber) {
     b.draw(both, 7, 100, images);  // whatever was drawn before
     EXPECT_EQ(a.mixup(), b.mixup());
     EXPECT_EQ(a.box(), b.box());
-    EXPECT_EQ(to_vector(a.view().target_shares), to_vector(b.view().target_shares));
+    EXPECT_EQ(a.target_shares(), b.target_shares());
     b.draw(both, 8, 100, images);
     EXPECT_NE(a.mixup(), b.mixup());
     for (const float own : a.mixup()) {
@@ -136,29 +138,25 @@ TEST(Coefficients, TargetsFollowTheTable) {
     const Shape images{5, 8, 8, 3};
     MixingCoefficients drawn;
     drawn.draw({.mixup_alpha = 1}, 1, 0, images);
-    Mixing mixing = drawn.view();
-    EXPECT_TRUE(mixing.cutmix_box.empty());
     for (std::size_t n = 0; n < 5; ++n) {
-        EXPECT_EQ(mixing.target_shares[2 * n], mixing.mixup[n]);
-        EXPECT_NEAR(mixing.target_shares[2 * n + 1], 1 - mixing.mixup[n], 1e-7);
+        EXPECT_EQ(drawn.target_shares()[2 * n], drawn.mixup()[n]);
+        EXPECT_NEAR(drawn.target_shares()[2 * n + 1], 1 - drawn.mixup()[n], 1e-7);
     }
 
     drawn.draw({.cutmix_lambda = 0.6, .cutmix_version = 2}, 1, 0, images);
-    mixing = drawn.view();
-    EXPECT_TRUE(mixing.mixup.empty());
+    EXPECT_TRUE(drawn.mixup().empty());
     const auto outside = static_cast<float>(share_outside(drawn.box(), 8, 8));
     EXPECT_GT(outside, 0.4F);
     for (std::size_t n = 0; n < 5; ++n) {
-        EXPECT_EQ(mixing.target_shares[2 * n], outside);
-        EXPECT_NEAR(mixing.target_shares[2 * n + 1], 1 - outside, 1e-7);
+        EXPECT_EQ(drawn.target_shares()[2 * n], outside);
+        EXPECT_NEAR(drawn.target_shares()[2 * n + 1], 1 - outside, 1e-7);
     }
 
     drawn.draw({.mixup_alpha = 1, .cutmix_lambda = 0.6, .cutmix_version = 2}, 1, 0, images);
-    mixing = drawn.view();
     for (std::size_t n = 0; n < 5; ++n) {
-        const float own = mixing.mixup[n];
-        const float cut = mixing.mixup[(n + 3) % 5];  // of the partner at distance 2
-        const auto shares = to_vector(mixing.target_shares.subspan(4 * n, 4));
+        const float own = drawn.mixup()[n];
+        const float cut = drawn.mixup()[(n + 3) % 5];  // of the partner at distance 2
+        const auto shares = to_vector(std::span(drawn.target_shares()).subspan(4 * n, 4));
         EXPECT_NEAR(shares[0], outside * own, 1e-6);
         EXPECT_NEAR(shares[1], outside * (1 - own), 1e-6);
         EXPECT_NEAR(shares[2], (1 - outside) * cut, 1e-6);
@@ -178,13 +176,27 @@ TEST(Coefficients, PartnersFollowTheTable) {
     EXPECT_THAT(target_distances({}, 8), ElementsAre(0));
 }
 
-TEST(Coefficients, OfHostMixingKeepTheTargetsOnly) {
-    MixingCoefficients drawn;
-    drawn.draw({.mixup_alpha = 1, .cutmix_lambda = 0.6, .on_host = true}, 1, 0, {4, 8, 8, 3});
-    EXPECT_TRUE(drawn.view().mixup.empty());
-    EXPECT_TRUE(drawn.view().cutmix_box.empty());
-    EXPECT_EQ(drawn.view().target_shares.size(), 16U);
-    EXPECT_EQ(drawn.mixup().size(), 4U);
+TEST(Coefficients, AreTheFieldsThatTheDeviceNeeds) {
+    const auto fields = [](MixingSettings settings) {
+        std::vector<Field> all = mixing_fields(settings, 4);
+        MixingCoefficients drawn;
+        drawn.draw(settings, 1, 0, {4, 8, 8, 3});
+        std::vector<std::span<const std::byte>> bytes(all.size());
+        drawn.view(bytes);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            EXPECT_EQ(bytes[i].size(), all[i].desc.bytes()) << all[i].name;
+        return all;
+    };
+    const Field mixup{"mixup", {DType::f32, {4}}};
+    const Field box{"cutmix_box", {DType::i32, {4}}};
+    const Field shares{"target_shares", {DType::f32, {4, 4}}};
+    const Field shares_of_two{"target_shares", {DType::f32, {4, 2}}};
+    MixingSettings both{.mixup_alpha = 1, .cutmix_lambda = 0.6};
+    EXPECT_THAT(fields(both), ElementsAre(mixup, box, shares));
+    EXPECT_THAT(fields({.mixup_alpha = 1}), ElementsAre(mixup, shares_of_two));
+    EXPECT_THAT(fields({.cutmix_lambda = 0.6}), ElementsAre(box, shares_of_two));
+    both.on_host = true;
+    EXPECT_THAT(fields(both), ElementsAre(shares));
 }
 
 // ---- mixing on the host ----
@@ -256,35 +268,33 @@ TEST(HostMixing, FollowsTheFormulasInEveryType) {
 class FloatDataset final : public Dataset {
 public:
     std::int64_t size() const override { return 11; }
-    TensorDesc image_desc() const override { return {DType::f32, {4, 4, 3}}; }
-    std::int32_t read(std::int64_t index, SamplePosition, std::span<std::byte> image, Workspace&) const override {
+    std::vector<Field> fields() const override { return image_fields({DType::f32, {4, 4, 3}}); }
+    SampleState read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const override {
         std::vector<float> values(48);
         for (std::size_t i = 0; i < values.size(); ++i)
             values[i] = static_cast<float>(index) + static_cast<float>(i) / 64;
-        std::memcpy(image.data(), values.data(), image.size());
-        return static_cast<std::int32_t>(index);
+        std::memcpy(out[0].data(), values.data(), out[0].size());
+        const auto label = static_cast<std::int32_t>(index);
+        std::memcpy(out[1].data(), &label, sizeof label);
+        return SampleState::counted;
+    }
+    void pad(SampleView out) const override {
+        std::memset(out[0].data(), 0, out[0].size());
+        std::memset(out[1].data(), 0xFF, out[1].size());  // -1
     }
 };
 
-struct Taken {
-    std::vector<std::byte> images;
-    std::vector<std::int32_t> labels;
-    std::vector<float> mixup;
-    std::vector<std::int32_t> box;
-    std::vector<float> shares;
-    bool operator==(const Taken&) const = default;
-};
+using Taken = std::map<std::string, std::vector<std::byte>>;  // by field
 
 std::vector<Taken> take(Stream& stream, int batches) {
+    const std::vector<Field> fields = stream.fields();
     std::vector<Taken> all;
     for (int i = 0; i < batches; ++i) {
         const Batch batch = stream.next();
-        const Mixing& mixing = batch.mixing;
-        all.push_back({{batch.images.begin(), batch.images.end()},
-                       {batch.labels.begin(), batch.labels.end()},
-                       to_vector(mixing.mixup),
-                       {mixing.cutmix_box.begin(), mixing.cutmix_box.end()},
-                       to_vector(mixing.target_shares)});
+        EXPECT_EQ(batch.fields.size(), fields.size());
+        Taken& taken = all.emplace_back();
+        for (std::size_t k = 0; k < fields.size(); ++k)
+            taken[fields[k].name].assign(batch.fields[k].begin(), batch.fields[k].end());
     }
     return all;
 }
@@ -300,10 +310,11 @@ TEST(MixingLoader, SameForAnyThreadCountRingAndStart) {
     for (const bool on_host : {false, true}) {
         Loader whole(data, mixing_loader(on_host, 1, 0));
         const std::vector<Taken> all = take(whole, 12);
-        EXPECT_EQ(all[0].shares.size(), 16U);
-        EXPECT_EQ(all[0].mixup.size(), on_host ? 0U : 4U);
-        EXPECT_EQ(all[0].box.size(), on_host ? 0U : 4U);
-        EXPECT_NE(all[0].shares, all[1].shares);
+        EXPECT_EQ(all[0].size(), on_host ? 3U : 5U);
+        EXPECT_EQ(all[0].at("target_shares").size(), 16U * sizeof(float));
+        EXPECT_EQ(all[0].count("mixup"), on_host ? 0U : 1U);
+        EXPECT_EQ(all[0].count("cutmix_box"), on_host ? 0U : 1U);
+        EXPECT_NE(all[0].at("target_shares"), all[1].at("target_shares"));
         LoaderSettings threaded = mixing_loader(on_host, 5, 0);
         threaded.batches_ahead = 2;
         Loader other(data, threaded);
@@ -334,17 +345,17 @@ TEST(MixingLoader, HostMixingIsWhatTheCoefficientsOfTheDeviceSay) {
     LoaderSettings settings = mixing_loader(true, 3, 0);
     settings.host_mixed_type = DType::bf16;
     Loader mixing(data, settings);
-    EXPECT_EQ(mixing.image_desc(), (TensorDesc{DType::bf16, {4, 4, 4, 3}}));
+    EXPECT_EQ(mixing.fields()[0].desc, (TensorDesc{DType::bf16, {4, 4, 4, 3}}));
     for (int i = 0; i < 5; ++i) {
         const Batch unmixed = plain.next();
         const Batch mixed = mixing.next();
         HostMix mix{{4, 4, 4, 3}, std::vector<float>(192), {}, settings.mixing};
-        std::memcpy(mix.images.data(), unmixed.images.data(), unmixed.images.size());
+        std::memcpy(mix.images.data(), images_in(unmixed).data(), images_in(unmixed).size());
         mix.coefficients.draw(settings.mixing, 3, i, mix.shape);
-        EXPECT_EQ(to_vector(unmixed.mixing.mixup), mix.coefficients.mixup());
-        EXPECT_TRUE(std::equal(mixed.labels.begin(), mixed.labels.end(), unmixed.labels.begin()));
+        EXPECT_EQ(to_vector(unmixed.as<float>(2)), mix.coefficients.mixup());
+        EXPECT_TRUE(std::ranges::equal(labels_in(mixed), labels_in(unmixed)));
         HostTensor got({DType::bf16, mix.shape});
-        std::copy(mixed.images.begin(), mixed.images.end(), got.bytes().begin());
+        std::ranges::copy(images_in(mixed), got.bytes().begin());
         for (std::int64_t k = 0; k < got.elements(); ++k) {
             const auto at = static_cast<std::size_t>(k);
             const double wanted = mix.wanted(at / 48, at / 12 % 4, at / 3 % 4, at % 3);
@@ -358,10 +369,10 @@ TEST(MixingLoader, PassesAreNeverMixed) {
     settings.feed = Feed::passes;
     Loader loader(std::make_shared<FloatDataset>(), settings);
     const Batch batch = loader.next();
-    EXPECT_TRUE(batch.mixing.target_shares.empty());
-    EXPECT_EQ(loader.image_desc().dtype, DType::f32);
+    EXPECT_EQ(batch.fields.size(), 2U);
+    EXPECT_EQ(loader.fields()[0].desc.dtype, DType::f32);
     float second = 0;
-    std::memcpy(&second, batch.images.data() + 48 * sizeof(float), sizeof second);
+    std::memcpy(&second, images_in(batch).data() + 48 * sizeof(float), sizeof second);
     EXPECT_EQ(second, 1.0F);
 }
 

@@ -1,4 +1,4 @@
-#include "data/record_cache.h"
+#include "data/records/record_cache.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

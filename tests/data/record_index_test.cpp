@@ -1,4 +1,4 @@
-#include "data/record_index.h"
+#include "data/records/record_index.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cnntrain/base/crc32c.h"
-#include "data/record_frame.h"
+#include "data/records/record_frame.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {

@@ -23,12 +23,6 @@ TEST(InferDataset, FromThePath) {
     EXPECT_EQ(infer_dataset("/data/mnist"), std::nullopt);
 }
 
-TEST(DatasetInfo, ByName) {
-    EXPECT_EQ(dataset_info("CIFAR-10").classes, 10);
-    EXPECT_EQ(dataset_info("imagenet").train_images, 1281167);
-    EXPECT_THAT(message_of(ErrorKind::usage, [] { dataset_info("imagnet"); }), HasSubstr("did you mean imagenet"));
-}
-
 class FindDataFolder : public testing::Test {
 protected:
     TemporaryFolder folder_;

@@ -1,4 +1,4 @@
-#include "data/shard_writer.h"
+#include "data/writing/shard_writer.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "cnntrain/data/tfrecord.h"
-#include "data/shard_journal.h"
+#include "data/writing/shard_journal.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {

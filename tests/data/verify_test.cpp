@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "data/raw_records.h"
-#include "data/shard_journal.h"
+#include "data/records/raw_records.h"
+#include "data/writing/shard_journal.h"
 #include "fixtures.h"
 #include "wire_text.h"
 

@@ -22,7 +22,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
     const TemporaryFolder folder;
     const std::string written = write_generated_cifar({folder.path(), 3, 52, 20, 10});
     EXPECT_EQ(written, find_data_folder(DatasetId::cifar10, folder.path()));
-    DataSettings settings;
+    InputSettings settings;
     settings.folder = written;
     EXPECT_EQ(InputData(settings, Split::train).samples(), 52);
     const InputData test(settings, Split::validation);
@@ -30,7 +30,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
     const auto stream = test.stream({.micro_batch = 20});
     const Batch batch = stream->next();
     std::map<std::int32_t, int> counts;
-    for (const std::int32_t label : batch.labels) {
+    for (const std::int32_t label : labels_in(batch)) {
         ++counts[label];
     }
     EXPECT_EQ(counts.size(), 10u);

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "cnntrain/base/error.h"
-#include "data/example.h"
-#include "data/example_writer.h"
-#include "data/features.h"
+#include "data/records/example.h"
+#include "data/records/features.h"
+#include "data/writing/example_writer.h"
 #include "example.pb.h"
 #include "fuzz/fuzz_target.h"
 

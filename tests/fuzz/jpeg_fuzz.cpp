@@ -8,9 +8,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
-#include "data/crop.h"
-#include "data/jpeg.h"
-#include "data/resize.h"
+#include "data/images/crop.h"
+#include "data/images/jpeg.h"
+#include "data/images/resize.h"
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {

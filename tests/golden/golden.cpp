@@ -14,6 +14,7 @@
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
 #include "golden/formula.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::golden {
 
@@ -29,11 +30,18 @@ json load_golden(const std::string& name) {
     return json::parse(file);
 }
 
+nn::Family family_of(const std::string& name) {
+    for (const auto family : {nn::Family::resnet, nn::Family::resnext, nn::Family::efficientnet}) {
+        if (nn::name(family) == name) return family;
+    }
+    throw Error(ErrorKind::data, name + ": no family of models");
+}
+
 nn::BuildRequest build_request(const json& settings) {
     nn::BuildRequest request;
-    nn::ModelSettings& model = request.model;
+    nn::NetworkSettings& model = request.model;
     const std::int64_t groups = settings.at("group_norm_groups");
-    model.family = nn::family_named(settings.value("family", std::string("resnet")));
+    model.family = family_of(settings.value("family", std::string("resnet")));
     model.size = settings.at("size");
     model.dataset = settings.at("imagenet").get<bool>() ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
     model.classes = settings.at("classes");
@@ -58,12 +66,12 @@ nn::BuildRequest build_request(const json& settings) {
     return request;
 }
 
-optim::OptimiserSettings optimiser_settings(const json& settings, double loss_scaling) {
-    optim::OptimiserSettings optimiser;
+optim::UpdateSettings optimiser_settings(const json& settings, double loss_scaling) {
+    optim::UpdateSettings optimiser;
     optimiser.momentum = settings.at("momentum");
-    optimiser.kind = optimiser.momentum > 0 ? config::Optimiser::momentum : config::Optimiser::sgd;
-    optimiser.rmsprop_decay = settings.value("rmsprop_decay", 0.0);
-    if (optimiser.rmsprop_decay > 0) optimiser.kind = config::Optimiser::rmsprop;
+    optimiser.kind = optimiser.momentum > 0 ? optim::Optimiser::momentum : optim::Optimiser::sgd;
+    optimiser.mean_square_decay = settings.value("rmsprop_decay", 0.0);
+    if (optimiser.mean_square_decay > 0) optimiser.kind = optim::Optimiser::rmsprop;
     optimiser.weight_decay = settings.at("weight_decay");
     optimiser.weight_decay_exclude = settings.at("undecayed").get<std::vector<std::string>>();
     optimiser.loss_scaling = loss_scaling;
@@ -86,22 +94,23 @@ Graph training_graph(const json& settings, double loss_scaling, const graph::Pas
     return graph::run_passes(std::move(forward), passes.backward);
 }
 
-class GoldenSource : public data::BatchSource {
+class GoldenSource : public test::TensorSource {
 public:
-    GoldenSource(std::int64_t samples, std::int64_t size) : samples_(samples), size_(size) {}
-
-    TensorDesc image_desc() const override { return {DType::f32, {samples_, size_, size_, 3}}; }
-
-    data::Batch next() override {
-        current_ = make_images(index_++, samples_, size_);
-        return {std::as_bytes(std::span(current_.pixels)), current_.labels, samples_, {}};
-    }
+    GoldenSource(std::int64_t samples, std::int64_t size)
+        : TensorSource({{"images", HostTensor({DType::f32, {samples, size, size, 3}})},
+                        {"labels", HostTensor({DType::i32, {samples}})}}),
+          samples_(samples),
+          size_(size) {}
 
 private:
-    Images current_;  // until the next one is asked for
+    void fill(std::int64_t batch) override {
+        const Images images = make_images(batch, samples_, size_);
+        std::ranges::copy(images.pixels, tensor(0).as<float>().begin());
+        std::ranges::copy(images.labels, tensor(1).as<std::int32_t>().begin());
+    }
+
     std::int64_t samples_;
     std::int64_t size_;
-    std::int64_t index_ = 0;
 };
 
 void load_variables(const Graph& graph, const json& choices, backend::Executable& executable) {
@@ -159,10 +168,10 @@ void compare_with_golden(const std::string& name, const backend::Backend& backen
     const std::int64_t micro_batches = settings.at("micro_batches");
     const auto losses = golden.at("losses").get<std::vector<double>>();
     const Graph graph = training_graph(settings, run.loss_scaling, backend.passes());
-    const auto executable = backend.compile({&graph, {micro_batches}});
+    GoldenSource source(settings.at("micro_batch"), settings.at("image_size"));
+    const auto executable = backend.compile({&graph, source.fields(), {micro_batches}});
     load_variables(graph, golden.at("beta_choices"), *executable);
 
-    GoldenSource source(settings.at("micro_batch"), settings.at("image_size"));
     for (std::size_t step = 0; step < losses.size(); ++step) {
         const backend::StepResult result =
             executable->train_step(source, {settings.at("learning_rate"), static_cast<std::int64_t>(step)});

@@ -14,6 +14,7 @@
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
 #include "golden/formula.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::golden {
 namespace {
@@ -32,45 +33,55 @@ const json& golden() {
     return document;
 }
 
-/// Images and labels by their formulas, coefficients from the file.
-class MixedSource : public data::BatchSource {
-public:
-    explicit MixedSource(const json& run) : run_(run), samples_(run.at("samples")) {}
-
-    TensorDesc image_desc() const override { return {DType::f32, {samples_, kSize, kSize, 3}}; }
-
-    data::Batch next() override {
-        current_ = make_images(static_cast<std::int64_t>(index_), samples_, kSize);
-        data::Batch batch{std::as_bytes(std::span(current_.pixels)), current_.labels, samples_};
-        if (run_.at("mixup")) own_ = run_.at("own").at(index_).get<std::vector<float>>();
-        std::optional<double> outside;
-        if (run_.at("cutmix")) {
-            box_ = run_.at("boxes").at(index_).get<data::Box4>();
-            outside = data::share_outside(box_, kSize, kSize);
-            batch.mixing.cutmix_box = box_;
-        }
-        shares_.resize(static_cast<std::size_t>(samples_) * (own_.empty() ? 1U : 2U) * (outside ? 2U : 1U));
-        data::fill_target_shares(own_, outside, shares_);
-        batch.mixing.mixup = own_;
-        batch.mixing.target_shares = shares_;
-        ++index_;
-        return batch;
-    }
-
-private:
-    const json& run_;
-    std::int64_t samples_;
-    std::size_t index_ = 0;
-    Images current_;
-    std::vector<float> own_;
-    data::Box4 box_{};
-    std::vector<float> shares_;
-};
-
-nn::MixingSettings mixing_of(const json& run) {
+data::MixingSettings settings_of(const json& run) {
     data::MixingSettings settings;
     if (run.at("mixup")) settings.mixup_alpha = 1;
     if (run.at("cutmix")) settings.cutmix_lambda = 0.5;
+    return settings;
+}
+
+/// Images and labels by their formulas, coefficients from the file.
+class MixedSource : public test::TensorSource {
+public:
+    explicit MixedSource(const json& run) : TensorSource(tensors_of(run)), run_(run), samples_(run.at("samples")) {}
+
+private:
+    static std::vector<std::pair<std::string, HostTensor>> tensors_of(const json& run) {
+        const std::int64_t samples = run.at("samples");
+        std::vector<std::pair<std::string, HostTensor>> tensors = {
+            {"images", HostTensor({DType::f32, {samples, kSize, kSize, 3}})},
+            {"labels", HostTensor({DType::i32, {samples}})}};
+        for (const data::Field& field : data::mixing_fields(settings_of(run), samples))
+            tensors.emplace_back(field.name, HostTensor(field.desc));
+        return tensors;
+    }
+
+    void fill(std::int64_t batch) override {
+        const auto index = static_cast<std::size_t>(batch);
+        const Images images = make_images(batch, samples_, kSize);
+        std::ranges::copy(images.pixels, tensor(0).as<float>().begin());
+        std::ranges::copy(images.labels, tensor(1).as<std::int32_t>().begin());
+        std::size_t next = 2;
+        std::vector<float> own;
+        if (run_.at("mixup")) {
+            own = run_.at("own").at(index).get<std::vector<float>>();
+            std::ranges::copy(own, tensor(next++).as<float>().begin());
+        }
+        std::optional<double> outside;
+        if (run_.at("cutmix")) {
+            const auto box = run_.at("boxes").at(index).get<data::Box4>();
+            std::ranges::copy(box, tensor(next++).as<std::int32_t>().begin());
+            outside = data::share_outside(box, kSize, kSize);
+        }
+        data::fill_target_shares(own, outside, tensor(next).as<float>());
+    }
+
+    const json& run_;
+    std::int64_t samples_;
+};
+
+nn::MixingSettings mixing_of(const json& run) {
+    const data::MixingSettings settings = settings_of(run);
     const std::int64_t samples = run.at("samples");
     return {settings.mixup(), settings.cutmix() ? data::cutmix_distance(samples) : 0,
             data::target_distances(settings, samples)};
@@ -78,7 +89,10 @@ nn::MixingSettings mixing_of(const json& run) {
 
 Graph training_graph(const json& run, const graph::PassLists& passes) {
     nn::BuildRequest request;
-    request.model = {.size = "8", .dataset = nn::DatasetKind::cifar, .classes = kClasses, .image_size = kSize};
+    request.model.size = "8";
+    request.model.dataset = nn::DatasetKind::cifar;
+    request.model.classes = kClasses;
+    request.model.image_size = kSize;
     request.model.norm = nn::NormKind::group;
     request.model.groups = 16;
     const std::int64_t samples = run.at("samples");
@@ -99,12 +113,12 @@ Graph training_graph(const json& run, const graph::PassLists& passes) {
 void expect_golden_losses(const backend::Backend& backend, std::size_t steps, double tolerance) {
     for (const json& run : golden().at("runs")) {
         const Graph graph = training_graph(run, backend.passes());
-        const auto executable = backend.compile({&graph});
+        MixedSource source(run);
+        const auto executable = backend.compile({&graph, source.fields()});
         for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {
             const std::string& name = graph.value(id).name;
             executable->load(name, initial_value(name, graph.desc(id).shape, ""));
         }
-        MixedSource source(run);
         const auto losses = run.at("losses").get<std::vector<double>>();
         ASSERT_EQ(losses.size(), 10U);
         for (std::size_t step = 0; step < steps; ++step) {
@@ -151,13 +165,13 @@ Graph ops_graph(const json& run) {
 void expect_golden_ops(const backend::Backend& backend) {
     for (const json& run : golden().at("runs")) {
         const Graph graph = ops_graph(run);
-        const auto executable = backend.compile({&graph});
+        MixedSource source(run);
+        const auto executable = backend.compile({&graph, source.fields()});
         HostTensor logits({DType::f32, {run.at("samples"), kClasses}});
         const Stream stream("logits");
         for (std::int64_t i = 0; i < logits.elements(); ++i)
             logits.set(i, 4 * stream.noise(i));
         executable->load("logits", logits);
-        MixedSource source(run);
         const backend::StepResult result = executable->train_step(source, {});
         const double loss = run.at("loss_of_logits");
         EXPECT_NEAR(result.sums.at("loss"), loss, 1e-6 * loss);

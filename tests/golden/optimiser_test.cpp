@@ -7,11 +7,13 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
+#include "cnntrain/config/settings.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/optim/optimiser.h"
 #include "golden/formula.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::golden {
 namespace {
@@ -35,7 +37,7 @@ const json& golden() {
     return document;
 }
 
-graph::Graph toy(const optim::OptimiserSettings& settings) {
+graph::Graph toy(const optim::UpdateSettings& settings) {
     graph::Graph graph(ops::op_table());
     const ValueId images = graph.add_input("images", {DType::f32, {kSamples, 1, 1, kInputs}});
     const ValueId labels = graph.add_input("labels", {DType::i32, {kSamples}});
@@ -63,28 +65,20 @@ graph::Graph toy(const optim::OptimiserSettings& settings) {
     return graph;
 }
 
-class ToySource : public data::BatchSource {
+class ToySource : public test::TensorSource {
 public:
-    TensorDesc image_desc() const override { return {DType::f32, {kSamples, 1, 1, kInputs}}; }
-
-    data::Batch next() override {
-        const Stream stream("toy/" + std::to_string(step_));
-        for (std::int64_t i = 0; i < kSamples * kInputs; ++i)
-            pixels_.at(static_cast<std::size_t>(i)) = static_cast<float>(stream.noise(i));
-        for (std::int64_t i = 0; i < kSamples; ++i)
-            labels_.at(static_cast<std::size_t>(i)) = static_cast<std::int32_t>((i * 3 + step_) % kClasses);
-        ++step_;
-        data::Batch batch;
-        batch.images = std::as_bytes(std::span(pixels_));
-        batch.labels = labels_;
-        batch.valid_count = kSamples;
-        return batch;
-    }
+    ToySource()
+        : TensorSource({{"images", HostTensor({DType::f32, {kSamples, 1, 1, kInputs}})},
+                        {"labels", HostTensor({DType::i32, {kSamples}})}}) {}
 
 private:
-    std::vector<float> pixels_ = std::vector<float>(kSamples * kInputs);
-    std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(kSamples);
-    std::int64_t step_ = 0;
+    void fill(std::int64_t batch) override {
+        const Stream stream("toy/" + std::to_string(batch));
+        for (std::int64_t i = 0; i < kSamples * kInputs; ++i)
+            tensor(0).set(i, stream.noise(i));
+        for (std::int64_t i = 0; i < kSamples; ++i)
+            tensor(1).set(i, static_cast<double>((i * 3 + batch) % kClasses));
+    }
 };
 
 HostTensor start(const graph::Value& variable) {
@@ -99,13 +93,13 @@ HostTensor start(const graph::Value& variable) {
 }
 
 template <typename Rate> void compare(const backend::Backend& backend, const std::string& name,
-                                      const optim::OptimiserSettings& settings, const Rate& rate, double tolerance) {
+                                      const optim::UpdateSettings& settings, const Rate& rate, double tolerance) {
     const json& expected = golden().at(name);
     const graph::Graph graph = toy(settings);
-    const auto executable = backend.compile({&graph});
+    ToySource source;
+    const auto executable = backend.compile({&graph, source.fields()});
     for (const ValueId id : graph.variables())
         executable->load(graph.value(id).name, start(graph.value(id)));
-    ToySource source;
     for (std::int64_t step = 0; step < kSteps; ++step) {
         const auto result = executable->train_step(source, {rate(step), step});
         const double loss = expected.at("losses").at(static_cast<std::size_t>(step));
@@ -123,18 +117,18 @@ template <typename Rate> void compare(const backend::Backend& backend, const std
 }
 
 template <typename Rate>
-void compare_on_both(const std::string& name, const optim::OptimiserSettings& settings, const Rate& rate) {
+void compare_on_both(const std::string& name, const optim::UpdateSettings& settings, const Rate& rate) {
     compare(*backend::make_ref_backend(), name, settings, rate, 1e-9);
     compare(*backend::make_cpu_backend(), name, settings, rate, 1e-5);
 }
 
-optim::OptimiserSettings settings_of(config::Optimiser kind) {
-    optim::OptimiserSettings settings;
+optim::UpdateSettings settings_of(optim::Optimiser kind) {
+    optim::UpdateSettings settings;
     settings.kind = kind;
     settings.momentum = 0.9;
     settings.weight_decay = 1e-3;
     settings.loss_scaling = kLossScaling;
-    settings.rmsprop_decay = 0.9;
+    settings.mean_square_decay = 0.9;
     settings.rmsprop_epsilon = 1e-3;
     settings.lars = {0.05, 5e-3, 1e-6, {"bias"}};
     return settings;
@@ -142,14 +136,14 @@ optim::OptimiserSettings settings_of(config::Optimiser kind) {
 
 TEST(GoldenOptimiser, TenStepsOfEach) {
     for (const auto kind :
-         {config::Optimiser::sgd, config::Optimiser::momentum, config::Optimiser::rmsprop, config::Optimiser::lars}) {
+         {optim::Optimiser::sgd, optim::Optimiser::momentum, optim::Optimiser::rmsprop, optim::Optimiser::lars}) {
         const std::string name = "optimiser/" + std::string(config::name(kind));
         compare_on_both(name, settings_of(kind), [](std::int64_t) { return 0.1; });
     }
 }
 
 TEST(GoldenSchedule, TenStepsOfEach) {
-    config::LearningRateSettings rates;
+    optim::LearningRateSettings rates;
     rates.warmup_epochs = 1;
     rates.stepped_decay = 0.1;
     rates.stepped_fractions = {0.4, 0.7};
@@ -157,7 +151,7 @@ TEST(GoldenSchedule, TenStepsOfEach) {
     rates.exponential_drops = 4;
     rates.polynomial_power = 2;
     rates.polynomial_end_ratio = 0.01;
-    using enum config::LrSchedule;
+    using enum optim::LrSchedule;
     for (const auto& [schedule, name] : {std::pair{stepped, "stepped"},
                                          {cosine, "cosine"},
                                          {exponential, "exponential"},
@@ -167,7 +161,7 @@ TEST(GoldenSchedule, TenStepsOfEach) {
         const std::string key = std::string("schedule/") + name;
         for (std::int64_t t = 0; t < kSteps; ++t)
             EXPECT_NEAR(rate.at(t), golden().at(key).at("rates").at(static_cast<std::size_t>(t)).get<double>(), 1e-12);
-        compare_on_both(key, settings_of(config::Optimiser::momentum), [&](std::int64_t t) { return rate.at(t); });
+        compare_on_both(key, settings_of(optim::Optimiser::momentum), [&](std::int64_t t) { return rate.at(t); });
     }
 }
 

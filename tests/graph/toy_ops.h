@@ -10,7 +10,7 @@ inline constexpr auto kMultiply = graph::OpKind::dense;       // element by elem
 inline constexpr auto kSum = graph::OpKind::bias_grad;        // -> f32[]
 inline constexpr auto kSpread = graph::OpKind::shortcut_pad;  // f32[] -> f32[4]: the gradient of kSum
 inline constexpr auto kSplit = graph::OpKind::batch_norm;     // x -> x, 2x; gradient only through the first
-inline constexpr auto kStep = graph::OpKind::sgd_update;      // parameter, gradient: overwrites the parameter
+inline constexpr auto kStep = graph::OpKind::update;          // parameter, gradient: overwrites the parameter
 inline constexpr auto kDeadEnd = graph::OpKind::max_pool;     // x -> x without a gradient
 inline constexpr auto kBroken = graph::OpKind::activation;    // x -> x with a gradient of the wrong shape
 

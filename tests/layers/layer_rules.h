@@ -8,7 +8,7 @@
 namespace cnntrain::layers {
 
 /// What is wrong with one file, one text per finding ("<path>:<line>: ..."). `path` is relative to the repository:
-/// "src/data/loader.cpp", "include/cnntrain/data/loader.h".
+/// "src/data/loading/loader.cpp", "include/cnntrain/data/loader.h".
 std::vector<std::string> findings(const std::string& path, std::string_view text);
 
 }  // namespace cnntrain::layers

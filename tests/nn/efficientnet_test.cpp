@@ -281,7 +281,7 @@ TEST(EfficientnetDrops, FollowDepthAndStandInTrainingOnly) {
     EXPECT_TRUE(drop("all/block6d/drop").per_sample);
     EXPECT_DOUBLE_EQ(drop("all/Top/dropout").keep, 0.8);
     EXPECT_FALSE(drop("all/Top/dropout").per_sample);
-    std::set<std::uint32_t> sites;
+    std::set<std::uint64_t> sites;
     for (std::int32_t i = 0; i < model.graph.node_count(); ++i) {
         const graph::Node& node = model.graph.node({i});
         if (node.kind == OpKind::random_scale) sites.insert(node.as<graph::RandomScaleAttrs>().site);

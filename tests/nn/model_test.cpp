@@ -50,14 +50,6 @@ const graph::Node& node_named(const Graph& graph, const std::string& name) {
     throw Error(ErrorKind::internal, "no node " + name);
 }
 
-TEST(ModelTable, UnknownFamilyIsAnsweredWithTheNearest) {
-    EXPECT_EQ(family_named("resnet"), Family::resnet);
-    EXPECT_EQ(name(Family::resnet), "resnet");
-    EXPECT_THAT(usage_error([] { family_named("resnit"); }), HasSubstr("did you mean 'resnet'?"));
-    for (const Family family : {Family::resnet, Family::resnext, Family::efficientnet})
-        EXPECT_EQ(family_named(name(family)), family);
-}
-
 TEST(ModelTable, UnknownSizeListsTheLegalOnes) {
     EXPECT_THAT(build_error(imagenet_request("51")),
                 AllOf(HasSubstr("imagenet has no size '51'"), HasSubstr("10, 14, 18, 26, 34, 50, 101, 152"),

@@ -17,7 +17,11 @@ inline BuildRequest imagenet_request(const std::string& size, std::int64_t batch
 
 inline BuildRequest cifar_request(const std::string& size, std::int64_t batch = 2) {
     BuildRequest request;
-    request.model = {.size = size, .dataset = DatasetKind::cifar, .classes = 10, .image_size = 32, .groups = 16};
+    request.model.size = size;
+    request.model.groups = 16;
+    request.model.dataset = DatasetKind::cifar;
+    request.model.classes = 10;
+    request.model.image_size = 32;
     request.input.images = {DType::f32, {batch, 32, 32, 3}};
     return request;
 }

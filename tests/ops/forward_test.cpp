@@ -31,7 +31,7 @@ std::vector<RefTensor> run(OpKind kind, const Attrs& attrs, const std::vector<Re
         pointers.push_back(&input);
     }
     std::vector<TensorDesc> result_descs = def.infer(attrs, descs);
-    for (const std::size_t index : def.overwritten_inputs())
+    for (const std::size_t index : def.overwritten_inputs(descs.size()))
         result_descs.push_back(descs.at(index));
     std::vector<RefTensor> outputs;
     outputs.reserve(result_descs.size());
@@ -324,60 +324,74 @@ TEST(Forward, SoftmaxCrossEntropyDoesNotOverflow) {
     expect_values(results[1], {}, {0});
 }
 
-/// g = 0.5 * gradient + 0.1 * parameter = 2.1, 0; lr = 0.2 * 0.5.
+/// The new target and slots after one update.
+std::vector<RefTensor> updated(const graph::UpdateAttrs& attrs, const RefTensor& target, const RefTensor& gradient,
+                               double learning_rate, const std::vector<RefTensor>& slots, double step = 1) {
+    std::vector<RefTensor> inputs = {target, gradient, tensor({}, {learning_rate}), tensor({}, {step})};
+    inputs.insert(inputs.end(), slots.begin(), slots.end());
+    return run(OpKind::update, attrs, inputs);
+}
+
+/// g = 0.5 * gradient + 0.1 * target = 2.1, 0; r = 0.2 * 0.5.
 TEST(Forward, RmsProp) {
-    const graph::UpdateAttrs scales{
-        .gradient_scale = 0.5, .weight_decay = 0.1, .learning_rate_scale = 0.5, .momentum = 0.9};
-    const RefTensor gradient = tensor({2}, {4, -0.4});
+    const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::rmsprop,
+                                   .gradient_scale = 0.5,
+                                   .weight_decay = 0.1,
+                                   .learning_rate_scale = 0.5,
+                                   .momentum = 0.9,
+                                   .decay = 0.75,
+                                   .epsilon = 0.1};
     const auto result =
-        run(OpKind::rmsprop_update, graph::RmsPropAttrs{scales, 0.75, 0.1},
-            {tensor({2}, {1, 2}), gradient, tensor({2}, {1, 0}), tensor({2}, {10, 3}), tensor({}, {0.2})});
+        updated(attrs, tensor({2}, {1, 2}), tensor({2}, {4, -0.4}), 0.2, {tensor({2}, {10, 3}), tensor({2}, {1, 0})});
     const double mean_square = 0.75 + 0.25 * 2.1 * 2.1;
     const double velocity = 9 + 0.1 * 2.1 / std::sqrt(mean_square + 0.1);
-    expect_values(result[1], {2}, {mean_square, 0});
-    expect_values(result[2], {2}, {velocity, 2.7});
+    expect_values(result[1], {2}, {velocity, 2.7});
+    expect_values(result[2], {2}, {mean_square, 0});
     expect_values(result[0], {2}, {1 - velocity, 2 - 2.7});
 }
 
 TEST(Forward, RmsPropWithoutGradientAndEpsilonStandsStill) {
-    const auto result = run(OpKind::rmsprop_update, graph::RmsPropAttrs{{}, 0.5, 0},
-                            {tensor({1}, {3}), tensor({1}, {0}), tensor({1}, {0}), tensor({1}, {0}), tensor({}, {1})});
-    expect_values(result[0], {1}, {3});
+    const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::rmsprop, .decay = 0.5};
+    const RefTensor zero = tensor({1}, {0});
+    expect_values(updated(attrs, tensor({1}, {3}), zero, 1, {zero, zero})[0], {1}, {3});
 }
 
 /// |p| = 5, |g| = 10 with g = 0.5 * gradient.
 TEST(Forward, Lars) {
-    graph::LarsAttrs attrs{{.gradient_scale = 0.5, .learning_rate_scale = 1, .momentum = 0.9}, 0.02, 0.5, 1};
-    const std::vector<RefTensor> inputs = {tensor({2}, {3, 4}), tensor({2}, {12, -16}), tensor({2}, {1, 2}),
-                                           tensor({}, {0.2})};
+    graph::UpdateAttrs attrs{.rule = graph::UpdateRule::lars,
+                             .gradient_scale = 0.5,
+                             .momentum = 0.9,
+                             .epsilon = 1,
+                             .rule_weight_decay = 0.5,
+                             .trust_scale = 0.02};
+    const RefTensor target = tensor({2}, {3, 4});
+    const RefTensor gradient = tensor({2}, {12, -16});
     const double rate = 0.2 * (0.02 * 5 / (10 + 0.5 * 5 + 1));
-    auto result = run(OpKind::lars_update, attrs, inputs);
+    auto result = updated(attrs, target, gradient, 0.2, {tensor({2}, {1, 2})});
     expect_values(result[1], {2}, {0.9 + rate * 7.5, 1.8 - rate * 6});
     expect_values(result[0], {2}, {3 - (0.9 + rate * 7.5), 4 - (1.8 - rate * 6)});
     attrs.adapts = false;
-    result = run(OpKind::lars_update, attrs, inputs);
+    attrs.rule_weight_decay = 0;
+    result = updated(attrs, target, gradient, 0.2, {tensor({2}, {1, 2})});
     expect_values(result[1], {2}, {0.9 + 0.2 * 6, 1.8 - 0.2 * 8});
 }
 
 TEST(Forward, LarsTrustsWhatHasNoNorm) {
-    const graph::LarsAttrs attrs{{}, 0.02, 0.5, 1};
-    const auto zero =
-        run(OpKind::lars_update, attrs, {tensor({1}, {0}), tensor({1}, {4}), tensor({1}, {0}), tensor({}, {0.25})});
-    expect_values(zero[0], {1}, {-1});
-    const auto still =
-        run(OpKind::lars_update, attrs, {tensor({1}, {8}), tensor({1}, {0}), tensor({1}, {0}), tensor({}, {0.25})});
-    expect_values(still[0], {1}, {8 - 0.25 * 0.5 * 8});
+    const graph::UpdateAttrs attrs{
+        .rule = graph::UpdateRule::lars, .epsilon = 1, .rule_weight_decay = 0.5, .trust_scale = 0.02};
+    const RefTensor zero = tensor({1}, {0});
+    expect_values(updated(attrs, zero, tensor({1}, {4}), 0.25, {zero})[0], {1}, {-1});
+    expect_values(updated(attrs, tensor({1}, {8}), zero, 0.25, {zero})[0], {1}, {8 - 0.25 * 0.5 * 8});
 }
 
-/// g = 0.5 * gradient + 0.1 * parameter = 2.1; lr = 0.2 * 0.5.
+/// g = 0.5 * gradient + 0.1 * target = 2.1; r = 0.2 * 0.5.
 TEST(Forward, Updates) {
-    const graph::UpdateAttrs attrs{
-        .gradient_scale = 0.5, .weight_decay = 0.1, .learning_rate_scale = 0.5, .momentum = 0.9};
-    const RefTensor parameter = tensor({1}, {1});
+    graph::UpdateAttrs attrs{.gradient_scale = 0.5, .weight_decay = 0.1, .learning_rate_scale = 0.5, .momentum = 0.9};
+    const RefTensor target = tensor({1}, {1});
     const RefTensor gradient = tensor({1}, {4});
-    const RefTensor rate = tensor({}, {0.2});
-    expect_values(run(OpKind::sgd_update, attrs, {parameter, gradient, rate})[0], {1}, {1 - 0.1 * 2.1});
-    const auto momentum = run(OpKind::momentum_update, attrs, {parameter, gradient, tensor({1}, {10}), rate});
+    expect_values(updated(attrs, target, gradient, 0.2, {})[0], {1}, {1 - 0.1 * 2.1});
+    attrs.rule = graph::UpdateRule::momentum;
+    const auto momentum = updated(attrs, target, gradient, 0.2, {tensor({1}, {10})});
     expect_values(momentum[1], {1}, {11.1});
     expect_values(momentum[0], {1}, {1 - 0.1 * 11.1});
 

@@ -49,6 +49,7 @@ std::vector<BadNode> bad_nodes() {
     const TensorDesc w = f32({3, 3, 16, 32});
     const TensorDesc c = f32({16});
     const TensorDesc one = f32({});
+    const graph::UpdateAttrs momentum{.rule = graph::UpdateRule::momentum};
     const TensorDesc labels{DType::i32, {4}};
     return {
         {OpKind::constant, graph::ConstantAttrs{1, labels}, {}, "a constant must be f32"},
@@ -61,7 +62,7 @@ std::vector<BadNode> bad_nodes() {
         {OpKind::activation, graph::ActivationAttrs{}, {x, x}, "takes 1 inputs, got 2"},
         {OpKind::activation_grad, graph::ActivationAttrs{}, {x, labels}, "dy must be f32"},
         {OpKind::random_scale, graph::RandomScaleAttrs{.keep = 0}, {x}, "keep must be in (0, 1]"},
-        {OpKind::random_scale, graph::RandomScaleAttrs{}, {c}, "x[N,H,W,C] or x[N,C] cannot have the shape [16]"},
+        {OpKind::random_scale, graph::RandomScaleAttrs{}, {one}, "x needs an axis of samples"},
         {OpKind::scale_channels, NoAttrs{}, {x, f32({2, 8})}, "gate must have the shape [2, 16]"},
         {OpKind::scale_channels, NoAttrs{}, {x, bf16({2, 16})}, "x and gate must have one type"},
         {OpKind::scale_channels_grad, NoAttrs{}, {x, f32({2, 16}), c}, "x and dy must be alike"},
@@ -147,10 +148,10 @@ std::vector<BadNode> bad_nodes() {
          graph::MixedTargetsAttrs{0.1, {0}},
          {f32({4, 10}), labels, f32({4, 1}), c},
          "dloss and f32[]"},
-        {OpKind::sgd_update, graph::UpdateAttrs{}, {c, f32({8}), one}, "gradient must have the shape [16]"},
-        {OpKind::momentum_update, graph::UpdateAttrs{}, {c, c, c, c}, "learning_rate and f32[]"},
-        {OpKind::rmsprop_update, graph::RmsPropAttrs{}, {c, c, c, one, one}, "velocity must have the shape [16]"},
-        {OpKind::lars_update, graph::LarsAttrs{}, {c, c, one, one}, "velocity must have the shape [16]"},
+        {OpKind::update, graph::UpdateAttrs{}, {c, f32({8}), one, one}, "gradient must have the shape [16]"},
+        {OpKind::update, momentum, {c, c, c, one, c}, "learning_rate and f32[]"},
+        {OpKind::update, momentum, {c, c, one, one}, "takes 5 inputs, got 4"},
+        {OpKind::update, momentum, {c, c, one, one, one}, "slot must have the shape [16]"},
         {OpKind::round_copy, NoAttrs{}, {c, c}, "a master is for 16-bit parameters"},
         {OpKind::round_copy, NoAttrs{}, {bf16({16}), bf16({16})}, "master must be f32"},
         {OpKind::moving_average_update,

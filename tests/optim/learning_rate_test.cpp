@@ -9,9 +9,6 @@
 namespace cnntrain::optim {
 namespace {
 
-using config::LearningRateSettings;
-using config::LrSchedule;
-
 LearningRateSettings cifar_stepped() {
     LearningRateSettings settings;
     settings.schedule = LrSchedule::stepped;

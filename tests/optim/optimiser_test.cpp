@@ -39,7 +39,7 @@ struct SmallModel {
         graph.set_stage(graph::StageId{0});
     }
 
-    void append(const OptimiserSettings& settings, const std::vector<std::string>& filter = {}) {
+    void append(const UpdateSettings& settings, const std::vector<std::string>& filter = {}) {
         const auto gradients = build_backward(
             graph, {.loss = loss, .targets = trainable_parameters(graph, filter), .recompute_points = {}});
         append_update(graph, gradients, settings);
@@ -67,29 +67,28 @@ struct SmallModel {
     ValueId moving_mean, moving_variance, batch_mean, batch_variance, loss;
 };
 
-OptimiserSettings momentum() {
-    OptimiserSettings settings;
-    settings.kind = config::Optimiser::momentum;
+UpdateSettings momentum() {
+    UpdateSettings settings;
+    settings.kind = optim::Optimiser::momentum;
     settings.momentum = 0.9;
     settings.weight_decay = 1e-4;
     settings.weight_decay_exclude = {"beta", "gamma"};
     settings.loss_scaling = 128;
-    settings.micro_batches = 4;
-    settings.replicas = 2;
+    settings.micro_batches = 8;
     settings.moving_average_decay = 0.97;
     return settings;
 }
 
 TEST(AppendUpdate, SgdHasNoSlots) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::sgd;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::sgd;
     model.append(settings);
     EXPECT_EQ(model.updates().size(), 6u);
     EXPECT_EQ(model.graph.values_with_role(graph::Role::slot).size(), 0u);
     const graph::Node* update = model.update_of("all/dense/bias");
     ASSERT_NE(update, nullptr);
-    EXPECT_EQ(update->kind, OpKind::sgd_update);
+    EXPECT_EQ(update->as<graph::UpdateAttrs>().rule, graph::UpdateRule::sgd);
     EXPECT_EQ(update->inputs.at(2), model.graph.find(kLearningRate));
     EXPECT_EQ(update->as<graph::UpdateAttrs>().momentum, 0);
 }
@@ -99,10 +98,10 @@ TEST(AppendUpdate, MomentumAddsASlotLikeEachParameter) {
     model.append(momentum());
     const graph::Node* update = model.update_of("all/dense/weight");
     ASSERT_NE(update, nullptr);
-    EXPECT_EQ(update->kind, OpKind::momentum_update);
+    EXPECT_EQ(update->as<graph::UpdateAttrs>().rule, graph::UpdateRule::momentum);
     const auto slot = model.graph.find("all/dense/weight/Momentum");
     ASSERT_TRUE(slot.has_value());
-    EXPECT_EQ(update->inputs.at(2), *slot);
+    EXPECT_EQ(update->inputs.at(4), *slot);
     const graph::Value& value = model.graph.value(*slot);
     EXPECT_EQ(value.role, graph::Role::slot);
     EXPECT_EQ(value.desc, (TensorDesc{DType::bf16, {3, 2}}));
@@ -162,18 +161,18 @@ TEST(AppendUpdate, AFilterThatMatchesNothingIsAnError) {
 
 TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::rmsprop;
-    settings.rmsprop_decay = 0.95;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::rmsprop;
+    settings.mean_square_decay = 0.95;
     settings.rmsprop_epsilon = 0.01;
     model.append(settings);
     const graph::Node* update = model.update_of("all/dense/weight");
     ASSERT_NE(update, nullptr);
-    const auto attrs = update->as<graph::RmsPropAttrs>();
-    EXPECT_EQ(attrs.update.gradient_scale, 1.0 / 8 / 128);
-    EXPECT_EQ(attrs.update.weight_decay, 1e-4);
-    EXPECT_EQ(attrs.update.learning_rate_scale, 1);
-    EXPECT_EQ(attrs.update.momentum, 0.9);
+    const auto attrs = update->as<graph::UpdateAttrs>();
+    EXPECT_EQ(attrs.gradient_scale, 1.0 / 8 / 128);
+    EXPECT_EQ(attrs.weight_decay, 1e-4);
+    EXPECT_EQ(attrs.learning_rate_scale, 1);
+    EXPECT_EQ(attrs.momentum, 0.9);
     EXPECT_EQ(attrs.decay, 0.95);
     EXPECT_EQ(attrs.epsilon, 0.01);
     const auto mean_square = model.graph.find("all/dense/weight/RMSProp");
@@ -184,21 +183,21 @@ TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
 
 TEST(AppendUpdate, LarsSkipsByName) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::lars;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::lars;
     settings.weight_decay = 0.5;
     settings.lars = {0.01, 5e-5, 1e-6, {"beta", "gamma", "bias"}};
     model.append(settings);
-    const auto weight = model.update_of("all/dense/weight")->as<graph::LarsAttrs>();
+    const auto weight = model.update_of("all/dense/weight")->as<graph::UpdateAttrs>();
     EXPECT_TRUE(weight.adapts);
     EXPECT_EQ(weight.trust_scale, 0.01);
-    EXPECT_EQ(weight.weight_decay, 5e-5);
+    EXPECT_EQ(weight.rule_weight_decay, 5e-5);
     EXPECT_EQ(weight.epsilon, 1e-6);
-    EXPECT_EQ(weight.update.weight_decay, 0.5);
-    const auto bias = model.update_of("all/dense/bias")->as<graph::LarsAttrs>();
+    EXPECT_EQ(weight.weight_decay, 0.5);
+    const auto bias = model.update_of("all/dense/bias")->as<graph::UpdateAttrs>();
     EXPECT_FALSE(bias.adapts);
-    EXPECT_EQ(bias.weight_decay, 0);
-    EXPECT_EQ(bias.update.weight_decay, 0.5);
+    EXPECT_EQ(bias.rule_weight_decay, 0);
+    EXPECT_EQ(bias.weight_decay, 0.5);
 }
 
 /// An activation with a proxy in the second stage, and its loss.
@@ -218,7 +217,7 @@ struct ProxyModel {
     }
 
     /// The nodes of the update phase.
-    std::vector<graph::Node> append(const OptimiserSettings& settings) {
+    std::vector<graph::Node> append(const UpdateSettings& settings) {
         append_update(
             graph,
             build_backward(graph, {.loss = loss, .targets = trainable_parameters(graph, {}), .recompute_points = {}}),
@@ -238,7 +237,7 @@ struct ProxyModel {
 
 TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
     ProxyModel model(DType::f32);
-    OptimiserSettings settings = momentum();
+    UpdateSettings settings = momentum();
     settings.weight_decay_exclude = {"proxy"};
     const auto nodes = model.append(settings);
     ASSERT_EQ(nodes.size(), 3U);
@@ -251,7 +250,7 @@ TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
     EXPECT_EQ(attrs.epsilon, 0.1);
     // The update multiplies its gradient by 1 / (4 * 2) and steps by lr / 128.
     EXPECT_DOUBLE_EQ(attrs.weight_decay, 1e-4 * 128 * 4 * 2);
-    EXPECT_EQ(nodes[1].kind, OpKind::momentum_update);
+    EXPECT_EQ(nodes[1].kind, OpKind::update);
     EXPECT_EQ(nodes[1].inputs[0], proxy);
     EXPECT_EQ(nodes[1].inputs[1], nodes[0].outputs[0]);
     EXPECT_EQ(nodes[1].as<graph::UpdateAttrs>().weight_decay, 0);
@@ -263,16 +262,16 @@ TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
 
 TEST(AppendUpdate, ProxiesOfRmsPropAreDecayedInTheScaleOfTheirGradientToo) {
     ProxyModel model(DType::f32);
-    OptimiserSettings settings = momentum();
-    settings.kind = config::Optimiser::rmsprop;
+    UpdateSettings settings = momentum();
+    settings.kind = optim::Optimiser::rmsprop;
     const auto nodes = model.append(settings);
-    const double gradient_scale = nodes.at(1).as<graph::RmsPropAttrs>().update.gradient_scale;
+    const double gradient_scale = nodes.at(1).as<graph::UpdateAttrs>().gradient_scale;
     EXPECT_DOUBLE_EQ(nodes.at(0).as<graph::ProxyNormAttrs>().weight_decay * gradient_scale, 1e-4);
 }
 
 TEST(AppendUpdate, SixteenBitProxiesAreCopiesOfMastersWithStatistics) {
     ProxyModel model(DType::bf16);
-    OptimiserSettings settings = momentum();
+    UpdateSettings settings = momentum();
     settings.fp32_weight_copy = true;
     const auto nodes = model.append(settings);
     ASSERT_EQ(nodes.size(), 4U);
@@ -286,7 +285,7 @@ TEST(AppendUpdate, SixteenBitProxiesAreCopiesOfMastersWithStatistics) {
 
 TEST(AppendUpdate, SixteenBitVariablesAreCopiesOfMasters) {
     SmallModel model;
-    OptimiserSettings settings = momentum();
+    UpdateSettings settings = momentum();
     settings.fp32_weight_copy = true;
     model.append(settings);
     const auto pairs = masters(model.graph);
@@ -297,9 +296,9 @@ TEST(AppendUpdate, SixteenBitVariablesAreCopiesOfMasters) {
     const auto slot = model.graph.find("all/dense/weight/Momentum");
     ASSERT_TRUE(slot.has_value());
     EXPECT_EQ(model.graph.desc(*slot).dtype, DType::f32);
-    EXPECT_EQ(model.update_of("all/dense/weight/fp32")->kind, OpKind::momentum_update);
+    EXPECT_EQ(model.update_of("all/dense/weight/fp32")->kind, OpKind::update);
     EXPECT_EQ(model.update_of("all/dense/weight")->kind, OpKind::round_copy);
-    EXPECT_EQ(model.update_of("all/dense/bias")->kind, OpKind::momentum_update);
+    EXPECT_EQ(model.update_of("all/dense/bias")->kind, OpKind::update);
 }
 
 }  // namespace

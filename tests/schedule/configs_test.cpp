@@ -68,17 +68,18 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
         std::vector<std::string> arguments = words("--config " + std::string(row.line));
         const auto result = config::parse_command_line(config::Command::train, arguments, environment());
         const config::Settings& settings = result.settings;
-        const std::int64_t images = settings.data.dataset == config::Dataset::imagenet ? 1281167 : 50000;
-        const RunPlan plan = make_run_plan(run_shape(settings, images, 1));
+        const std::int64_t images = settings.data.dataset == data::DatasetId::imagenet ? 1281167 : 50000;
+        const RunPlan plan =
+            make_run_plan({settings.training, settings.checkpoint, images, 1, settings.validation.enabled});
         EXPECT_EQ(settings.training.micro_batch_size, row.micro_batch);
         EXPECT_EQ(settings.training.gradient_accumulation_count, row.accumulation);
         EXPECT_EQ(settings.training.replicas, row.replicas);
         EXPECT_EQ(plan.global_batch, row.global_batch);
         EXPECT_EQ(plan.iterations_per_epoch, row.iterations_per_epoch);
         EXPECT_EQ(plan.iterations, row.iterations);
-        EXPECT_EQ(config::name(settings.training.optimiser), row.optimiser);
+        EXPECT_EQ(config::name(settings.optimiser.kind), row.optimiser);
         EXPECT_EQ(config::name(settings.learning_rate.schedule), row.schedule);
-        EXPECT_DOUBLE_EQ(config::base_learning_rate(settings.learning_rate, plan.global_batch), row.learning_rate);
+        EXPECT_DOUBLE_EQ(optim::base_learning_rate(settings.learning_rate, plan.global_batch), row.learning_rate);
     }
 }
 

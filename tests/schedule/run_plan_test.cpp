@@ -35,7 +35,7 @@ std::vector<std::int64_t> checkpoints(const RunPlan& plan) {
 RunShape cifar_shape(double epochs) {
     RunShape shape;
     shape.images = kCifar;
-    shape.micro_batch = 32;
+    shape.micro_batch_size = 32;
     shape.epochs = epochs;
     return shape;
 }
@@ -43,7 +43,7 @@ RunShape cifar_shape(double epochs) {
 RunShape imagenet_shape(std::int64_t global_batch, double epochs, std::int64_t logs_per_epoch) {
     RunShape shape;
     shape.images = kImageNet;
-    shape.micro_batch = global_batch;
+    shape.micro_batch_size = global_batch;
     shape.epochs = epochs;
     shape.logs_per_epoch = logs_per_epoch;
     return shape;
@@ -319,7 +319,7 @@ TEST(RunPlan, TheRateIsTakenInTheMiddleOfAStep) {
 TEST(RunPlan, FewImagesAndFrequentLogsAreClamped) {
     RunShape shape;
     shape.images = 20;
-    shape.micro_batch = 32;
+    shape.micro_batch_size = 32;
     shape.epochs = 10;
     const RunPlan plan = make_run_plan(shape);
     EXPECT_EQ(plan.iterations_per_epoch, 0);
@@ -350,8 +350,8 @@ TEST(RunPlan, HostStepIsALogIntervalOrAnEvenPartOfIt) {
 
 TEST(RunPlan, AllBatchFactorsCount) {
     RunShape shape = cifar_shape(1);
-    shape.micro_batch = 2;
-    shape.accumulation = 3;
+    shape.micro_batch_size = 2;
+    shape.gradient_accumulation_count = 3;
     shape.replicas = 5;
     shape.processes = 7;
     EXPECT_EQ(make_run_plan(shape).global_batch, 210);
@@ -377,21 +377,18 @@ TEST(RunPlan, TwoCheckpointsPerEpochAreNotHeldBackAtTheEnd) {
     EXPECT_THAT(checkpoints(make_run_plan(shape)), ElementsAre(873, 1649, 2425, 3125));
 }
 
-TEST(RunPlan, OptionsBecomeAShape) {
-    config::Settings settings;
-    settings.training.micro_batch_size = 4;
-    settings.training.gradient_accumulation_count = 2;
-    settings.training.iterations = 12;
-    settings.device.device_iterations = 3;
-    settings.logging.log_freq = 6;
-    settings.checkpoint.ckpts_per_epoch = 0;
-    settings.validation.enabled = false;
-    const RunPlan plan = make_run_plan(run_shape(settings, 100, 1));
-    EXPECT_EQ(plan.global_batch, 8);
-    EXPECT_EQ(plan.iterations, 12);
-    EXPECT_EQ(plan.iterations_per_host_step, 3);
-    EXPECT_FALSE(plan.iterations_per_checkpoint.has_value());
-    EXPECT_FALSE(plan.validate);
+TEST(BatchPlan, CountsSamplesAndPasses) {
+    ScheduleSettings settings;
+    settings.micro_batch_size = 2;
+    settings.gradient_accumulation_count = 3;
+    settings.replicas = 5;
+    settings.pipeline_splits = {"a", "b"};
+    EXPECT_EQ(batch_plan(settings, 7).micro_batches(), 105);
+    EXPECT_EQ(batch_plan(settings, 7).global_batch(), 210);
+    EXPECT_EQ(batch_plan(settings, 7).stages, 1);
+    settings.pipeline = true;
+    EXPECT_EQ(batch_plan(settings, 7).stages, 3);
+    EXPECT_EQ(batch_plan(settings, 7).global_batch(), 210);  // every sample passes through all stages
 }
 
 void expect_usage_error(const RunShape& shape, const std::string& part) {

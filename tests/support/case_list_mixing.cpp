@@ -8,7 +8,7 @@ using graph::OpKind;
 namespace {
 
 CaseInput shares(const char* name, const Shape& shape) {
-    return {.name = name, .desc = {DType::f32, shape}, .low = 0, .high = 1};
+    return {.name = name, .desc = {DType::f32, shape}, .low = 0, .high = 1, .fed = true};
 }
 
 }  // namespace
@@ -27,7 +27,8 @@ void add_mixing_cases(std::vector<OpCase>& cases, DType type) {
                                       .desc = {DType::i32, {4}},
                                       .low = -1,
                                       .high = static_cast<double>(shape[1]) + 2,
-                                      .fill = Fill::integers});
+                                      .fill = Fill::integers,
+                                      .fed = true});
         }
         cases.push_back(std::move(op_case));
     };
@@ -42,15 +43,18 @@ void add_mixing_cases(std::vector<OpCase>& cases, DType type) {
 
     const auto loss = [&](const char* name, std::int64_t samples, std::int64_t classes,
                           const std::vector<std::int64_t>& distances, double smoothing, double low, double high) {
-        cases.push_back(
-            {.name = std::string("mixed_cross_entropy/") + name,
-             .kind = OpKind::mixed_cross_entropy,
-             .attrs = graph::MixedTargetsAttrs{smoothing, distances},
-             .inputs =
-                 {{"logits", {type, {samples, classes}}, -4, 4},
-                  {.name = "labels", .desc = {DType::i32, {samples}}, .low = low, .high = high, .fill = Fill::integers},
-                  shares("target_shares", {samples, static_cast<std::int64_t>(distances.size())})},
-             .tolerance = tolerance_of(type)});
+        cases.push_back({.name = std::string("mixed_cross_entropy/") + name,
+                         .kind = OpKind::mixed_cross_entropy,
+                         .attrs = graph::MixedTargetsAttrs{smoothing, distances},
+                         .inputs = {{"logits", {type, {samples, classes}}, -4, 4},
+                                    {.name = "labels",
+                                     .desc = {DType::i32, {samples}},
+                                     .low = low,
+                                     .high = high,
+                                     .fill = Fill::integers,
+                                     .fed = true},
+                                    shares("target_shares", {samples, static_cast<std::int64_t>(distances.size())})},
+                         .tolerance = tolerance_of(type)});
     };
     loss("mixup", 16, 10, {0, 1}, 0, 0, 9);
     loss("cutmix_smoothed", 9, 10, {0, 2}, 0.1, 0, 9);

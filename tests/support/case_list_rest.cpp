@@ -60,13 +60,16 @@ void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
     random_scale("samples", {9, 4, 3, 17}, 0.5, true);
     random_scale("everything_kept", {4, 3}, 1, false);
     for (const DType from : {DType::u8, DType::f32}) {
-        cases.push_back(
-            {.name = "normalise_image/from_" + std::string(name(from)),
-             .kind = OpKind::normalise_image,
-             .attrs = graph::NormaliseImageAttrs{{1 / 58.0, 1 / 57.0, 1 / 57.5}, {-2.1, -2.0, -1.8}, type},
-             .inputs =
-                 {{.name = "images", .desc = {from, {2, 5, 4, 3}}, .low = 0, .high = 255, .fill = Fill::integers}},
-             .tolerance = tolerance});
+        cases.push_back({.name = "normalise_image/from_" + std::string(name(from)),
+                         .kind = OpKind::normalise_image,
+                         .attrs = graph::NormaliseImageAttrs{{1 / 58.0, 1 / 57.0, 1 / 57.5}, {-2.1, -2.0, -1.8}, type},
+                         .inputs = {{.name = "images",
+                                     .desc = {from, {2, 5, 4, 3}},
+                                     .low = 0,
+                                     .high = 255,
+                                     .fill = Fill::integers,
+                                     .fed = true}},
+                         .tolerance = tolerance});
     }
     const auto shortcut = [&](const char* name, std::int64_t h, std::int64_t w, std::int64_t c, std::int64_t stride,
                               std::int64_t channels) {
@@ -110,7 +113,8 @@ void add_loss_cases(std::vector<OpCase>& cases, DType type) {
                                      .desc = {DType::i32, {samples}},
                                      .low = low,
                                      .high = high,
-                                     .fill = Fill::integers}},
+                                     .fill = Fill::integers,
+                                     .fed = true}},
                          .tolerance = tolerance_of(type)});
     };
     add("c10", 16, 10, 0, 0, 9);
@@ -123,56 +127,43 @@ void add_loss_cases(std::vector<OpCase>& cases, DType type) {
 
 void add_update_cases(std::vector<OpCase>& cases, DType type) {
     const TensorDesc desc{type, {3, 3, 10, 17}};
-    const CaseInput parameter{"parameter", desc};
-    const CaseInput gradient{.name = "gradient", .desc = {DType::f32, desc.shape}, .computed = true};
-    const CaseInput rate{"learning_rate", {DType::f32, {}}, 0.05, 0.5};
-    const graph::UpdateAttrs attrs{
-        .gradient_scale = 0.25, .weight_decay = 0.01, .learning_rate_scale = 0.5, .momentum = 0.9};
-    const double tolerance = tolerance_of(type);
-    cases.push_back({.name = "sgd_update/decayed",
-                     .kind = OpKind::sgd_update,
-                     .attrs = attrs,
-                     .inputs = {parameter, gradient, rate},
-                     .tolerance = tolerance});
-    cases.push_back({.name = "momentum_update/decayed",
-                     .kind = OpKind::momentum_update,
-                     .attrs = attrs,
-                     .inputs = {parameter, gradient, {"velocity", desc}, rate},
-                     .tolerance = tolerance});
-    const CaseInput mean_square{"mean_square", desc, 0.01, 1.5};
-    cases.push_back({.name = "rmsprop_update/decayed",
-                     .kind = OpKind::rmsprop_update,
-                     .attrs = graph::RmsPropAttrs{attrs, 0.9, 1e-3},
-                     .inputs = {parameter, gradient, mean_square, {"velocity", desc}, rate},
-                     .tolerance = tolerance});
     const TensorDesc large{type, {301, 333}};
-    cases.push_back({.name = "rmsprop_update/large",
-                     .kind = OpKind::rmsprop_update,
-                     .attrs = graph::RmsPropAttrs{attrs, 0.99, 1e-4},
-                     .inputs = {{"parameter", large},
-                                {.name = "gradient", .desc = {DType::f32, large.shape}, .computed = true},
-                                {"mean_square", large, 0.01, 1.5},
-                                {"velocity", large},
-                                rate},
-                     .tolerance = tolerance});
-    const auto lars = [&](const char* name, const graph::LarsAttrs& lars_attrs, const TensorDesc& of) {
-        cases.push_back({.name = std::string("lars_update/") + name,
-                         .kind = OpKind::lars_update,
-                         .attrs = lars_attrs,
-                         .inputs = {{"parameter", of},
-                                    {.name = "gradient", .desc = {DType::f32, of.shape}, .computed = true},
-                                    {"velocity", of},
-                                    rate},
-                         .tolerance = tolerance});
+    const double tolerance = tolerance_of(type);
+    const auto add = [&](const std::string& name, const graph::UpdateAttrs& attrs, const TensorDesc& of) {
+        OpCase update{.name = "update/" + name,
+                      .kind = OpKind::update,
+                      .attrs = attrs,
+                      .inputs = {{"target", of},
+                                 {.name = "gradient", .desc = {DType::f32, of.shape}, .computed = true},
+                                 {"learning_rate", {DType::f32, {}}, 0.05, 0.5},
+                                 {"step", {DType::f32, {}}, 1, 1}},
+                      .tolerance = tolerance};
+        // Every slot may be a mean of squares.
+        for (std::size_t i = 0; i < facts_of(attrs.rule).slots; ++i)
+            update.inputs.push_back({"slot" + std::to_string(i), of, 0.01, 1.5});
+        cases.push_back(std::move(update));
     };
-    lars("adapted", {attrs, 0.01, 5e-3, 1e-3}, desc);
-    lars("adapted_large", {attrs, 0.01, 5e-3, 0}, large);
-    lars("skipped", {.update = attrs, .weight_decay = 0.5, .adapts = false}, {type, {17}});
+    for (const graph::UpdateRuleFacts& facts : graph::kUpdateRules) {
+        graph::UpdateAttrs attrs{.rule = facts.rule,
+                                 .gradient_scale = 0.25,
+                                 .weight_decay = 0.01,
+                                 .learning_rate_scale = 0.5,
+                                 .momentum = 0.9,
+                                 .decay = 0.9,
+                                 .epsilon = 1e-3,
+                                 .rule_weight_decay = 5e-3,
+                                 .trust_scale = 0.01};
+        const std::string name(facts.name);
+        add(name, attrs, desc);
+        add(name + "_large", attrs, large);
+        attrs.adapts = false;
+        if (facts.has_trust) add(name + "_not_adapted", attrs, {type, {17}});
+    }
     if (type == DType::bf16) {
         cases.push_back({.name = "round_copy/kernel",
                          .kind = OpKind::round_copy,
                          .attrs = NoAttrs{},
-                         .inputs = {parameter, {"master", {DType::f32, desc.shape}}},
+                         .inputs = {{"parameter", desc}, {"master", {DType::f32, desc.shape}}},
                          .tolerance = tolerance});
     }
     cases.push_back(

@@ -9,36 +9,30 @@
 
 namespace cnntrain::test {
 
-data::Batch FixedSource::next() {
-    ++pulls_;
-    data::Batch batch;
-    if (!images_.shape().empty()) batch.images = images_.bytes();
-    if (!labels_.shape().empty()) batch.labels = labels_.as<std::int32_t>();
-    const auto mixing = [&]<typename T>(const char* name, std::span<const T>& to) {
-        const auto found = mixing_.find(name);
-        if (found != mixing_.end() && !found->second.shape().empty()) to = std::as_const(found->second).as<T>();
-    };
-    mixing("mixup", batch.mixing.mixup);
-    mixing("cutmix_box", batch.mixing.cutmix_box);
-    mixing("target_shares", batch.mixing.target_shares);
-    batch.valid_count = std::count_if(batch.labels.begin(), batch.labels.end(), [](std::int32_t l) { return l >= 0; });
-    return batch;
+TensorSource case_source(const graph::Graph& graph, const std::map<std::string, HostTensor>& tensors) {
+    std::vector<std::pair<std::string, HostTensor>> fed;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {
+        const std::string& name = graph.value(id).name;
+        fed.emplace_back(name, tensors.at(name));
+    }
+    return TensorSource(std::move(fed));
 }
 
 std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, const OpCase& op_case,
                                               bool with_gradient, int threads) {
     const CaseGraph case_graph = build_case(op_case, with_gradient);
     const graph::Graph& graph = case_graph.graph;
-    std::map<std::string, HostTensor> inputs = random_inputs(op_case, case_graph);
+    const std::map<std::string, HostTensor> inputs = random_inputs(op_case, case_graph);
+    TensorSource source = case_source(graph, inputs);
     backend::CompileRequest request;
     request.graph = &graph;
     request.runtime.stochastic_rounding = false;
     request.devices.threads = threads;
+    request.fields = source.fields();
     const std::unique_ptr<backend::Executable> executable = backend.compile(request);
     for (const std::string& name : executable->variable_names())
         executable->load(name, inputs.at(name));
 
-    FixedSource source(inputs["images"], inputs["labels"], inputs);
     const graph::Node& node = graph.node(case_graph.node);
     if (with_gradient || node.phase == graph::Phase::update) {
         const auto rate = inputs.find("learning_rate");
@@ -51,7 +45,7 @@ std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, c
     std::map<std::string, HostTensor> results;
     for (const graph::Output& output : graph.outputs())
         results[output.name] = executable->output(output.name);
-    for (const std::size_t index : graph.def(node).overwritten_inputs()) {
+    for (const std::size_t index : graph.def(node).overwritten_inputs(node.inputs.size())) {
         const std::string& name = op_case.inputs.at(index).name;
         results[name] = executable->store(name);
     }

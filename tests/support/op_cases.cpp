@@ -44,13 +44,9 @@ bool is_floating(DType type) {
     return type == DType::f32 || type == DType::bf16;
 }
 
-bool is_fed(const std::string& name) {
-    return name == "images" || name == "labels" || name == "mixup" || name == "cutmix_box" || name == "target_shares";
-}
-
 ValueId add_case_input(graph::Graph& graph, const CaseInput& input) {
-    if (is_fed(input.name)) return graph.add_input(input.name, input.desc);
-    if (input.name == "learning_rate") return graph.add_scalar(input.name);
+    if (input.fed) return graph.add_input(input.name, input.desc);
+    if (input.name == "learning_rate" || input.name == "step") return graph.add_scalar(input.name);
     if (!input.computed) return graph.add_parameter(input.name, input.desc, {});
     const ValueId a = graph.add_parameter(input.name + "/a", input.desc, {});
     const ValueId b = graph.add_parameter(input.name + "/b", input.desc, {});
@@ -65,7 +61,7 @@ void add_gradients(CaseGraph& result, const OpCase& op_case, const graph::OpTabl
     grad_outputs[0] = graph.add_parameter("d/out0", graph.desc(node.outputs[0]), {});
     std::vector<bool> needed;
     for (const CaseInput& input : op_case.inputs)
-        needed.push_back(is_floating(input.desc.dtype) && !is_fed(input.name));
+        needed.push_back(is_floating(input.desc.dtype) && !input.fed);
     graph.set_phase(Phase::backward);
     graph::GradContext context(graph, node, grad_outputs, needed);
     ops[static_cast<std::size_t>(op_case.kind)].gradient(context);
@@ -141,7 +137,7 @@ CaseGraph build_case(const OpCase& op_case, bool with_gradient, const graph::OpT
     std::vector<ValueId> inputs;
     for (const CaseInput& input : op_case.inputs)
         inputs.push_back(add_case_input(graph, input));
-    const bool updates = !ops[static_cast<std::size_t>(op_case.kind)].overwritten_inputs().empty();
+    const bool updates = !ops[static_cast<std::size_t>(op_case.kind)].overwritten_inputs(inputs.size()).empty();
     graph.set_phase(updates ? Phase::update : Phase::forward);
     const std::vector<ValueId> outputs = graph.add(op_case.kind, op_case.attrs, inputs, op_case.name);
     result.node = graph::NodeId{graph.node_count() - 1};

@@ -10,6 +10,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::test {
 
@@ -21,13 +22,14 @@ enum class Fill {
 };
 
 struct CaseInput {
-    std::string name;  // "images", "labels", those of mixing, "learning_rate": what a step feeds; others are parameters
+    std::string name;  // "learning_rate" is a scalar
     TensorDesc desc;
     double low = -1;
     double high = 1;
     double gap = 0;  // a kink of the op at 0: no value is nearer to it than this
     Fill fill = Fill::uniform;
     bool computed = false;  // the node reads the sum of two parameters, made in the backward phase
+    bool fed = false;       // a field of the batch; otherwise a parameter
 };
 
 struct OpCase {
@@ -56,24 +58,8 @@ CaseGraph build_case(const OpCase& op_case, bool with_gradient, const graph::OpT
 /// Values for everything that the case's graph reads, parameters included; a function of the case's seed alone.
 std::map<std::string, HostTensor> random_inputs(const OpCase& op_case, const CaseGraph& case_graph);
 
-/// Feeds one and the same micro-batch for ever.
-class FixedSource : public data::BatchSource {
-public:
-    /// Either tensor may be empty (no shape): then there are no images or no labels.
-    /// `mixing`: "mixup", "cutmix_box" and "target_shares", where there are.
-    FixedSource(HostTensor images, HostTensor labels, std::map<std::string, HostTensor> mixing = {})
-        : images_(std::move(images)), labels_(std::move(labels)), mixing_(std::move(mixing)) {}
-
-    TensorDesc image_desc() const override { return images_.desc(); }
-    data::Batch next() override;
-    std::int64_t pulls() const { return pulls_; }
-
-private:
-    HostTensor images_;
-    HostTensor labels_;
-    std::map<std::string, HostTensor> mixing_;
-    std::int64_t pulls_ = 0;
-};
+/// Feeds those of the tensors that the graph has as inputs.
+TensorSource case_source(const graph::Graph& graph, const std::map<std::string, HostTensor>& tensors);
 
 /// Loads the random inputs, runs the case's graph once and returns its outputs, and the new values of what it mutates,
 /// by name. Rounding is to nearest. `threads` as in backend::Devices.

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/assemble.h"
 #include "support/allocation_count.h"
@@ -36,8 +37,9 @@ std::int64_t allocations_per_step(const std::string& options, int steps) {
             .settings;
     const auto backend = make_backend(settings.run.backend);
     const data::InputData data(data_settings(settings, backend->half_type(), 1), data::Split::train);
-    const graph::Graph graph = training_graph(settings, *backend, data.image_desc(4));
-    const auto executable = backend->compile(compile_request(graph, settings, 1, 1));
+    const std::vector<data::Field> fields = data.fields(4);
+    const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
+    const auto executable = backend->compile(compile_request(graph, settings, fields, 1, 1));
     initialise(*executable, graph, 1);
     const auto stream = data.stream(loader_settings(settings, 0));
     for (std::int64_t i = 0; i < 3; ++i) {

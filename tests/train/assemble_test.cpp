@@ -1,4 +1,5 @@
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/data/image_fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,15 +54,15 @@ TEST(Assemble, ModelFollowsTheOptions) {
 
 TEST(Assemble, ResnextFollowsTheOptions) {
     const std::string line = "--model resnext --dataset cifar-10 --generated-data ";
-    const nn::ModelSettings usual = model_settings(parse(line).settings);
+    const nn::NetworkSettings usual = network_settings(parse(line).settings);
     EXPECT_EQ(usual.family, nn::Family::resnext);
     EXPECT_EQ(usual.size, "11");
     EXPECT_EQ(usual.epsilon, 1e-5);
     EXPECT_EQ(usual.resnext.convolution_groups, 32);
     EXPECT_EQ(usual.resnext.group_dim, 4);
     EXPECT_FALSE(usual.resnext.widenet);
-    const nn::ModelSettings other =
-        model_settings(parse(line + "--model-size 29 --convolution-groups 8 --group-dim 16 --widenet").settings);
+    const nn::NetworkSettings other =
+        network_settings(parse(line + "--model-size 29 --convolution-groups 8 --group-dim 16 --widenet").settings);
     EXPECT_EQ(other.size, "29");
     EXPECT_EQ(other.resnext.convolution_groups, 8);
     EXPECT_EQ(other.resnext.group_dim, 16);
@@ -70,7 +71,7 @@ TEST(Assemble, ResnextFollowsTheOptions) {
 
 TEST(Assemble, EfficientnetFollowsTheOptions) {
     const std::string line = "--model efficientnet --dataset imagenet --generated-data ";
-    const nn::ModelSettings usual = model_settings(parse(line).settings);
+    const nn::NetworkSettings usual = network_settings(parse(line).settings);
     EXPECT_EQ(usual.family, nn::Family::efficientnet);
     EXPECT_EQ(usual.size, "B0");
     EXPECT_EQ(usual.image_size, 224);
@@ -86,7 +87,7 @@ TEST(Assemble, EfficientnetFollowsTheOptions) {
     EXPECT_TRUE(usual.efficientnet.squeeze_excite);
     EXPECT_TRUE(usual.efficientnet.swish);
 
-    const nn::ModelSettings other = model_settings(
+    const nn::NetworkSettings other = network_settings(
         parse(line + "--model-size 3 --group-dim 16 --expand-ratio 4 --depth-divisor 4 --top-width 640 "
                      "--block-survival-prob 0.5 --dropout-rate 0 --no-se --use-relu --batch-norm --norm-epsilon 0.01 "
                      "--width-coefficient 1.5 --depth-coefficient 2.5")
@@ -105,7 +106,7 @@ TEST(Assemble, EfficientnetFollowsTheOptions) {
     EXPECT_FALSE(other.efficientnet.swish);
     EXPECT_EQ(other.efficientnet.width_coefficient, 1.5);
     EXPECT_EQ(other.efficientnet.depth_coefficient, 2.5);
-    EXPECT_EQ(model_settings(parse(line + "--model-size cifar").settings).image_size, 32);
+    EXPECT_EQ(network_settings(parse(line + "--model-size cifar").settings).image_size, 32);
 }
 
 std::string network_error(const std::string& line) {
@@ -167,10 +168,11 @@ TEST(Assemble, EightBitImagesOfCifarAreConvertedOnTheDevice) {
     for (const std::string precision : {"16.16", "32.32"}) {
         const config::Settings all = settings("--eight-bit-io --precision " + precision);
         const data::InputData data(data_settings(all, cpu->half_type(), 1), data::Split::train);
-        const TensorDesc images = data.image_desc(4);
+        const std::vector<data::Field> fields = data.fields(4);
+        const TensorDesc& images = data::field_desc(fields, data::kImages);
         EXPECT_EQ(images.dtype, DType::u8);
         const graph::Graph graph = training_graph(all, *cpu, images);
-        EXPECT_TRUE(cpu->compile({&graph, {}, {.threads = 1}}));
+        EXPECT_TRUE(cpu->compile({&graph, fields, {}, {.threads = 1}}));
     }
 }
 
@@ -178,25 +180,25 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
     const auto all = settings(
         "--optimiser momentum --momentum 0.8 --gradient-accumulation-count 3 --loss-scaling 64 "
         "--weight-decay 0.01 --BN-decay 0.9");
-    const auto result = optimiser_settings(all);
-    EXPECT_EQ(result.kind, config::Optimiser::momentum);
+    const auto result = update_settings(all);
+    EXPECT_EQ(result.kind, optim::Optimiser::momentum);
     EXPECT_EQ(result.momentum, 0.8);
     EXPECT_EQ(result.micro_batches, 3);
     EXPECT_EQ(result.loss_scaling, 64);
     EXPECT_EQ(result.weight_decay, 0.01);
     EXPECT_EQ(result.moving_average_decay, 0.9);
-    EXPECT_EQ(global_batch_size(all.training), 12);
+    EXPECT_EQ(batch_plan(all).global_batch(), 12);
 }
 
 TEST(Assemble, CompileRequestFollowsAccumulationThreadsAndRounding) {
     const graph::Graph graph(ops::op_table());
-    const auto request = compile_request(graph, settings("--threads 1 --stochastic-rounding OFF"), 3, 99);
+    const auto request = compile_request(graph, settings("--threads 1 --stochastic-rounding OFF"), {}, 3, 99);
     EXPECT_EQ(request.graph, &graph);
     EXPECT_EQ(request.plan.micro_batches, 3);
     EXPECT_EQ(request.devices.threads, 1);
     EXPECT_FALSE(request.runtime.stochastic_rounding);
     EXPECT_EQ(request.runtime.seed, 99U);
-    EXPECT_TRUE(compile_request(graph, settings(""), 1, 1).runtime.stochastic_rounding);
+    EXPECT_TRUE(compile_request(graph, settings(""), {}, 1, 1).runtime.stochastic_rounding);
 }
 
 TEST(Assemble, LoaderStartsWhereItIsToldTo) {
@@ -230,7 +232,7 @@ TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
         const graph::Graph graph = training_graph(settings(options), *cpu, images);
         int updates = 0;
         for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-            updates += graph.node({i}).kind == graph::OpKind::sgd_update ? 1 : 0;
+            updates += graph.node({i}).kind == graph::OpKind::update ? 1 : 0;
         }
         return updates;
     };
@@ -240,7 +242,7 @@ TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
 
 TEST(Assemble, TheIpuIsNotThereYet) {
     try {
-        make_backend(config::BackendKind::ipu);
+        make_backend(backend::BackendKind::ipu);
         FAIL() << "expected an error";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::unsupported);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/loader.h"
 #include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
 
@@ -46,10 +48,11 @@ TEST(RecomputationMemory, IsLess) {
         const config::Settings settings =
             parse("--generated-data --threads 1 --micro-batch-size 8 --precision 32.32 " + options).settings;
         const std::int64_t side = settings.data.image_size;
-        const graph::Graph graph =
-            training_graph(settings, *backend::make_cpu_backend(), {DType::f32, {8, side, side, 3}});
-        return static_cast<double>(
-            backend::make_cpu_backend()->compile({&graph, {}, {.threads = 1}})->report().arena_bytes);
+        const std::vector<data::Field> fields =
+            data::batch_fields(data::image_fields({DType::f32, {side, side, 3}}), {.micro_batch = 8});
+        const auto cpu = backend::make_cpu_backend();
+        const graph::Graph graph = training_graph(settings, *cpu, data::field_desc(fields, data::kImages));
+        return static_cast<double>(cpu->compile({&graph, fields, {}, {.threads = 1}})->report().arena_bytes);
     };
     const auto share = [&](const std::string& model) {
         return arena(model + " --enable-recomputation") / arena(model);

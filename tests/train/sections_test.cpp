@@ -9,6 +9,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/nn/model.h"
@@ -60,13 +61,14 @@ Training training_of(const config::Settings& settings, const Shape& shape, const
     objective.targets = model.graph.values_with_role(graph::Role::parameter);
     if (shape.recompute) objective.recompute_points = {model.values.logits};
     const graph::Gradients gradients = graph::build_backward(model.graph, objective);
-    optim::append_update(model.graph, gradients, optimiser_settings(settings));
+    optim::append_update(model.graph, gradients, update_settings(settings));
     model.graph.verify();
     return {std::move(model.graph), gradients.stashed};
 }
 
-backend::CompileRequest request_of(const graph::Graph& graph, const config::Settings& settings, const Shape& shape) {
-    backend::CompileRequest request = compile_request(graph, settings, 1, 1);
+backend::CompileRequest request_of(const graph::Graph& graph, const config::Settings& settings, const Shape& shape,
+                                   std::vector<data::Field> fields) {
+    backend::CompileRequest request = compile_request(graph, settings, std::move(fields), 1, 1);
     request.plan.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
     return request;
 }
@@ -81,8 +83,8 @@ public:
                         .settings),
           backend_(make_backend(settings_.run.backend)),
           data_(data_settings(settings_, backend_->half_type(), 1), data::Split::train),
-          training_(training_of(settings_, shape, data_.image_desc(kSamples))),
-          executable_(backend_->compile(request_of(training_.graph, settings_, shape))),
+          training_(training_of(settings_, shape, data::field_desc(data_.fields(kSamples), data::kImages))),
+          executable_(backend_->compile(request_of(training_.graph, settings_, shape, data_.fields(kSamples)))),
           stream_(data_.stream(loader_settings(settings_, 0))) {
         initialise(*executable_, training_.graph, 1);
     }
@@ -177,7 +179,7 @@ TEST(SectionsOfStages, RefuseABackwardStageThatReadsWhatRunsAfterIt) {
     graph.set_stage(graph::StageId{1});
     graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{}, {early}, "late");
     try {
-        static_cast<void>(backend::make_cpu_backend()->compile({&graph, {.stages = 2}}));
+        static_cast<void>(backend::make_cpu_backend()->compile({&graph, {}, {.stages = 2}}));
         FAIL() << "the graph was compiled";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::internal);
@@ -191,7 +193,7 @@ TEST(SectionsOfStages, RefuseAPlanWithFewerStages) {
     graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{},
                   {graph.add_parameter("x", {DType::f32, {4}}, {})}, "late");
     for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
-        EXPECT_TRUE(backend->compile({&graph, {.stages = 2}}));
+        EXPECT_TRUE(backend->compile({&graph, {}, {.stages = 2}}));
         try {
             static_cast<void>(backend->compile({&graph}));
             FAIL() << "the graph was compiled";

@@ -3,6 +3,7 @@
 // Everything is decided in compile(); a step allocates nothing and cannot fail for reasons of shape.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,7 +33,8 @@ struct RuntimeSettings {
 };
 
 struct CompileRequest {
-    const graph::Graph* graph = nullptr;  // only read during compile()
+    const graph::Graph* graph = nullptr;   // only read during compile()
+    std::vector<data::Field> fields = {};  // of the sources that will feed it
     schedule::UpdatePlan plan = {};
     Devices devices = {};
     RuntimeSettings runtime = {};
@@ -99,9 +101,8 @@ public:
     virtual HostTensor store(const std::string& name) const = 0;
     virtual std::vector<std::string> variable_names() const = 0;
 
-    /// One weight update: pulls as many batches as the plan has micro-batches. The graph's inputs are "images" (described as the source's
-    /// images), "labels" (i32[N]) and those of mixed samples (input_bytes), its scalar "learning_rate"; a graph without inputs
-    /// never touches the source.
+    /// One weight update: pulls as many batches as the plan has micro-batches, of a source with the fields of the compile
+    /// request. The graph's scalar is "learning_rate"; a graph without inputs never touches the source.
     virtual StepResult train_step(data::BatchSource& source, const StepScalars& scalars) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
@@ -123,19 +124,22 @@ public:
     virtual graph::PassLists passes() const = 0;
     /// Why a node cannot be executed here; empty when it can.
     virtual std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const = 0;
-    /// Error(unsupported) lists every unsupported node at once.
+    /// Error(unsupported) lists at once every unsupported node and every input that the request's fields do not fill.
     virtual std::unique_ptr<Executable> compile(const CompileRequest& request) const = 0;
 };
 
-/// The bytes that a batch has for an input of the graph: "images", "labels", "mixup" (f32[N]), "cutmix_box" (i32[4]) or
-/// "target_shares" (f32[N,P]). Error(internal) when they are not as many as `desc` has. A name that steps do not know has
-/// no bytes, and no desc that fits.
-std::span<const std::byte> input_bytes(const data::Batch& batch, std::string_view input, const TensorDesc& desc);
-
 /// What every compile() refuses: Error(unsupported) lists all nodes that the backend cannot execute with their reasons,
-/// and every input or scalar that a step would not know how to fill.
-void check_supported(const Backend& backend, const graph::Graph& graph);
+/// every input without a field of its name, or with one of another descriptor, and every scalar that a step does not know.
+void check_supported(const Backend& backend, const CompileRequest& request);
 /// The same, and Error(internal) for a request without a graph or with a plan that is not the graph's.
 void check_request(const Backend& backend, const CompileRequest& request);
+
+/// The number of the field that fills each input of the graph, in the order of values_with_role(Role::input). For graphs
+/// that check_supported() has let pass.
+std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vector<data::Field>& fields);
+
+/// The bytes of a field of a batch. Error(internal) when they are not as many as `desc` has: the batch is not of a source
+/// with the fields that the graph was compiled for.
+std::span<const std::byte> field_bytes(const data::Batch& batch, std::size_t field, const TensorDesc& desc);
 
 }  // namespace cnntrain::backend

@@ -33,8 +33,8 @@ enum class RngStream : std::uint32_t {
 struct WordKey {
     std::uint32_t first = 0, second = 0;
 };
-WordKey word_key(std::uint64_t seed, RngStream stream, std::uint32_t site, std::int64_t iteration,
-                 std::int64_t micro_batch);
+/// `who`: hash of a name that never moves; `index`: iteration, sample number.
+WordKey word_key(std::uint64_t seed, RngStream stream, std::uint64_t who, std::uint64_t index);
 
 /// Two rounds of "xor with the shifted self, multiply by an odd constant", with the second key word added in between so that
 /// two keys do not walk one common sequence; multipliers and shifts are those of Wellons' low-bias search.

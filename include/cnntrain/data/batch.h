@@ -7,8 +7,9 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
-#include "cnntrain/base/tensor.h"
+#include "cnntrain/data/field.h"
 
 namespace cnntrain::data {
 
@@ -45,33 +46,29 @@ private:
     std::size_t slot_ = 0;
 };
 
-/// What a micro-batch's samples are mixed with (mixing.h); empty spans where there is no such mixing, or where the device
-/// does not need it because the host has mixed the images.
-struct Mixing {
-    std::span<const float> mixup;              // [N]: share of each sample's own image
-    std::span<const std::int32_t> cutmix_box;  // [4]: top, bottom, left, right; half-open
-    std::span<const float> target_shares;      // [N,P], P = target_distances().size(): weight of each partner's label
-};
-
-/// Labels of images that count for nothing.
-inline constexpr std::int32_t kNoLabel = -1;  // padding, and images that come without one
-inline constexpr std::int32_t kLeftOut = -2;  // the image could not be decoded; it is zero
-
-/// One micro-batch: images NHWC in the source's image type, labels 0..classes-1 or one of the above.
-/// The memory stays valid until the lease is destroyed.
+/// One micro-batch: the bytes of each field, in the order of the source's fields. The memory, that of the list of spans
+/// too, stays valid until the lease is destroyed.
 struct Batch {
-    std::span<const std::byte> images;
-    std::span<const std::int32_t> labels;
+    std::span<const std::span<const std::byte>> fields;
     std::int64_t valid_count = 0;  // samples that are neither padding nor left out
+    /// The number of the batch's first sample among those of all ranks; sample i of the batch has first_sample + i.
+    /// Training: in the endless stream, whose micro-batches b = 0, 1, 2, ... of N samples begin at b * N, whoever of the
+    /// ranks gets them and wherever the run was resumed. Evaluation: within the pass.
+    std::int64_t first_sample = 0;
     Lease lease = {};
-    Mixing mixing = {};
     std::chrono::steady_clock::time_point created = {};  // when its last sample was ready on the host
+
+    /// A field whose elements are of type T.
+    template <typename T> std::span<const T> as(std::size_t field) const {
+        return {reinterpret_cast<const T*>(fields[field].data()), fields[field].size() / sizeof(T)};
+    }
 };
 
 class BatchSource {
 public:
     virtual ~BatchSource() = default;
-    virtual TensorDesc image_desc() const = 0;  // [N, H, W, C]: f32, bf16 or u8
+    /// Of a micro-batch: those of the samples with N in front ([N,H,W,C], i32[N]), then what a batch has once.
+    virtual std::vector<Field> fields() const = 0;
     /// Blocks until the next micro-batch is ready. Error(data) when input is damaged.
     virtual Batch next() = 0;
 };

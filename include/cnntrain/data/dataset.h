@@ -4,11 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
-#include "cnntrain/base/tensor.h"
-#include "cnntrain/data/batch.h"
+#include "cnntrain/data/field.h"
 
 namespace cnntrain::data {
 
@@ -55,16 +53,23 @@ struct Workspace {
     StageSeconds seconds;
 };
 
+enum class SampleState : std::uint8_t {
+    counted,
+    undecodable,  // left out: its fields are such that it counts for nothing
+};
+
 class Dataset {
 public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
-    virtual TensorDesc image_desc() const = 0;  // one sample: [H, W, C]
-    /// Writes the image of sample `index` (0..size-1) to `image` (image_desc().bytes() bytes) and returns its label, or
-    /// kNoLabel or kLeftOut.
+    /// Of one sample; always the same.
+    virtual std::vector<Field> fields() const = 0;
+    /// Writes the fields of sample `index` (0..size-1).
     /// Depends on its arguments only. Error(data) names file, record and what is wrong.
-    virtual std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
-                              Workspace& workspace) const = 0;
+    virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
+                             Workspace& workspace) const = 0;
+    /// Writes a sample that counts for nothing: it fills up the last batch of a pass.
+    virtual void pad(SampleView out) const = 0;
     /// A hint that the sample is read soon.
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
     /// Held for all readers together.

@@ -24,9 +24,9 @@ public:
     const std::vector<std::string>& names() const { return names_; }  // relative to the folder
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
-    TensorDesc image_desc() const override;
-    std::int32_t read(std::int64_t index, SamplePosition position, std::span<std::byte> image,
-                      Workspace& workspace) const override;
+    std::vector<Field> fields() const override;
+    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
+    void pad(SampleView out) const override;
     std::int64_t damaged() const override;
 
 private:

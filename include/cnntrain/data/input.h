@@ -1,12 +1,13 @@
 // The way in for training and validation: opened and checked data of one split, as batches.
 //
-//     DataSettings settings{.dataset = DatasetId::cifar10, .folder = find_data_folder(DatasetId::cifar10, dir)};
+//     InputSettings settings{{.dataset = DatasetId::cifar10}, find_data_folder(DatasetId::cifar10, dir)};
 //     InputData train(settings, Split::train);           // opens and checks files, counts images
 //     auto stream = train.stream({.micro_batch = 32, .first_sample = resumed_position, .threads = 2});
 //     executable.train_step(*stream, scalars);
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
@@ -16,25 +17,25 @@ namespace cnntrain::data {
 class InputData {
 public:
     /// Error(data) when files are missing or damaged, Error(usage) for settings that cannot be.
-    InputData(const DataSettings& settings, Split split);
+    InputData(const InputSettings& settings, Split split);
 
     /// Counted in the files; the published count for generated and synthetic data.
     std::int64_t samples() const { return samples_; }
-    /// [N, H, W, C] as the stream delivers it.
-    TensorDesc image_desc(std::int64_t micro_batch) const;
+    /// Of the micro-batches that the stream delivers.
+    std::vector<Field> fields(std::int64_t micro_batch) const;
 
     /// The split's stream: training batches for Split::train, passes for Split::validation. `settings.feed` and
     /// `settings.seed` are set here.
     std::unique_ptr<Stream> stream(LoaderSettings settings) const;
 
 private:
-    DataSettings settings_;
+    InputSettings settings_;
     Split split_;
     std::shared_ptr<const Dataset> dataset_;  // null unless real
     std::int64_t samples_ = 0;
 };
 
 /// The ring of the split's stream, when the data are real. No file is looked for.
-RingSize ring_size(const DataSettings& settings, Split split, LoaderSettings loader);
+RingSize ring_size(const InputSettings& settings, Split split, LoaderSettings loader);
 
 }  // namespace cnntrain::data

@@ -2,7 +2,7 @@
 //
 // What a stream delivers is a pure function of data set, seed and first sample. Training: sample p of the endless
 // stream is record shuffled_order(seed, p / size, size)[p % size]; batches straddle epochs and drop nothing. Passes:
-// every sample once, in order; the last batch of a pass is padded with zero images and label -1.
+// every sample once, in order; the last batch of a pass is filled up with the data set's padding.
 //
 // Mixing coefficients are a pure function of the seed and the micro-batch's number in the stream of all ranks.
 //
@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"
@@ -37,7 +38,8 @@ struct StreamStats {
 /// A BatchSource that knows its length and its place.
 class Stream : public BatchSource {
 public:
-    virtual std::int64_t samples() const = 0;  // per epoch or pass
+    virtual std::int64_t micro_batch() const = 0;  // samples of a batch, padding included
+    virtual std::int64_t samples() const = 0;      // per epoch or pass
     /// ceil(samples / (micro batch * ranks)): batches of a validation pass, on each rank.
     virtual std::int64_t batches_per_pass() const = 0;
     /// Training: number of the first sample, over all ranks, of the round that next() returns a batch of; resume with it.
@@ -60,7 +62,8 @@ struct LoaderSettings {
     std::int64_t batches_ahead = 16;
     std::int64_t ring_bytes = 1LL << 28;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
     std::uint64_t seed = 0;
-    /// Training only. With mixing on the host the data set's images are f32, and are delivered in `host_mixed_type`.
+    /// Training only, of data sets with image_fields(). With mixing on the host the data set's images are f32, and are
+    /// delivered in `host_mixed_type`.
     MixingSettings mixing = {};
     DType host_mixed_type = DType::f32;
 };
@@ -71,18 +74,22 @@ struct RingSize {
     std::uint64_t bytes = 0;
     std::int64_t batches() const { return ahead + 2; }
 };
-/// `image`: of the data set, [H, W, C].
-RingSize ring_size(const TensorDesc& image, const LoaderSettings& settings);
+/// `sample`: the data set's fields.
+RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& settings);
+
+/// What a Loader delivers of a data set with these fields: each with N in front, then what mixing adds.
+std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings);
 
 class Loader final : public Stream {
 public:
     Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings);
     ~Loader() override;  // leases may outlive it
 
-    TensorDesc image_desc() const override;
+    std::vector<Field> fields() const override;
     /// An error met while filling a batch is thrown when that batch is asked for, and ever after.
     Batch next() override;
 
+    std::int64_t micro_batch() const override;
     std::int64_t samples() const override;
     std::int64_t batches_per_pass() const override;
     std::int64_t position() const override;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,7 +15,7 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/data/batch.h"
+#include "cnntrain/data/field.h"
 #include "cnntrain/data/settings.h"
 
 namespace cnntrain::data {
@@ -24,6 +25,10 @@ std::int64_t cutmix_distance(std::int64_t micro_batch);
 
 /// The partners whose labels make a sample's target, from 0 (itself): mixup {0, 1}, cutmix {0, k}, both {0, 1, k, k + 1}.
 std::vector<std::int64_t> target_distances(const MixingSettings& settings, std::int64_t micro_batch);
+
+/// What a mixed micro-batch has besides its samples: kMixup and kCutmixBox where the device mixes in such a way, and
+/// kTargetShares.
+std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t micro_batch);
 
 /// Beta(alpha, alpha), alpha > 0.
 double sample_beta(double alpha, Rng& rng);
@@ -49,11 +54,12 @@ class MixingCoefficients {
 public:
     /// A function of its arguments alone; `images` is [N,H,W,C].
     void draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number, const Shape& images);
-    /// As drawn, except that images mixed on the host need no coefficients on the device.
-    Mixing view() const;
+    /// The bytes of each of mixing_fields(), in their order; where they lie changes with the first draw() only.
+    void view(std::span<std::span<const std::byte>> fields) const;
 
     const std::vector<float>& mixup() const { return mixup_; }
     const Box4& box() const { return box_; }
+    const std::vector<float>& target_shares() const { return target_shares_; }
 
 private:
     bool on_host_ = false;

@@ -1,4 +1,4 @@
-// The data sets and what the user may ask of them.
+// The data sets, what the user may ask of them (DataSettings), and what opening them needs besides (InputSettings).
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@
 
 namespace cnntrain::data {
 
-enum class DatasetId { imagenet, cifar10, cifar100 };
-enum class Split { train, validation };
-enum class DataKind {
+enum class DatasetId : std::uint8_t { imagenet, cifar10, cifar100 };
+enum class Split : std::uint8_t { train, validation };
+enum class DataKind : std::uint8_t {
     real,       // files in a folder
     generated,  // one random host image and label, repeated
     synthetic,  // random buffers made once; no host input at all
@@ -30,8 +30,6 @@ struct DatasetInfo {
 };
 
 const DatasetInfo& dataset_info(DatasetId id);
-/// By name, lower or upper case; Error(usage) with the nearest name.
-const DatasetInfo& dataset_info(std::string_view name);
 
 /// y = x * scale + shift per channel (R, G, B), with x in 0..255.
 struct Normalisation {
@@ -51,10 +49,10 @@ struct PixelFormat {
 
 /// How the samples of a training micro-batch are mixed; made real in mixing.h.
 struct MixingSettings {
-    double mixup_alpha = 0;    // of Beta(alpha, alpha); 0: no mixup
-    double cutmix_lambda = 1;  // share of an image that stays, 0..1; 1: no cutmix
-    int cutmix_version = 1;    // 1: the share is drawn around lambda; 2: it is lambda
-    bool on_host = false;      // images; otherwise the device mixes them
+    double mixup_alpha = 0;           // of Beta(alpha, alpha); 0: no mixup
+    double cutmix_lambda = 1;         // share of an image that stays, 0..1; 1: no cutmix
+    std::int64_t cutmix_version = 1;  // 1: the share is drawn around lambda; 2: it is lambda
+    bool on_host = false;             // images; otherwise the device mixes them
 
     bool mixup() const { return mixup_alpha > 0; }
     bool cutmix() const { return cutmix_lambda < 1; }
@@ -64,19 +62,26 @@ struct MixingSettings {
 struct DataSettings {
     DatasetId dataset = DatasetId::cifar10;
     DataKind kind = DataKind::real;
-    std::string folder = {};        // as returned by find_data_folder(); unused unless real
-    std::int64_t image_size = 224;  // S; ImageNet only
-    DType compute_dtype = DType::f32;
-    bool eight_bit_io = false;
-    bool hostside_norm = false;
-    bool normalise_input = false;
-    bool train_with_valid_preprocessing = false;
-    double percentage_to_use = 100;  // ImageNet: the first floor(p * N / 100) images in file order
-    std::uint64_t seed = 0;
-    int threads = 1;               // to index the files when they are opened
-    std::int64_t cache_bytes = 0;  // ImageNet: memory for encoded records, shared by the host's processes
+    std::string data_dir = {};                // where find_data_folder() begins; empty unless real
+    std::int64_t image_size = 224;            // S, pixels, height = width; CIFAR has no other than 32
+    std::int64_t pipeline_num_parallel = 48;  // for the summary only: --input-threads decides
+    double cache_gb = 0;           // ImageNet: 1e9 bytes of memory for encoded records, shared by the host's processes
     bool strict = false;           // an image that cannot be decoded is an error
-    MixingSettings mixing = {};    // of real training images
+    bool eight_bit_io = false;     // images travel as uint8
+    bool hostside_norm = false;    // normalised before they reach the device
+    bool normalise_input = false;  // ImageNet: mean and deviation; false: channel means only
+    bool train_with_valid_preprocessing = false;
+    std::int64_t percentage_to_use = 100;  // ImageNet: the first floor(p * N / 100) training images in file order
+    MixingSettings mixing = {};            // of real training images
+    std::optional<std::int64_t> prefetch_depth = {};  // micro-batches prepared ahead; empty: chosen by the loader
+};
+
+/// The user's settings and what a run adds to them.
+struct InputSettings : DataSettings {
+    std::string folder = {};  // as returned by find_data_folder(); unused unless real
+    DType compute_dtype = DType::f32;
+    std::uint64_t seed = 0;
+    int threads = 1;  // to index the files when they are opened
 };
 
 /// The settings' mixing where it applies: none for generated and synthetic images.
@@ -85,7 +90,7 @@ MixingSettings effective_mixing(const DataSettings& settings);
 /// What the host stores. Eight-bit IO gives u8 and moves ImageNet's normalisation to the device. It is without
 /// effect on real CIFAR images: their standardisation is per image and precedes the zero padding of the training
 /// crop, so the device could not undo an earlier crop; they travel in the compute type, and are right.
-PixelFormat host_format(const DataSettings& settings);
+PixelFormat host_format(const InputSettings& settings);
 
 /// What the graph must apply to the images it is fed, after the cast to the compute type: ImageNet only (also when
 /// generated or synthetic), and only if the host has not normalised.

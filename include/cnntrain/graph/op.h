@@ -17,6 +17,7 @@
 
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/activation.h"
+#include "cnntrain/graph/update_rule.h"
 
 namespace cnntrain::graph {
 
@@ -66,10 +67,7 @@ enum class OpKind : std::uint8_t {
     mix_images,
     mixed_cross_entropy,
     mixed_cross_entropy_grad,
-    sgd_update,
-    momentum_update,
-    rmsprop_update,
-    lars_update,
+    update,
     moving_average_update,
     round_copy,
     count_,  // number of kinds, not a kind; NOLINT(readability-identifier-naming)
@@ -159,13 +157,13 @@ struct ShortcutPadAttrs {
 
 /// random_scale: x[N,...] -> y = x / keep * floor(keep + u), with one u in [0, 1) per element (dropout), or per sample
 /// (drop-connect: `per_sample`). Its gradient is the op itself on dy: nothing is stored. Kept is what has a random_word
-/// <= last_word_within(keep) (base/rng.h), for the word_key of seed, `site`, iteration and micro-batch and the row-major index
-/// of the element (or the sample's): the same on every backend, for every thread count, and after a resume. Layers of one
-/// graph have different sites. Training only.
+/// <= last_word_within(keep) (base/rng.h), for the word_key of seed, `site` and the sample's number in the stream, and the
+/// row-major index of the element within its sample (`per_sample`: 0). So what is dropped of a sample never changes with the
+/// backend, the threads, the micro-batch, the ranks, or another op in the graph. Training only.
 struct RandomScaleAttrs {
     double keep = 1;  // probability, in (0, 1]
     bool per_sample = false;
-    std::uint32_t site = 0;
+    std::uint64_t site = 0;  // hash_text() of the place's name in the network
     bool operator==(const RandomScaleAttrs&) const = default;
 };
 
@@ -287,39 +285,7 @@ struct MixedTargetsAttrs {
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 
-/// Update ops have no outputs; they overwrite the inputs that OpDef::mutates names. A gradient may be of another type
-/// than its parameter. Every update reads g = gradient_scale * gradient + weight_decay * parameter.
-/// sgd_update: parameter, gradient, learning_rate: p -= lr * learning_rate_scale * g.
-/// momentum_update: parameter, gradient, velocity, learning_rate: v = momentum * v + g; p -= lr * learning_rate_scale * v.
-struct UpdateAttrs {
-    double gradient_scale = 1;       // 1 / (micro-batches per update * replicas)
-    double weight_decay = 0;         // already multiplied by the loss scaling
-    double learning_rate_scale = 1;  // 1 / loss scaling
-    double momentum = 0;
-    bool operator==(const UpdateAttrs&) const = default;
-};
-
-/// rmsprop_update: parameter, gradient, mean_square, velocity, learning_rate: s = decay * s + (1 - decay) * g^2;
-/// v = momentum * v + lr * learning_rate_scale * g / sqrt(s + epsilon); p -= v. Where g is 0 its quotient is 0.
-struct RmsPropAttrs {
-    UpdateAttrs update;
-    double decay = 0.9;  // of the mean square
-    double epsilon = 1e-3;
-    bool operator==(const RmsPropAttrs&) const = default;
-};
-
-/// lars_update (You et al. 2017): parameter, gradient, velocity, learning_rate: v = momentum * v + lr *
-/// learning_rate_scale * trust * (g + weight_decay * p); p -= v. Norms over the whole tensor: trust = trust_scale * |p| /
-/// (|g| + weight_decay * |p| + epsilon) where both norms are above 0, else 1. `adapts` false: trust 1, no weight_decay.
-struct LarsAttrs {
-    UpdateAttrs update;  // its weight_decay is part of g
-    double trust_scale = 1e-3;
-    double weight_decay = 0;
-    double epsilon = 0;
-    bool adapts = true;
-    bool operator==(const LarsAttrs&) const = default;
-};
-
+/// Update ops (update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
 /// round_copy: parameter (16 bit), master f32: parameter = master, rounded to nearest. No attributes.
 ///
 /// moving_average_update: moving, value: m = decay * m + (1 - decay) * value_scale * value.
@@ -341,7 +307,7 @@ using Attrs =
     std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs,
                  ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs,
                  ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs,
-                 MixedTargetsAttrs, UpdateAttrs, RmsPropAttrs, LarsAttrs, MovingAverageAttrs, FoldNormAttrs>;
+                 MixedTargetsAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {
@@ -352,8 +318,7 @@ struct RefTensor {
 /// What the random numbers of one execution depend on, besides the op's attributes.
 struct RandomKey {
     std::uint64_t seed = 0;
-    std::int64_t iteration = 0;
-    std::int64_t micro_batch = 0;  // within the weight update
+    std::int64_t first_sample = 0;  // number of the micro-batch's first sample in the stream of all ranks
 };
 
 class GradContext;
@@ -420,8 +385,8 @@ struct OpDef {
 
     Operand input(std::size_t index) const;
     Layout result(std::size_t index) const;
-    /// Inputs that an update op overwrites in place; such an op has no outputs in the graph.
-    std::vector<std::size_t> overwritten_inputs() const;
+    /// Of a node with so many inputs, those that an update op overwrites in place; such an op has no outputs in the graph.
+    std::vector<std::size_t> overwritten_inputs(std::size_t input_count) const;
     /// The first input of this use, if there is one.
     std::optional<std::size_t> input_used_as(Use use) const;
 };

@@ -19,8 +19,6 @@ inline constexpr std::string_view kTargetShares = "target_shares";  // input f32
 inline constexpr std::string_view kLoss = "loss";                   // output f32[]: sum over the samples
 inline constexpr std::string_view kCorrect = "correct";             // output f32[]: sum over the samples
 
-/// Error(usage) with the nearest name.
-Family family_named(std::string_view name);
 std::string_view name(Family family);
 
 /// The legal sizes of a family on a kind of dataset, smallest first.
@@ -28,13 +26,13 @@ std::vector<std::string> model_sizes(Family family, DatasetKind dataset);
 
 /// The network's functions in order: variables and nodes of each are named "all/<function>/...", and a pipeline stage
 /// may begin at each of them (at the first: the stage before it only converts the images).
-std::vector<std::string> split_points(const ModelSettings& settings);
+std::vector<std::string> split_points(const NetworkSettings& settings);
 
 /// Error(usage) for splits that are not functions of the network (naming the nearest) or not in its order.
-void check_splits(const ModelSettings& settings, const std::vector<std::string>& splits);
+void check_splits(const NetworkSettings& settings, const std::vector<std::string>& splits);
 
 struct BuildRequest {
-    ModelSettings model;
+    NetworkSettings model;
     NumericsSettings numerics;
     InputSettings input;
     double label_smoothing = 0;

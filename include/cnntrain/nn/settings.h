@@ -1,4 +1,5 @@
-// What is asked of a model: which network, which number formats, what goes in.
+// What is asked of a model: which network, which number formats, what goes in. The user says ModelSettings and
+// PrecisionSettings; the others follow from them, the data set and the backend.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,13 @@
 namespace cnntrain::nn {
 
 enum class Family : std::uint8_t { resnet, resnext, efficientnet };
-enum class DatasetKind : std::uint8_t { imagenet, cifar };
 enum class NormKind : std::uint8_t { batch, group };
 
 /// ResNeXt: the middle width of a bottleneck, relative to the stem's, is group_dim * convolution_groups / stem filters.
 struct ResnextSettings {
     std::int64_t convolution_groups = 32;
-    std::int64_t group_dim = 4;
-    bool widenet = false;  // CIFAR: stage widths from 64 instead of from 16
+    std::int64_t group_dim = 4;  // channels per group of the grouped convolutions
+    bool widenet = false;        // CIFAR: stage widths from 64 instead of from 16
 };
 
 struct EfficientnetSettings {
@@ -38,10 +38,7 @@ struct EfficientnetSettings {
 
 struct ModelSettings {
     Family family = Family::resnet;
-    std::string size = "50";  // model_sizes() lists the legal ones
-    DatasetKind dataset = DatasetKind::imagenet;
-    std::int64_t classes = 1000;
-    std::int64_t image_size = 224;
+    std::string size = "50";  // "50", "56b", "B4"; model_sizes() lists the legal ones
     NormKind norm = NormKind::batch;
     /// Group norm only; contiguous channels, must divide every channel count. EfficientNet: at most one per channel.
     std::int64_t groups = 32;
@@ -49,6 +46,25 @@ struct ModelSettings {
     double bn_decay = 0.97;  // of the moving averages; read by whoever appends the update
     ResnextSettings resnext{};
     EfficientnetSettings efficientnet{};
+};
+
+/// The two forms in which the families are published: small images get a smaller stem and other sizes.
+enum class DatasetKind : std::uint8_t { imagenet, cifar };
+
+/// A model and what the data set makes of it.
+struct NetworkSettings : ModelSettings {
+    DatasetKind dataset = DatasetKind::imagenet;
+    std::int64_t classes = 1000;
+    std::int64_t image_size = 224;
+};
+
+/// Compute type . master-weight type; "16" is the backend's 16-bit type.
+enum class Precision : std::uint8_t { p16_16, p16_32, p32_32 };
+
+struct PrecisionSettings {
+    Precision precision = Precision::p16_16;
+    std::vector<std::string> force_weight_to_fp16;  // variables whose name contains one of these
+    std::vector<std::string> force_weight_to_fp32;
 };
 
 /// 16.16: {half, half}; 16.32: {half, f32}; 32.32: {f32, f32}. A weight whose stored type is not the compute type

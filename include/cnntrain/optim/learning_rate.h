@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "cnntrain/config/settings.h"
+#include "cnntrain/optim/settings.h"
 
 namespace cnntrain::optim {
 
 class LearningRate {
 public:
-    /// `base`: lr0, config::base_learning_rate(). `iterations`: T of the run; `epochs`: its length. Error(usage) when
+    /// `base`: lr0, base_learning_rate(). `iterations`: T of the run; `epochs`: its length. Error(usage) when
     /// a number is out of range.
-    LearningRate(const config::LearningRateSettings& settings, double base, std::int64_t iterations, double epochs);
+    LearningRate(const LearningRateSettings& settings, double base, std::int64_t iterations, double epochs);
 
     /// The rate for updates around `iteration` (0..T; HostStep::lr_iteration).
     double at(std::int64_t iteration) const;
@@ -28,7 +28,7 @@ private:
     double exponential(double t) const;
     double polynomial(double t) const;
 
-    config::LearningRateSettings settings_;
+    LearningRateSettings settings_;
     double base_;
     double iterations_;
     double epochs_;

@@ -9,29 +9,17 @@
 #include <optional>
 #include <vector>
 
-#include "cnntrain/config/settings.h"
+#include "cnntrain/schedule/settings.h"
 
 namespace cnntrain::schedule {
 
-/// The numbers that a run is planned from.
-struct RunShape {
+/// What a run is planned from: the user's settings, the data, and how many processes share it.
+/// T is `iterations` when given, else floor(N * epochs / B).
+struct RunShape : ScheduleSettings, CheckpointTimes {
     std::int64_t images = 0;  // N, of all processes together
-    std::int64_t micro_batch = 1;
-    std::int64_t accumulation = 1;           // micro-batches per weight update
-    std::int64_t replicas = 1;               // per process
-    std::int64_t processes = 1;              //
-    std::optional<std::int64_t> iterations;  // T, when given; otherwise
-    double epochs = 0;                       // T = floor(N * epochs / B)
-    std::int64_t device_iterations = 1000;   // most iterations of a host step, roughly
-    std::int64_t logs_per_epoch = 16;        // when the length is in epochs
-    std::int64_t log_freq = 500;             // iterations between log lines, when it is in iterations
-    std::int64_t ckpts_per_epoch = 1;        // 0: no checkpoints
-    std::int64_t epochs_per_ckpt = 0;        // > 0: used instead of ckpts_per_epoch
-    std::int64_t ckpt_epochs_offset = 0;     // checkpoints are counted from here
+    std::int64_t processes = 1;
     bool validate = true;
 };
-
-RunShape run_shape(const config::Settings& settings, std::int64_t images, std::int64_t processes);
 
 struct HostStep {
     std::int64_t first_iteration = 0;

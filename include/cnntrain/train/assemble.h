@@ -14,35 +14,40 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
+#include "cnntrain/schedule/run_plan.h"
 
 namespace cnntrain::train {
 
 /// Error(unsupported) for one that this version does not have.
-std::unique_ptr<backend::Backend> make_backend(config::BackendKind kind);
+std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind);
 
-/// Samples per weight update.
-std::int64_t global_batch_size(const config::TrainingSettings& settings);
+/// Of one process.
+schedule::BatchPlan batch_plan(const config::Settings& settings);
+/// `images`: of the training data. Error(usage) as schedule::make_run_plan().
+schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images);
 
 /// `half` is Backend::half_type(): what "16" means.
-nn::NumericsSettings numerics(const config::DeviceSettings& settings, DType half);
+nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, DType half);
 /// Real data: looks for the folder that holds the files.
-data::DataSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed);
+data::InputSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed);
 /// The same without looking for it.
-data::DataSettings data_settings_without_folder(const config::Settings& settings, DType half, std::uint64_t seed);
+data::InputSettings data_settings_without_folder(const config::Settings& settings, DType half, std::uint64_t seed);
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
 /// With --latency, a queue of batches that wait would be all that is measured: it is as short as it can be unless its
 /// length is given.
 data::LoaderSettings validation_loader_settings(const config::Settings& settings);
-/// For threads that send requests, each of which keeps a batch. `images`: of one batch.
-data::LoaderSettings request_loader_settings(const config::Settings& settings, const TensorDesc& images);
-nn::ModelSettings model_settings(const config::Settings& settings);
+/// For threads that send requests, each of which keeps a batch. `fields`: of a batch.
+data::LoaderSettings request_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields);
+nn::NetworkSettings network_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, or not as many splits as --shards asks for.
 void check_network(const config::Settings& settings);
 nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images);
-optim::OptimiserSettings optimiser_settings(const config::Settings& settings);
-/// `micro_batches`: per weight update; 1 for a graph that is only evaluated. `seed`: of the rounding and of dropout.
+optim::UpdateSettings update_settings(const config::Settings& settings);
+/// `fields`: of the source that will feed the graph. `micro_batches`: per weight update; 1 for a graph that is only
+/// evaluated. `seed`: of the rounding and of dropout.
 backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
-                                        std::int64_t micro_batches, std::uint64_t seed);
+                                        std::vector<data::Field> fields, std::int64_t micro_batches,
+                                        std::uint64_t seed);
 
 /// One whole weight update: forward, backward, optimiser, moving averages; with the passes that the backend wants.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,

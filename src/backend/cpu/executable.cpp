@@ -73,6 +73,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
         inputs_.push_back(
             {graph_.value(id).name, graph_.desc(id), lowering.as_it_lies(id), lowering.row_major_desc(id)});
     }
+    input_fields_ = backend::match_fields(graph_, request.fields);
     program_.finish();
 
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
@@ -182,7 +183,7 @@ std::span<const Section> CpuExecutable::sections_until(Phase last_phase) const {
     return program_.sections().subspan(1, forward + backward);
 }
 
-void CpuExecutable::run_micro_batch(data::BatchSource& source, Phase last_phase, const StepContext& context,
+void CpuExecutable::run_micro_batch(data::BatchSource& source, Phase last_phase, StepContext& context,
                                     backend::StepResult& result) {
     data::Batch batch;
     if (!inputs_.empty()) {
@@ -190,10 +191,11 @@ void CpuExecutable::run_micro_batch(data::BatchSource& source, Phase last_phase,
         batch = source.next();
         result.input_wait_seconds += seconds_since(start);
         result.samples += batch.valid_count;
+        context.first_sample = batch.first_sample;
         // The program only reads its inputs; oneDNN's handles are not const.
-        for (const Tensor& input : inputs_) {
-            const auto bytes = backend::input_bytes(batch, input.name, input.desc);
-            program_.bind(input.placed.buffer, const_cast<std::byte*>(bytes.data()));
+        for (std::size_t i = 0; i < inputs_.size(); ++i) {
+            const auto bytes = backend::field_bytes(batch, input_fields_[i], inputs_[i].desc);
+            program_.bind(inputs_[i].placed.buffer, const_cast<std::byte*>(bytes.data()));
         }
     }
     for (const Section section : sections_until(last_phase))
@@ -248,8 +250,10 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared();
     backend::StepResult result;
-    StepContext context{0, static_cast<float>(scalars.learning_rate), scalars.iteration};
-    for (; context.micro_batch < micro_batches_; ++context.micro_batch) {
+    StepContext context{.learning_rate = static_cast<float>(scalars.learning_rate), .iteration = scalars.iteration};
+    for (std::int64_t i = 0; i < micro_batches_; ++i) {
+        context.micro_batch = i;
+        context.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         run_micro_batch(source, Phase::backward, context, result);
         if (first_non_finite_) return result;  // the variables stay as they were
     }
@@ -263,8 +267,10 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared();
     backend::StepResult result;
-    for (std::int64_t i = 0; i < batches; ++i)
-        run_micro_batch(source, Phase::forward, {}, result);
+    for (std::int64_t i = 0; i < batches; ++i) {
+        StepContext context{.first_sample = i};
+        run_micro_batch(source, Phase::forward, context, result);
+    }
     return result;
 }
 

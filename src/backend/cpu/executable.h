@@ -52,7 +52,7 @@ private:
     void run_section(Section section, const StepContext& context);
     void refresh_prepared();
     /// Runs forward sections, and backward sections when that is the last phase.
-    void run_micro_batch(data::BatchSource& source, graph::Phase last_phase, const StepContext& context,
+    void run_micro_batch(data::BatchSource& source, graph::Phase last_phase, StepContext& context,
                          backend::StepResult& result);
     std::span<const Section> sections_until(graph::Phase last_phase) const;
     void add_outputs(graph::Phase last_phase, backend::StepResult& result);
@@ -72,6 +72,7 @@ private:
     std::vector<Tensor> outputs_;
     std::vector<Tensor> gradients_;  // by the name of their parameter
     std::vector<Tensor> inputs_;
+    std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
     std::vector<std::vector<double>> seconds_;  // profile, by section: total per step

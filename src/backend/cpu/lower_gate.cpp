@@ -80,15 +80,14 @@ void lower_random_scale(Lowering& lower) {
     const std::int64_t samples = desc.shape.front();
     const Blocks in_order{samples, 1, 1, desc.elements() / samples};
     const Blocks shape = lower.layout(input) == graph::Layout::image ? blocks_of(x) : in_order;
-    RandomScale base;
+    RandomScale base{.seed = lower.request().runtime.seed, .site = attrs.site};
     base.last_kept = last_word_within(attrs.keep);
     base.factor = static_cast<float>(1 / attrs.keep);
     base.per_sample = attrs.per_sample;
-    const std::uint64_t seed = lower.request().runtime.seed;
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {x}, {y}, [x, y, shape, base, seed, site = attrs.site](const StepContext& context) {
+        lower.add_step("kernel", {x}, {y}, [x, y, shape, base](const StepContext& context) {
             RandomScale scale = base;
-            scale.key = word_key(seed, RngStream::random_scale, site, context.iteration, context.micro_batch);
+            scale.first_sample = context.first_sample;
             random_scale(shape, scale, x.as<T>(), y.as<T>());
         });
     });

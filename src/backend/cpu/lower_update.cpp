@@ -3,12 +3,11 @@
 
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 
 namespace cnntrain::cpu {
 
-using graph::LarsAttrs;
 using graph::MovingAverageAttrs;
-using graph::RmsPropAttrs;
 using graph::UpdateAttrs;
 using graph::ValueId;
 
@@ -37,99 +36,58 @@ UpdateOperands place_update(Lowering& lower) {
 }
 
 UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context) {
-    return UpdateFactors{static_cast<float>(attrs.gradient_scale), static_cast<float>(attrs.weight_decay),
-                         static_cast<float>(context.learning_rate * attrs.learning_rate_scale),
-                         static_cast<float>(attrs.momentum)};
+    return {.gradient_scale = static_cast<float>(attrs.gradient_scale),
+            .weight_decay = static_cast<float>(attrs.weight_decay),
+            .step = static_cast<float>(context.learning_rate * attrs.learning_rate_scale),
+            .momentum = static_cast<float>(attrs.momentum),
+            .decay = static_cast<float>(attrs.decay),
+            .epsilon = static_cast<float>(attrs.epsilon),
+            .rule_weight_decay = static_cast<float>(attrs.rule_weight_decay)};
 }
 
-double trust_ratio(const LarsAttrs& attrs, const SquareSums& sums) {
-    if (!(sums.parameter > 0) || !(sums.gradient > 0)) return 1;
-    const double norm = std::sqrt(sums.parameter);
-    return attrs.trust_scale * norm / (std::sqrt(sums.gradient) + attrs.weight_decay * norm + attrs.epsilon);
+/// The iteration is filled in by each step.
+Rounding rounding_of(const Lowering& lower) {
+    return {.stochastic = lower.request().runtime.stochastic_rounding, .seed = lower.request().runtime.seed};
 }
 
-/// Constant parts of the rounding; the iteration is filled in by each step.
-Rounding rounding_of(const Lowering& lower, ValueId variable) {
-    return Rounding{lower.request().runtime.stochastic_rounding, lower.request().runtime.seed, 0,
-                    static_cast<std::uint32_t>(variable.index)};
+std::uint64_t name_hash(const Lowering& lower, ValueId variable) {
+    return hash_text(lower.graph().value(variable).name);
 }
 
-void lower_sgd_update(Lowering& lower) {
-    const auto& attrs = lower.node().as<UpdateAttrs>();
+/// Inputs of an update node.
+constexpr std::size_t kTarget = 0;
+constexpr std::size_t kFirstSlot = 4;
+
+void lower_optimiser_update(Lowering& lower) {
+    const auto attrs = lower.node().as<UpdateAttrs>();
+    const auto& inputs = lower.node().inputs;
     const UpdateOperands at = place_update(lower);
-    const Rounding base = rounding_of(lower, lower.node().inputs[0]);
-    with_float_type(at.parameter.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {at.parameter, at.gradient}, {at.parameter},
-                       [at, attrs, base](const StepContext& context) {
-                           Rounding rounding = base;
-                           rounding.iteration = context.iteration;
-                           sgd_update(at.count, at.parameter.as<T>(), at.gradient.as<float>(),
-                                      factors_of(attrs, context), rounding);
-                       });
-    });
-}
+    std::vector<Placed> slots;
+    for (std::size_t i = kFirstSlot; i < inputs.size(); ++i)
+        slots.push_back(lower.slot_master(inputs[i], inputs[kTarget]));
+    UpdateRounding base{.how = rounding_of(lower), .target = name_hash(lower, inputs[kTarget])};
+    if (slots.size() > 1) base.second_slot = name_hash(lower, inputs[kFirstSlot + 1]);
+    const auto scratch = lower.scratch_floats(update_scratch_floats(attrs.rule, at.count));
 
-void lower_momentum_update(Lowering& lower) {
-    const auto& attrs = lower.node().as<UpdateAttrs>();
-    const UpdateOperands at = place_update(lower);
-    const Placed velocity = lower.slot_master(lower.node().inputs[2], lower.node().inputs[0]);
-    const Rounding base = rounding_of(lower, lower.node().inputs[0]);
+    std::vector<Placed> reads = {at.parameter, at.gradient};
+    std::vector<Placed> writes = {at.parameter};
+    reads.insert(reads.end(), slots.begin(), slots.end());
+    writes.insert(writes.end(), slots.begin(), slots.end());
     with_float_type(at.parameter.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {at.parameter, at.gradient, velocity}, {at.parameter, velocity},
-                       [at, velocity, attrs, base](const StepContext& context) {
-                           Rounding rounding = base;
-                           rounding.iteration = context.iteration;
-                           momentum_update(at.count, at.parameter.as<T>(), at.gradient.as<float>(), velocity.as<T>(),
-                                           factors_of(attrs, context), rounding);
-                       });
-    });
-}
-
-void lower_rmsprop_update(Lowering& lower) {
-    const auto& attrs = lower.node().as<RmsPropAttrs>();
-    const UpdateOperands at = place_update(lower);
-    const ValueId parameter = lower.node().inputs[0];
-    const ValueId mean_square = lower.node().inputs[2];
-    const Placed squares = lower.slot_master(mean_square, parameter);
-    const Placed velocity = lower.slot_master(lower.node().inputs[3], parameter);
-    const Rounding base = rounding_of(lower, parameter);
-    const Rounding square_base = rounding_of(lower, mean_square);
-    with_float_type(at.parameter.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {at.parameter, at.gradient, squares, velocity}, {at.parameter, squares, velocity},
-                       [=](const StepContext& context) {
-                           Rounding rounding = base;
-                           Rounding square_rounding = square_base;
-                           rounding.iteration = square_rounding.iteration = context.iteration;
-                           const RmsPropFactors factors{factors_of(attrs.update, context),
-                                                        static_cast<float>(attrs.decay),
-                                                        static_cast<float>(attrs.epsilon)};
-                           rmsprop_update<T>(at.count, {at.parameter.as<T>(), squares.as<T>(), velocity.as<T>()},
-                                             at.gradient.as<float>(), factors, rounding, square_rounding);
-                       });
-    });
-}
-
-void lower_lars_update(Lowering& lower) {
-    const auto& attrs = lower.node().as<LarsAttrs>();
-    const UpdateOperands at = place_update(lower);
-    const Placed velocity = lower.slot_master(lower.node().inputs[2], lower.node().inputs[0]);
-    const Rounding base = rounding_of(lower, lower.node().inputs[0]);
-    const auto scratch = lower.scratch_floats(lars_scratch_floats(at.count));
-    with_float_type(at.parameter.dtype, [&]<typename T>() {
-        lower.add_step(
-            "kernel", {at.parameter, at.gradient, velocity}, {at.parameter, velocity}, [=](const StepContext& context) {
-                Rounding rounding = base;
-                rounding.iteration = context.iteration;
-                UpdateFactors factors = factors_of(attrs.update, context);
-                if (attrs.adapts) {
-                    const SquareSums sums =
-                        square_sums(at.count, at.parameter.as<T>(), at.gradient.as<float>(), factors, scratch());
-                    factors.step = static_cast<float>(static_cast<double>(factors.step) * trust_ratio(attrs, sums));
-                    factors.weight_decay += static_cast<float>(attrs.weight_decay);
-                }
-                lars_update(at.count, at.parameter.as<T>(), at.gradient.as<float>(), velocity.as<T>(), factors,
-                            rounding);
-            });
+        lower.add_step("kernel", reads, writes, [=](const StepContext& context) {
+            UpdateTensors<T> tensors{.target = at.parameter.as<T>(), .gradient = at.gradient.as<float>()};
+            for (std::size_t i = 0; i < slots.size(); ++i)
+                tensors.slots[i] = slots[i].template as<T>();
+            UpdateRounding rounding = base;
+            rounding.how.iteration = context.iteration;
+            UpdateFactors factors = factors_of(attrs, context);
+            if (facts_of(attrs.rule).has_trust) {
+                const SquareSums sums = update_norms(attrs.rule, at.count, tensors, factors, rounding, scratch());
+                const double trust = trust_ratio(attrs, std::sqrt(sums.target), std::sqrt(sums.other));
+                factors.step = static_cast<float>(static_cast<double>(factors.step) * trust);
+            }
+            update(attrs.rule, at.count, tensors, factors, rounding);
+        });
     });
 }
 
@@ -152,22 +110,19 @@ void lower_moving_average_update(Lowering& lower) {
     const auto& attrs = lower.node().as<MovingAverageAttrs>();
     const Placed moving = lower.master(lower.node().inputs[0]);
     const Placed value = lower.operand(lower.node().inputs[1]);
-    const Rounding base = rounding_of(lower, lower.node().inputs[0]);
+    const UpdateRounding base{.how = rounding_of(lower), .target = name_hash(lower, lower.node().inputs[0])};
     const std::int64_t count = lower.graph().desc(lower.node().inputs[0]).elements();
     with_float_type(moving.dtype, [&]<typename T>() {
         lower.add_step("kernel", {moving, value}, {moving}, [=](const StepContext& context) {
-            Rounding rounding = base;
-            rounding.iteration = context.iteration;
+            UpdateRounding rounding = base;
+            rounding.how.iteration = context.iteration;
             moving_average_update(count, moving.as<T>(), value.as<float>(), attrs.decay, attrs.value_scale, rounding);
         });
     });
 }
 
 constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::sgd_update, lower_sgd_update},
-    {graph::OpKind::momentum_update, lower_momentum_update},
-    {graph::OpKind::rmsprop_update, lower_rmsprop_update},
-    {graph::OpKind::lars_update, lower_lars_update},
+    {graph::OpKind::update, lower_optimiser_update},
     {graph::OpKind::moving_average_update, lower_moving_average_update},
     {graph::OpKind::round_copy, lower_round_copy},
 };

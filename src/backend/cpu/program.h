@@ -54,7 +54,8 @@ struct Placed {
 
 /// What changes from one execution to the next.
 struct StepContext {
-    std::int64_t micro_batch = 0;  // within the weight update
+    std::int64_t micro_batch = 0;   // within the weight update
+    std::int64_t first_sample = 0;  // of the micro-batch, in the stream of all ranks
     float learning_rate = 0;
     std::int64_t iteration = 0;
 };

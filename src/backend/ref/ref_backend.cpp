@@ -28,7 +28,7 @@ void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values
         inputs.push_back(&slot(input));
 
     std::vector<ValueId> targets = node.outputs;
-    for (const std::size_t index : def.overwritten_inputs())
+    for (const std::size_t index : def.overwritten_inputs(node.inputs.size()))
         targets.push_back(node.inputs.at(index));
     std::vector<RefTensor> outputs;
     for (const ValueId target : targets) {
@@ -104,8 +104,10 @@ private:
     CompileReport report_;
     std::vector<RefTensor> values_;   // by ValueId
     std::vector<ValueId> variables_;  // parameters and states, in order of creation
-    std::vector<ValueId> crossing_;   // computed per micro-batch, read by the update phase
-    std::vector<RefTensor> sums_;     // of crossing_, over the micro-batches of an update
+    std::vector<ValueId> inputs_;
+    std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
+    std::vector<ValueId> crossing_;          // computed per micro-batch, read by the update phase
+    std::vector<RefTensor> sums_;            // of crossing_, over the micro-batches of an update
     bool profiling_ = false;
     std::vector<double> node_seconds_;  // by NodeId
     std::vector<std::int64_t> node_runs_;
@@ -115,6 +117,8 @@ RefExecutable::RefExecutable(const CompileRequest& request)
     : graph_(*request.graph),
       micro_batches_(request.plan.micro_batches),
       random_{.seed = request.runtime.seed},
+      inputs_(graph_.values_with_role(Role::input)),
+      input_fields_(match_fields(graph_, request.fields)),
       node_seconds_(static_cast<std::size_t>(graph_.node_count())),
       node_runs_(static_cast<std::size_t>(graph_.node_count())) {
     const Clock::time_point start = Clock::now();
@@ -200,19 +204,15 @@ void RefExecutable::add_to_sums() {
 }
 
 void RefExecutable::feed(data::BatchSource& source, StepResult& result) {
-    const std::vector<ValueId> inputs = graph_.values_with_role(Role::input);
-    if (inputs.empty()) return;
+    if (inputs_.empty()) return;
     const Clock::time_point start = Clock::now();
     const data::Batch batch = source.next();
     result.input_wait_seconds += seconds_since(start);
     result.samples += batch.valid_count;
-    for (const ValueId id : inputs) {
-        const std::string& name = graph_.value(id).name;
-        RefTensor& to = at(id);
-        CNNTRAIN_CHECK(
-            name != "images" || source.image_desc() == to.desc,
-            "the source's images are " + to_string(source.image_desc()) + ", the graph's " + to_string(to.desc));
-        const std::span<const std::byte> bytes = input_bytes(batch, name, to.desc);
+    random_.first_sample = batch.first_sample;
+    for (std::size_t k = 0; k < inputs_.size(); ++k) {
+        RefTensor& to = at(inputs_[k]);
+        const std::span<const std::byte> bytes = field_bytes(batch, input_fields_[k], to.desc);
         HostTensor host(to.desc);
         std::copy(bytes.begin(), bytes.end(), host.bytes().begin());
         for (std::size_t i = 0; i < to.values.size(); ++i)
@@ -243,10 +243,12 @@ void RefExecutable::add_outputs(Phase last_phase, StepResult& result) const {
 StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalars& scalars) {
     StepResult result;
     if (const std::optional<ValueId> rate = graph_.find("learning_rate")) at(*rate).values = {scalars.learning_rate};
+    if (const std::optional<ValueId> step = graph_.find("step")) {
+        at(*step).values = {static_cast<double>(scalars.iteration + 1)};
+    }
     start_sums();
-    random_.iteration = scalars.iteration;
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
-        random_.micro_batch = i;
+        random_.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         feed(source, result);
         run_phase(Phase::forward);
         run_phase(Phase::backward);
@@ -268,7 +270,7 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
 StepResult RefExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
-        random_.micro_batch = i;
+        random_.first_sample = i;
         feed(source, result);
         run_phase(Phase::forward);
         add_outputs(Phase::forward, result);

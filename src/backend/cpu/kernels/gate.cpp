@@ -26,11 +26,13 @@ template <typename T> struct GateRows {
     float* sum = nullptr;  // gradient: += dy * x
 };
 
-/// rows x lanes whose row r begins with the element first + r * step of the row-major tensor.
+/// rows x lanes whose row r begins with the element first + r * step of its sample.
 template <typename T> struct RandomRows {
     std::int64_t rows = 0, lanes = 0;
     std::uint32_t first = 0, step = 0;
-    RandomScale scale;
+    WordKey key;
+    std::uint32_t last_kept = 0;
+    float factor = 1;
     const T* x = nullptr;
     T* y = nullptr;
 };
@@ -69,13 +71,13 @@ template <typename T> void gate_gradient_rows(const GateRows<T>& args) {
 
 template <typename T> void random_rows(const RandomRows<T>& args) {
     const BitsTag du;
-    const Bits last_kept = hn::Set(du, args.scale.last_kept);
-    const Floats factor = hn::Set(FloatTag(), args.scale.factor);
+    const Bits last_kept = hn::Set(du, args.last_kept);
+    const Floats factor = hn::Set(FloatTag(), args.factor);
     for (std::int64_t row = 0; row < args.rows; ++row) {
         const std::uint32_t first = args.first + static_cast<std::uint32_t>(row) * args.step;
         for_vectors(args.lanes, [&](auto extent, std::int64_t lane) {
             const Bits index = hn::Add(hn::Set(du, first + static_cast<std::uint32_t>(lane)), hn::Iota(du, 0));
-            const Bits words = random_words(index, args.scale.key.first, args.scale.key.second);
+            const Bits words = random_words(index, args.key.first, args.key.second);
             const auto dropped = hn::RebindMask(FloatTag(), hn::Gt(words, last_kept));
             const std::int64_t i = row * args.lanes + lane;
             extent.store_to(hn::IfThenZeroElse(dropped, hn::Mul(extent.load_from(args.x + i), factor)), args.y + i);
@@ -211,9 +213,10 @@ template <typename T> void scale_channels_grad(const Blocks& shape, const T* x, 
 template <typename T> void random_scale(const Blocks& shape, const RandomScale& scale, const T* x, T* y) {
     const std::int64_t channels = shape.channels();
     parallel_rows(shape, true, [&](const RowRange& range) {
+        const WordKey key = word_key(scale.seed, RngStream::random_scale, scale.site,
+                                     static_cast<std::uint64_t>(scale.first_sample + range.sample));
         if (scale.per_sample) {
-            const bool kept = random_word(scale.key, static_cast<std::uint32_t>(range.sample)) <= scale.last_kept;
-            if (kept) {
+            if (random_word(key, 0) <= scale.last_kept) {
                 call_multiply(range.rows * shape.lanes, x + range.offset, scale.factor, y + range.offset);
             } else {
                 std::fill_n(y + range.offset, range.rows * shape.lanes, T{});
@@ -221,12 +224,13 @@ template <typename T> void random_scale(const Blocks& shape, const RandomScale& 
             return;
         }
         const std::int64_t pixel = range.offset / shape.lanes % shape.pixels;
-        const std::int64_t first = (range.sample * shape.pixels + pixel) * channels + range.channel;
         call_random({.rows = range.rows,
                      .lanes = shape.lanes,
-                     .first = static_cast<std::uint32_t>(first),
+                     .first = static_cast<std::uint32_t>(pixel * channels + range.channel),
                      .step = static_cast<std::uint32_t>(channels),
-                     .scale = scale,
+                     .key = key,
+                     .last_kept = scale.last_kept,
+                     .factor = scale.factor,
                      .x = x + range.offset,
                      .y = y + range.offset});
     });

@@ -10,6 +10,7 @@
 // comment says so; partial overlap is never allowed. C channels, N samples, G groups.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +18,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/activation.h"
+#include "cnntrain/graph/update_rule.h"
 
 namespace cnntrain::cpu {
 
@@ -30,6 +32,7 @@ struct Blocks {
 };
 
 using graph::Activation;
+using graph::UpdateRule;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Normalisation, whole ops (norm.cpp). Formulas: NormAttrs in cnntrain/graph/op.h. All variances are biased.
@@ -214,7 +217,9 @@ std::int64_t scale_channels_scratch_floats(const Blocks& shape);
 
 /// RandomScaleAttrs in cnntrain/graph/op.h; y may be x.
 struct RandomScale {
-    WordKey key;
+    std::uint64_t seed = 0;
+    std::uint64_t site = 0;
+    std::int64_t first_sample = 0;
     std::uint32_t last_kept = 0;
     float factor = 1;  // of what is kept
     bool per_sample = false;
@@ -290,58 +295,55 @@ template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::i
                                                     const MixedTargets& targets, float dloss, T* dlogits);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Parameter updates (update.cpp): UpdateAttrs and MovingAverageAttrs in cnntrain/graph/op.h. One pass over memory.
+// Parameter updates (update.cpp): UpdateAttrs in cnntrain/graph/update_rule.h, MovingAverageAttrs in cnntrain/graph/op.h.
 
 /// How results are rounded to bfloat16. Stochastic: up with the probability of the discarded fraction, so the mean is the
-/// exact value and representable values stay. The random bits are a function of these four numbers and the element's index.
+/// exact value and representable values stay. The random bits are a function of these numbers, the variable and the
+/// element's index in memory.
 struct Rounding {
     bool stochastic = false;
     std::uint64_t seed = 0;
     std::int64_t iteration = 0;
-    std::uint32_t tensor = 0;  // different for every tensor that is updated
+};
+/// The variables that are rounded: hash_text() of their names.
+struct UpdateRounding {
+    Rounding how;
+    std::uint64_t target = 0;
+    std::uint64_t second_slot = 0;  // the first one shares the target's
 };
 
+/// UpdateAttrs of one update: `step` is r, times the trust of rules that have one.
 struct UpdateFactors {
     float gradient_scale = 1;
     float weight_decay = 0;
-    float step = 0;  // learning rate * learning_rate_scale
+    float step = 0;
     float momentum = 0;
-};
-/// g = gradient_scale * gradient + weight_decay * p; p -= step * g.
-template <typename T> void sgd_update(std::int64_t count, T* parameter, const float* gradient,
-                                      const UpdateFactors& factors, const Rounding& rounding);
-/// g as above; v = momentum * v + g; p -= step * v (v before it is rounded).
-template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                           const UpdateFactors& factors, const Rounding& rounding);
-/// g as above; s = decay * s + (1 - decay) * g^2; v = momentum * v + step * g / sqrt(s + epsilon); p -= v. Where g is 0
-/// its quotient is 0. `square_rounding` is that of s, a tensor of its own.
-struct RmsPropFactors {
-    UpdateFactors update;
     float decay = 0;
     float epsilon = 0;
+    float rule_weight_decay = 0;
 };
-template <typename T> struct RmsPropState {
-    T* parameter = nullptr;
-    T* mean_square = nullptr;
-    T* velocity = nullptr;
+template <typename T> struct UpdateTensors {
+    T* target = nullptr;
+    const float* gradient = nullptr;
+    std::array<T*, graph::kMostUpdateSlots> slots = {};
 };
-template <typename T> void rmsprop_update(std::int64_t count, const RmsPropState<T>& state, const float* gradient,
-                                          const RmsPropFactors& factors, const Rounding& rounding,
-                                          const Rounding& square_rounding);
+/// One pass over memory.
+template <typename T> void update(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
+                                  const UpdateFactors& factors, const UpdateRounding& rounding);
 
-/// Sums of squares of the parameter and of g as above; equal for every number of threads. Scratch: lars_scratch_floats.
+/// The first pass of rules with a trust: sums of squares of the target and of the rule's other vector (lars: g). Equal for
+/// every number of threads.
 struct SquareSums {
-    double parameter = 0;
-    double gradient = 0;
+    double target = 0;
+    double other = 0;
 };
-std::int64_t lars_scratch_floats(std::int64_t count);
-template <typename T> SquareSums square_sums(std::int64_t count, const T* parameter, const float* gradient,
-                                             const UpdateFactors& factors, std::span<float> scratch);
-/// g as above; v = momentum * v + step * g; p -= v.
-template <typename T> void lars_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                       const UpdateFactors& factors, const Rounding& rounding);
+template <typename T> SquareSums update_norms(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
+                                              const UpdateFactors& factors, const UpdateRounding& rounding,
+                                              std::span<float> scratch);
+std::int64_t update_scratch_floats(UpdateRule rule, std::int64_t count);
+
 /// m = decay * m + (1 - decay) * value_scale * value.
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
-                                                 double value_scale, const Rounding& rounding);
+                                                 double value_scale, const UpdateRounding& rounding);
 
 }  // namespace cnntrain::cpu

@@ -1,11 +1,9 @@
-// Parameter updates: one pass over parameter, gradient and slots; LARS reads parameter and gradient once more before it, for
-// their norms.
+// Parameter updates: one pass over target, gradient and slots; rules with a trust read them once more before, for norms.
 //
 // Stochastic rounding needs 16 random bits per rounded value. They come from a keyed hash of the element's index, not from
-// a generator with state, so they are the same for every thread count and vector width. The two key words of a tensor and
-// window of 2^32 elements are Philox4x32-10 of (seed, rounding stream; tensor, iteration, window); the hash is random_word of
-// base/rng.h.
-// One hash feeds both results of an element: lower half the parameter, upper half the velocity.
+// a generator with state, so they are the same for every thread count and vector width (word_key and random_word in
+// base/rng.h). One hash of an element feeds two results: the lower half the target, the upper half the first slot. The
+// second slot has a hash of its own.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -16,6 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/update_rules-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_UPDATE_ARGUMENTS_
@@ -25,35 +24,18 @@ namespace {
 
 struct RoundingKey {
     bool stochastic = false;
-    std::uint32_t first = 0, second = 0;
-    std::uint32_t index = 0;  // of the range's first element within its window
+    WordKey key;
+    std::uint32_t index = 0;  // of the range's first element within its window of 2^32 elements
 };
 
 template <typename T> struct UpdateRange {
+    UpdateRule rule = UpdateRule::sgd;
     std::int64_t count = 0;
-    T* parameter = nullptr;
-    const float* gradient = nullptr;
-    T* velocity = nullptr;           // null: plain gradient descent
-    bool steps_in_velocity = false;  // LARS: the velocity has been multiplied by the step
+    UpdateTensors<T> tensors;
     UpdateFactors factors;
     RoundingKey key;
-};
-
-template <typename T> struct RmsPropRange {
-    std::int64_t count = 0;
-    RmsPropState<T> state;
-    const float* gradient = nullptr;
-    RmsPropFactors factors;
-    RoundingKey key;
-    RoundingKey square_key;
-};
-
-template <typename T> struct SquareRange {
-    std::int64_t count = 0;
-    const T* parameter = nullptr;
-    const float* gradient = nullptr;
-    UpdateFactors factors;
-    float* sums = nullptr;  // of the parameter, of the gradient
+    RoundingKey second_key;
+    float* sums = nullptr;  // of squares, in the first pass: of the target, of the rule's other vector
 };
 
 template <typename T> struct AverageRange {
@@ -76,7 +58,7 @@ namespace {
 HWY_INLINE Bits rounding_words(const RoundingKey& key, std::int64_t first) {
     const BitsTag du;
     const auto start = hn::Set(du, key.index + static_cast<std::uint32_t>(first));
-    return random_words(hn::Add(start, hn::Iota(du, 0)), key.first, key.second);
+    return random_words(hn::Add(start, hn::Iota(du, 0)), key.key.first, key.key.second);
 }
 
 /// Adds the lower 16 bits of `random` below the last kept bit, then truncates.
@@ -95,13 +77,13 @@ HWY_INLINE void store_rounded(const Extent& extent, Floats value, Bits random, T
     extent.store_to(value, to);
 }
 
-/// g = gradient_scale * gradient + weight_decay * parameter.
+/// g = gradient_scale * gradient + weight_decay * target.
 class Gradient {
 public:
     explicit HWY_INLINE Gradient(const UpdateFactors& factors)
         : scale_(hn::Set(FloatTag(), factors.gradient_scale)), decay_(hn::Set(FloatTag(), factors.weight_decay)) {}
-    HWY_INLINE Floats operator()(Floats gradient, Floats parameter) const {
-        return hn::MulAdd(parameter, decay_, hn::Mul(gradient, scale_));
+    HWY_INLINE Floats operator()(Floats gradient, Floats target) const {
+        return hn::MulAdd(target, decay_, hn::Mul(gradient, scale_));
     }
 
 private:
@@ -109,92 +91,84 @@ private:
     Floats decay_;
 };
 
-template <bool kStochastic, typename T> void update_by_step(const UpdateRange<T>& args) {
-    const FloatTag d;
-    const Gradient gradient_of(args.factors);
-    const auto momentum = hn::Set(d, args.factors.momentum);
-    const auto step = hn::Set(d, args.factors.step);
-    for_vectors(args.count, [&](auto extent, std::int64_t i) {
-        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
-        Floats parameter = extent.load_from(args.parameter + i);
-        Floats change = gradient_of(extent.load_from(args.gradient + i), parameter);
-        if (args.velocity != nullptr) {
-            change = hn::MulAdd(momentum, extent.load_from(args.velocity + i), change);
-            store_rounded<kStochastic>(extent, change, hn::ShiftRight<16>(random), args.velocity + i);
-        }
-        parameter = hn::NegMulAdd(step, change, parameter);
-        store_rounded<kStochastic>(extent, parameter, random, args.parameter + i);
-    });
-}
+/// The slots of one vector of elements, in memory and as numbers.
+template <UpdateRule kRule, bool kStochastic, typename T> struct Slots {
+    static constexpr std::size_t kCount = facts_of(kRule).slots;
 
-template <bool kStochastic, typename T> void update_by_velocity(const UpdateRange<T>& args) {
-    const FloatTag d;
-    const Gradient gradient_of(args.factors);
-    const auto momentum = hn::Set(d, args.factors.momentum);
-    const auto step = hn::Set(d, args.factors.step);
-    for_vectors(args.count, [&](auto extent, std::int64_t i) {
-        const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
-        const Floats parameter = extent.load_from(args.parameter + i);
-        const Floats g = gradient_of(extent.load_from(args.gradient + i), parameter);
-        const auto velocity = hn::MulAdd(momentum, extent.load_from(args.velocity + i), hn::Mul(step, g));
-        store_rounded<kStochastic>(extent, velocity, hn::ShiftRight<16>(random), args.velocity + i);
-        store_rounded<kStochastic>(extent, hn::Sub(parameter, velocity), random, args.parameter + i);
-    });
-}
-
-template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
-    if (args.steps_in_velocity) {
-        update_by_velocity<kStochastic>(args);
-    } else {
-        update_by_step<kStochastic>(args);
+    template <typename Extent> HWY_INLINE void load(const Extent& extent, const UpdateRange<T>& args, std::int64_t i) {
+        if constexpr (kCount > 0) values[0] = extent.load_from(args.tensors.slots[0] + i);
+        if constexpr (kCount > 1) values[1] = extent.load_from(args.tensors.slots[1] + i);
     }
-}
+    /// `random`: the words of the target.
+    template <typename Extent>
+    HWY_INLINE void store(const Extent& extent, const UpdateRange<T>& args, Bits random, std::int64_t i) const {
+        if constexpr (kCount > 0) {
+            store_rounded<kStochastic>(extent, values[0], hn::ShiftRight<16>(random), args.tensors.slots[0] + i);
+        }
+        if constexpr (kCount > 1) {
+            const Bits second = kStochastic ? rounding_words(args.second_key, i) : hn::Zero(BitsTag());
+            store_rounded<kStochastic>(extent, values[1], second, args.tensors.slots[1] + i);
+        }
+    }
 
-template <bool kStochastic, typename T> void rmsprop_range(const RmsPropRange<T>& args) {
-    const FloatTag d;
-    const Gradient gradient_of(args.factors.update);
-    const auto decay = hn::Set(d, args.factors.decay);
-    const auto rest = hn::Set(d, 1.0F - args.factors.decay);
-    const auto epsilon = hn::Set(d, args.factors.epsilon);
-    const auto momentum = hn::Set(d, args.factors.update.momentum);
-    const auto step = hn::Set(d, args.factors.update.step);
+    Floats values[graph::kMostUpdateSlots];
+};
+
+template <UpdateRule kRule, bool kStochastic, typename T> void update_range_by(const UpdateRange<T>& args) {
+    const Gradient gradient_of(args.factors);
+    const RuleOf<kRule> rule(args.factors);
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
         const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
-        const Bits square_random = kStochastic ? rounding_words(args.square_key, i) : hn::Zero(BitsTag());
-        const Floats parameter = extent.load_from(args.state.parameter + i);
-        const Floats g = gradient_of(extent.load_from(args.gradient + i), parameter);
-        const auto kept = hn::Mul(decay, extent.load_from(args.state.mean_square + i));
-        const auto square = hn::MulAdd(hn::Mul(rest, g), g, kept);
-        store_rounded<kStochastic>(extent, square, square_random, args.state.mean_square + i);
-        const auto quotient = hn::Div(hn::Mul(step, g), hn::Sqrt(hn::Add(square, epsilon)));
-        const auto change = hn::IfThenZeroElse(hn::Eq(g, hn::Zero(d)), quotient);
-        const auto velocity = hn::MulAdd(momentum, extent.load_from(args.state.velocity + i), change);
-        store_rounded<kStochastic>(extent, velocity, hn::ShiftRight<16>(random), args.state.velocity + i);
-        store_rounded<kStochastic>(extent, hn::Sub(parameter, velocity), random, args.state.parameter + i);
+        Floats target = extent.load_from(args.tensors.target + i);
+        const Floats g = gradient_of(extent.load_from(args.tensors.gradient + i), target);
+        Slots<kRule, kStochastic, T> slots;
+        slots.load(extent, args, i);
+        rule.change(g, target, slots.values);
+        slots.store(extent, args, random, i);
+        store_rounded<kStochastic>(extent, target, random, args.tensors.target + i);
     });
 }
 
-template <typename T> void square_range(const SquareRange<T>& args) {
+template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(const UpdateRange<T>& args) {
     constexpr std::int64_t kStretch = 1024;  // summed in fp32; the stretches in fp64
     const FloatTag d;
     const Gradient gradient_of(args.factors);
-    double parameters = 0;
-    double gradients = 0;
+    const RuleOf<kRule> rule(args.factors);
+    double targets = 0;
+    double others = 0;
     for (std::int64_t first = 0; first < args.count; first += kStretch) {
         const std::int64_t count = args.count - first < kStretch ? args.count - first : kStretch;
-        Floats parameter_squares = hn::Zero(d);
-        Floats gradient_squares = hn::Zero(d);
-        for_vectors(count, [&](auto extent, std::int64_t i) {
-            const Floats parameter = extent.load_from(args.parameter + first + i);
-            const Floats g = gradient_of(extent.load_from(args.gradient + first + i), parameter);
-            parameter_squares = hn::MulAdd(parameter, parameter, parameter_squares);
-            gradient_squares = hn::MulAdd(g, g, gradient_squares);
+        Floats target_squares = hn::Zero(d);
+        Floats other_squares = hn::Zero(d);
+        for_vectors(count, [&](auto extent, std::int64_t offset) {
+            const std::int64_t i = first + offset;
+            const Floats target = extent.load_from(args.tensors.target + i);
+            const Floats g = gradient_of(extent.load_from(args.tensors.gradient + i), target);
+            Slots<kRule, kStochastic, T> slots;
+            slots.load(extent, args, i);
+            const Floats other = rule.first_pass(g, target, slots.values);
+            if constexpr (RuleOf<kRule>::kFirstPassWritesSlots) {
+                const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
+                slots.store(extent, args, random, i);
+            }
+            target_squares = hn::MulAdd(target, target, target_squares);
+            other_squares = hn::MulAdd(other, other, other_squares);
         });
-        parameters += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, parameter_squares)));
-        gradients += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, gradient_squares)));
+        targets += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, target_squares)));
+        others += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, other_squares)));
     }
-    args.sums[0] = static_cast<float>(parameters);
-    args.sums[1] = static_cast<float>(gradients);
+    args.sums[0] = static_cast<float>(targets);
+    args.sums[1] = static_cast<float>(others);
+}
+
+/// The second pass where `sums` is null.
+template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
+    with_rule(args.rule, [&]<UpdateRule kRule>() {
+        if constexpr (facts_of(kRule).has_trust) {
+            if (args.sums != nullptr) return norms_range_by<kRule, kStochastic>(args);
+        }
+        update_range_by<kRule, kStochastic>(args);
+    });
 }
 
 template <bool kStochastic, typename T> void average_range(const AverageRange<T>& args) {
@@ -211,37 +185,13 @@ void update_f32(const UpdateRange<float>& args) {
     update_range<false>(args);
 }
 void update_bf16(const UpdateRange<BFloat16>& args) {
-    if (args.key.stochastic) {
-        update_range<true>(args);
-    } else {
-        update_range<false>(args);
-    }
-}
-void rmsprop_f32(const RmsPropRange<float>& args) {
-    rmsprop_range<false>(args);
-}
-void rmsprop_bf16(const RmsPropRange<BFloat16>& args) {
-    if (args.key.stochastic) {
-        rmsprop_range<true>(args);
-    } else {
-        rmsprop_range<false>(args);
-    }
-}
-void square_f32(const SquareRange<float>& args) {
-    square_range(args);
-}
-void square_bf16(const SquareRange<BFloat16>& args) {
-    square_range(args);
+    args.key.stochastic ? update_range<true>(args) : update_range<false>(args);
 }
 void average_f32(const AverageRange<float>& args) {
     average_range<false>(args);
 }
 void average_bf16(const AverageRange<BFloat16>& args) {
-    if (args.key.stochastic) {
-        average_range<true>(args);
-    } else {
-        average_range<false>(args);
-    }
+    args.key.stochastic ? average_range<true>(args) : average_range<false>(args);
 }
 
 }  // namespace
@@ -251,6 +201,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
@@ -258,10 +209,6 @@ namespace {
 
 HWY_EXPORT(update_f32);
 HWY_EXPORT(update_bf16);
-HWY_EXPORT(rmsprop_f32);
-HWY_EXPORT(rmsprop_bf16);
-HWY_EXPORT(square_f32);
-HWY_EXPORT(square_bf16);
 HWY_EXPORT(average_f32);
 HWY_EXPORT(average_bf16);
 
@@ -271,18 +218,6 @@ void call_update(const UpdateRange<float>& args) {
 void call_update(const UpdateRange<BFloat16>& args) {
     HWY_DYNAMIC_DISPATCH(update_bf16)(args);
 }
-void call_rmsprop(const RmsPropRange<float>& args) {
-    HWY_DYNAMIC_DISPATCH(rmsprop_f32)(args);
-}
-void call_rmsprop(const RmsPropRange<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(rmsprop_bf16)(args);
-}
-void call_square(const SquareRange<float>& args) {
-    HWY_DYNAMIC_DISPATCH(square_f32)(args);
-}
-void call_square(const SquareRange<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(square_bf16)(args);
-}
 void call_average(const AverageRange<float>& args) {
     HWY_DYNAMIC_DISPATCH(average_f32)(args);
 }
@@ -290,119 +225,87 @@ void call_average(const AverageRange<BFloat16>& args) {
     HWY_DYNAMIC_DISPATCH(average_bf16)(args);
 }
 
-std::uint32_t lower_word(std::uint64_t value) {
-    return static_cast<std::uint32_t>(value & 0xffffffffu);
-}
-
-RoundingKey key_at(const Rounding& rounding, std::int64_t element) {
+RoundingKey key_at(const Rounding& rounding, std::uint64_t variable, std::int64_t element) {
     if (!rounding.stochastic) return {};
-    const auto iteration = static_cast<std::uint64_t>(rounding.iteration);
     const auto index = static_cast<std::uint64_t>(element);
-    const auto stream = static_cast<std::uint32_t>(RngStream::rounding);
-    const auto words =
-        philox4x32({rounding.tensor, lower_word(iteration), lower_word(iteration >> 32), lower_word(index >> 32)},
-                   {lower_word(rounding.seed), lower_word(rounding.seed >> 32) ^ stream});
-    return {.stochastic = true, .first = words[0], .second = words[1], .index = lower_word(index)};
+    const std::uint64_t window = index >> 32;
+    return {.stochastic = true,
+            .key = word_key(rounding.seed, RngStream::rounding, variable + window,
+                            static_cast<std::uint64_t>(rounding.iteration)),
+            .index = static_cast<std::uint32_t>(index)};
 }
 
 constexpr std::int64_t kSquareGrain = 1 << 15;  // elements of one partial sum
 
-enum class Steps : std::uint8_t { from_velocity, in_velocity };
-
-template <typename T> void update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                  const UpdateFactors& factors, const Rounding& rounding,
-                                  Steps steps = Steps::from_velocity) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        call_update({.count = end - begin,
-                     .parameter = parameter + begin,
-                     .gradient = gradient + begin,
-                     .velocity = velocity == nullptr ? nullptr : velocity + begin,
-                     .steps_in_velocity = steps == Steps::in_velocity,
-                     .factors = factors,
-                     .key = key_at(rounding, begin)});
-    });
+template <typename T> UpdateRange<T> range_of(UpdateRule rule, std::int64_t begin, std::int64_t end,
+                                              const UpdateTensors<T>& tensors, const UpdateFactors& factors,
+                                              const UpdateRounding& rounding) {
+    const auto shifted = [&](T* tensor) { return tensor == nullptr ? nullptr : tensor + begin; };
+    return {.rule = rule,
+            .count = end - begin,
+            .tensors = {.target = tensors.target + begin,
+                        .gradient = tensors.gradient + begin,
+                        .slots = {shifted(tensors.slots[0]), shifted(tensors.slots[1])}},
+            .factors = factors,
+            .key = key_at(rounding.how, rounding.target, begin),
+            .second_key = key_at(rounding.how, rounding.second_slot, begin)};
 }
 
 }  // namespace
 
-template <typename T> void sgd_update(std::int64_t count, T* parameter, const float* gradient,
-                                      const UpdateFactors& factors, const Rounding& rounding) {
-    update<T>(count, parameter, gradient, nullptr, factors, rounding);
-}
-
-template <typename T> void momentum_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                           const UpdateFactors& factors, const Rounding& rounding) {
-    update<T>(count, parameter, gradient, velocity, factors, rounding);
-}
-
-template <typename T> void rmsprop_update(std::int64_t count, const RmsPropState<T>& state, const float* gradient,
-                                          const RmsPropFactors& factors, const Rounding& rounding,
-                                          const Rounding& square_rounding) {
+template <typename T> void update(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
+                                  const UpdateFactors& factors, const UpdateRounding& rounding) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        call_rmsprop({.count = end - begin,
-                      .state = {state.parameter + begin, state.mean_square + begin, state.velocity + begin},
-                      .gradient = gradient + begin,
-                      .factors = factors,
-                      .key = key_at(rounding, begin),
-                      .square_key = key_at(square_rounding, begin)});
+        call_update(range_of(rule, begin, end, tensors, factors, rounding));
     });
 }
 
-std::int64_t lars_scratch_floats(std::int64_t count) {
-    return 2 * ((count + kSquareGrain - 1) / kSquareGrain);
+std::int64_t update_scratch_floats(UpdateRule rule, std::int64_t count) {
+    return facts_of(rule).has_trust ? 2 * ((count + kSquareGrain - 1) / kSquareGrain) : 0;
 }
 
-template <typename T> SquareSums square_sums(std::int64_t count, const T* parameter, const float* gradient,
-                                             const UpdateFactors& factors, std::span<float> scratch) {
+template <typename T> SquareSums update_norms(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
+                                              const UpdateFactors& factors, const UpdateRounding& rounding,
+                                              std::span<float> scratch) {
+    CNNTRAIN_CHECK(facts_of(rule).has_trust, "norms are for rules with a trust");
     parallel_ranges(
         count,
         [&](std::int64_t begin, std::int64_t end) {
-            call_square({.count = end - begin,
-                         .parameter = parameter + begin,
-                         .gradient = gradient + begin,
-                         .factors = factors,
-                         .sums = scratch.data() + 2 * (begin / kSquareGrain)});
+            UpdateRange<T> range = range_of(rule, begin, end, tensors, factors, rounding);
+            range.sums = scratch.data() + 2 * (begin / kSquareGrain);
+            call_update(range);
         },
         kSquareGrain);
     SquareSums total;
-    for (std::int64_t i = 0; i < lars_scratch_floats(count); i += 2) {
-        total.parameter += static_cast<double>(scratch[static_cast<std::size_t>(i)]);
-        total.gradient += static_cast<double>(scratch[static_cast<std::size_t>(i) + 1]);
+    for (std::int64_t i = 0; i < update_scratch_floats(rule, count); i += 2) {
+        total.target += static_cast<double>(scratch[static_cast<std::size_t>(i)]);
+        total.other += static_cast<double>(scratch[static_cast<std::size_t>(i) + 1]);
     }
     return total;
 }
 
-template <typename T> void lars_update(std::int64_t count, T* parameter, const float* gradient, T* velocity,
-                                       const UpdateFactors& factors, const Rounding& rounding) {
-    update<T>(count, parameter, gradient, velocity, factors, rounding, Steps::in_velocity);
-}
-
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
-                                                 double value_scale, const Rounding& rounding) {
+                                                 double value_scale, const UpdateRounding& rounding) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
         call_average({.count = end - begin,
                       .moving = moving + begin,
                       .value = value + begin,
                       .decay = static_cast<float>(decay),
                       .gain = static_cast<float>((1.0 - decay) * value_scale),
-                      .key = key_at(rounding, begin)});
+                      .key = key_at(rounding.how, rounding.target, begin)});
     });
 }
 
-template void sgd_update(std::int64_t, float*, const float*, const UpdateFactors&, const Rounding&);
-template void sgd_update(std::int64_t, BFloat16*, const float*, const UpdateFactors&, const Rounding&);
-template void momentum_update(std::int64_t, float*, const float*, float*, const UpdateFactors&, const Rounding&);
-template void momentum_update(std::int64_t, BFloat16*, const float*, BFloat16*, const UpdateFactors&, const Rounding&);
-template void rmsprop_update(std::int64_t, const RmsPropState<float>&, const float*, const RmsPropFactors&,
-                             const Rounding&, const Rounding&);
-template void rmsprop_update(std::int64_t, const RmsPropState<BFloat16>&, const float*, const RmsPropFactors&,
-                             const Rounding&, const Rounding&);
-template SquareSums square_sums(std::int64_t, const float*, const float*, const UpdateFactors&, std::span<float>);
-template SquareSums square_sums(std::int64_t, const BFloat16*, const float*, const UpdateFactors&, std::span<float>);
-template void lars_update(std::int64_t, float*, const float*, float*, const UpdateFactors&, const Rounding&);
-template void lars_update(std::int64_t, BFloat16*, const float*, BFloat16*, const UpdateFactors&, const Rounding&);
-template void moving_average_update(std::int64_t, float*, const float*, double, double, const Rounding&);
-template void moving_average_update(std::int64_t, BFloat16*, const float*, double, double, const Rounding&);
+template void update(UpdateRule, std::int64_t, const UpdateTensors<float>&, const UpdateFactors&,
+                     const UpdateRounding&);
+template void update(UpdateRule, std::int64_t, const UpdateTensors<BFloat16>&, const UpdateFactors&,
+                     const UpdateRounding&);
+template SquareSums update_norms(UpdateRule, std::int64_t, const UpdateTensors<float>&, const UpdateFactors&,
+                                 const UpdateRounding&, std::span<float>);
+template SquareSums update_norms(UpdateRule, std::int64_t, const UpdateTensors<BFloat16>&, const UpdateFactors&,
+                                 const UpdateRounding&, std::span<float>);
+template void moving_average_update(std::int64_t, float*, const float*, double, double, const UpdateRounding&);
+template void moving_average_update(std::int64_t, BFloat16*, const float*, double, double, const UpdateRounding&);
 
 }  // namespace cnntrain::cpu
 

@@ -1,0 +1,71 @@
+// What the user says about a run as a whole: machine, weights, checkpoints, measurements, logs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/backend/settings.h"
+#include "cnntrain/nn/settings.h"
+#include "cnntrain/schedule/settings.h"
+
+namespace cnntrain::train {
+
+/// How this machine runs it.
+struct RunSettings {
+    backend::BackendKind backend = backend::BackendKind::cpu;
+    std::int64_t threads = 0;        // compute threads, 0 = all cores of the process
+    std::int64_t input_threads = 0;  // threads that prepare images, 0 = chosen by the loader
+    bool stop_on_nan = true;         // stop with Error(diverged) at the first non-finite loss
+};
+
+struct MainSettings {
+    std::optional<std::string> config;  // configuration name
+    /// train, restore: folder of the run to resume; validation: checkpoint file or folder.
+    std::optional<std::string> restore_path;
+    std::int64_t repeat = 1;                       // validation: runs per checkpoint
+    std::int64_t inference_threads = 1;            // inference: requests in flight
+    bool force_recompile = false;                  // inference: do not use a compiled model that is there
+    bool temporary_executable = false;             // inference: the compiled model is removed at the end
+    std::optional<std::int64_t> total_batch_size;  // validation: global batch of the training run
+};
+
+struct TrainingSettings : schedule::ScheduleSettings {
+    double label_smoothing = 0.0;          // share of the target spread over all classes
+    bool recomputation = false;            // of activations in the backward pass
+    std::optional<std::string> init_path;  // checkpoint with the initial weights
+};
+
+struct CheckpointSettings : schedule::CheckpointTimes {
+    std::int64_t keep = 0;                   // newest checkpoints kept, 0 = all
+    std::vector<std::int64_t> mean_epochs;   // after training: means of the checkpoints of the last so many epochs
+    std::vector<double> exponential_decays;  // after training: exponential averages of all checkpoints
+};
+
+struct ValidationSettings {
+    bool enabled = true;  // after training
+};
+
+struct DeviceSettings : nn::PrecisionSettings {
+    backend::StochasticRounding stochastic_rounding = backend::StochasticRounding::on;  // validation never uses it
+    std::optional<std::int64_t> seed;
+    bool compile_only = false;
+    bool dataset_benchmark = false;  // time the input pipeline and stop
+    bool latency = false;            // validation: measure the time from a batch's creation to its result
+    bool analyse_nans = false;       // count the NaNs of every checkpoint
+};
+
+struct LoggingSettings {
+    std::string log_dir;                   // parent of run folders
+    std::optional<std::string> logs_path;  // exact run folder
+    std::optional<std::string> name_suffix;
+    bool no_logs = false;
+    bool tensorboard = true;  // event files beside the CSV files
+    bool wandb = false;       // report to Weights & Biases
+    std::string wandb_project;
+    std::optional<std::string> wandb_id;  // restore: the W&B run to continue
+    bool mlperf = false;                  // result_<seed>.txt
+};
+
+}  // namespace cnntrain::train

@@ -1,0 +1,89 @@
+#include "data/images/image_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::data {
+namespace {
+
+std::byte* put(float value, float, std::byte* out) {
+    std::memcpy(out, &value, sizeof value);
+    return out + sizeof value;
+}
+
+std::byte* put(float value, BFloat16, std::byte* out) {
+    const BFloat16 narrow = to_bfloat16(value);
+    std::memcpy(out, &narrow, sizeof narrow);
+    return out + sizeof narrow;
+}
+
+std::byte* put(float value, std::uint8_t, std::byte* out) {
+    *out = static_cast<std::byte>(static_cast<std::uint8_t>(std::clamp(value, 0.0f, 255.0f)));
+    return out + 1;
+}
+
+template <typename T>
+void store_as(std::span<const float> values, const std::optional<Normalisation>& normalise, std::byte* out) {
+    if (!normalise) {
+        for (const float value : values) {
+            out = put(value, T{}, out);
+        }
+        return;
+    }
+    for (std::size_t i = 0; i + 2 < values.size(); i += 3) {
+        for (std::size_t c = 0; c < 3; ++c) {
+            out = put(values[i + c] * normalise->scale[c] + normalise->shift[c], T{}, out);
+        }
+    }
+}
+
+}  // namespace
+
+void cmyk_to_rgb(std::span<std::uint8_t> pixels, std::size_t count, bool adobe) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint8_t* inks = pixels.data() + 4 * i;
+        const int flip = adobe ? 0 : 255;
+        const int black = std::abs(inks[3] - flip);
+        const std::array<int, 3> light = {std::abs(inks[0] - flip), std::abs(inks[1] - flip), std::abs(inks[2] - flip)};
+        for (std::size_t c = 0; c < 3; ++c) {
+            pixels[3 * i + c] = static_cast<std::uint8_t>(light[c] * black / 255);
+        }
+    }
+}
+
+void store_pixels(std::span<const float> values, const PixelFormat& format, std::span<std::byte> out) {
+    CNNTRAIN_CHECK(out.size() == values.size() * size_bytes(format.dtype), "image of another size");
+    switch (format.dtype) {
+        case DType::f32:
+            return store_as<float>(values, format.normalise, out.data());
+        case DType::bf16:
+            return store_as<BFloat16>(values, format.normalise, out.data());
+        case DType::u8:
+            return store_as<std::uint8_t>(values, format.normalise, out.data());
+        default:
+            CNNTRAIN_CHECK(false, "images are f32, bf16 or u8");
+    }
+}
+
+std::array<float, 256> standardisation_table(std::span<const std::uint8_t> image) {
+    std::uint64_t sum = 0;
+    std::uint64_t squares = 0;
+    for (const std::uint64_t value : image) {
+        sum += value;
+        squares += value * value;
+    }
+    const auto count = static_cast<double>(image.size());
+    const double mean = static_cast<double>(sum) / count;
+    const double variance = std::max(static_cast<double>(squares) / count - mean * mean, 0.0);
+    const double divisor = std::max(std::sqrt(variance), 1.0 / std::sqrt(count));
+    std::array<float, 256> table{};
+    for (std::size_t value = 0; value < table.size(); ++value) {
+        table[value] = static_cast<float>((static_cast<double>(value) - mean) / divisor);
+    }
+    return table;
+}
+
+}  // namespace cnntrain::data

@@ -1,0 +1,138 @@
+#include "data/images/jpeg.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "cnntrain/base/error.h"
+#include "data/images/image_ops.h"
+#include "data/images/jpeg_errors.h"
+#include "data/images/jpeg_memory.h"
+
+namespace cnntrain::data {
+namespace {
+
+/// Columns decoded beyond each side of a part; upsampling reaches two luma pixels at most, and libjpeg itself starts
+/// at a block boundary on the left.
+constexpr std::int64_t kMargin = 16;
+/// A buffer that one huge image has blown up beyond this is given back before the next one.
+constexpr std::size_t kMostKept = std::size_t{1} << 26;
+
+}  // namespace
+
+struct JpegDecoder::State {
+    JpegMemory memory;
+    jpeg_decompress_struct info{};
+    JpegErrors errors{};
+};
+
+namespace {
+
+// Each of these is false after an error, whose text is then in `errors.message`.
+
+/// Columns that will be delivered: libjpeg moves `left` down to a block boundary and keeps the right edge.
+bool start(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION* left, JDIMENSION* width) {
+    if (setjmp(errors.jump) != 0) return false;
+    jpeg_start_decompress(&info);
+    if (*left != 0 || *width != info.output_width) jpeg_crop_scanline(&info, left, width);
+    return true;
+}
+
+/// `row_bytes` apart, from row `top` on.
+bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top, JDIMENSION rows, JSAMPLE* out,
+               std::size_t row_bytes) {
+    if (setjmp(errors.jump) != 0) return false;
+    if (top != 0) jpeg_skip_scanlines(&info, top);
+    while (info.output_scanline < top + rows) {
+        JSAMPROW row = out + (info.output_scanline - top) * row_bytes;
+        jpeg_read_scanlines(&info, &row, 1);
+    }
+    jpeg_abort_decompress(&info);
+    return true;
+}
+
+[[noreturn]] void fail(JpegErrors& errors, std::span<const std::byte> jpeg) {
+    constexpr std::array<unsigned char, 4> kPng = {0x89, 'P', 'N', 'G'};
+    const bool png = jpeg.size() >= kPng.size() && std::memcmp(jpeg.data(), kPng.data(), kPng.size()) == 0;
+    throw Error(ErrorKind::data, png ? "the image is a PNG file, expected JPEG"
+                                     : "the image is not a JPEG or is damaged: " + std::string(errors.message.data()));
+}
+
+/// One side of the view: the pixels, of the shrunken image, between these two.
+struct Range {
+    std::int64_t first;
+    std::int64_t end;
+};
+
+Range seen(std::int64_t first, std::int64_t count, std::int64_t side, int shrink) {
+    if (shrink == 1) return {first, first + count};
+    const auto divided_up = [&](std::int64_t value) { return (value + shrink - 1) / shrink; };
+    return {std::max<std::int64_t>(first / shrink - 1, 0), std::min(divided_up(first + count) + 1, divided_up(side))};
+}
+
+}  // namespace
+
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
+    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
+    state_->memory.attach(state_->info);
+}
+
+JpegDecoder::~JpegDecoder() {
+    jpeg_destroy_decompress(&state_->info);
+}
+
+ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
+    auto& [memory, info, errors] = *state_;
+    if (!read_jpeg_header(info, errors, jpeg)) fail(errors, jpeg);
+    const ImageSize size{info.image_height, info.image_width};
+    const std::string problem = size_problem(size.height, size.width);
+    if (!problem.empty()) throw Error(ErrorKind::data, "the image " + problem);
+    return size;
+}
+
+PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer) {
+    auto& [memory, info, errors] = *state_;
+    const ImageSize whole{info.image_height, info.image_width};
+    CNNTRAIN_CHECK(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 &&
+                       part.top + part.height <= whole.height && part.left + part.width <= whole.width,
+                   "part outside of the image");
+    const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+    info.out_color_space = inks ? JCS_CMYK : JCS_RGB;
+    info.dct_method = how.method == DctMethod::fast ? JDCT_IFAST : JDCT_ISLOW;
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned>(how.shrink);
+
+    const Range rows = seen(part.top, part.height, whole.height, how.shrink);
+    const Range columns = seen(part.left, part.width, whole.width, how.shrink);
+    const std::int64_t row_end = (whole.width + how.shrink - 1) / how.shrink;
+    const std::int64_t first = std::max<std::int64_t>(columns.first - kMargin, 0);
+    auto left = static_cast<JDIMENSION>(first);
+    auto width = static_cast<JDIMENSION>(std::min(columns.end + kMargin, row_end) - first);
+    const std::span<const std::byte> no_bytes;
+    if (!start(info, errors, &left, &width)) fail(errors, no_bytes);
+
+    const std::size_t row_bytes = width * std::size_t{inks ? 4U : 3U};
+    const auto count = static_cast<std::size_t>(rows.end - rows.first);
+    const std::size_t needed = count * row_bytes + kReadableBehindView;
+    if (buffer.capacity() > kMostKept && needed <= kMostKept) buffer = {};
+    if (buffer.size() < needed) buffer.resize(needed);
+    if (!read_rows(info, errors, static_cast<JDIMENSION>(rows.first), static_cast<JDIMENSION>(count), buffer.data(),
+                   row_bytes)) {
+        fail(errors, no_bytes);
+    }
+    if (inks) cmyk_to_rgb(buffer, count * width, info.saw_Adobe_marker != FALSE);
+    return {.pixels = buffer.data() + static_cast<std::size_t>(columns.first - left) * 3,
+            .row_bytes = static_cast<std::int64_t>(width) * 3,
+            .size = {rows.end - rows.first, columns.end - columns.first},
+            .shrink = how.shrink,
+            .part = part,
+            .top = rows.first,
+            .left = columns.first};
+}
+
+std::size_t JpegDecoder::held_bytes() const {
+    return state_->memory.held_bytes();
+}
+
+}  // namespace cnntrain::data

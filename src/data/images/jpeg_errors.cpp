@@ -1,0 +1,71 @@
+#include "data/images/jpeg_errors.h"
+
+// After jpeglib.h: the macros use its names.
+#include <jerror.h>
+
+namespace cnntrain::data {
+namespace {
+
+constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
+
+JpegErrors& errors_of(j_common_ptr info) {
+    return *reinterpret_cast<JpegErrors*>(info->err);
+}
+
+/// Must not return. Between setjmp and here there are only libjpeg's own frames and those of functions that own nothing.
+[[noreturn]] void on_error(j_common_ptr info) {
+    JpegErrors& errors = errors_of(info);
+    (*info->err->format_message)(info, errors.message.data());
+    std::longjmp(errors.jump, 1);
+}
+
+bool is_damage(int code) {
+    switch (code) {
+        case JWRN_HIT_MARKER:
+        case JWRN_HUFF_BAD_CODE:
+        case JWRN_JPEG_EOF:
+        case JWRN_MUST_RESYNC:
+            return true;
+        default:
+            return false;
+    }
+}
+
+void on_message(j_common_ptr info, int level) {
+    if (level >= 0) return;  // a trace
+    if (is_damage(info->err->msg_code)) on_error(info);
+    if (info->err->num_warnings++ == 0) (*info->err->format_message)(info, errors_of(info).message.data());
+}
+
+}  // namespace
+
+jpeg_error_mgr* error_manager(JpegErrors& errors) {
+    jpeg_error_mgr* base = jpeg_std_error(&errors.base);
+    base->error_exit = on_error;
+    base->emit_message = on_message;
+    return base;
+}
+
+bool create_decompressor(jpeg_decompress_struct& info, JpegErrors& errors) {
+    info.err = error_manager(errors);
+    if (setjmp(errors.jump) != 0) return false;
+    jpeg_create_decompress(&info);
+    return true;
+}
+
+bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::byte> jpeg) {
+    if (setjmp(errors.jump) != 0) return false;
+    jpeg_abort_decompress(&info);
+    errors.base.num_warnings = 0;
+    errors.message[0] = '\0';
+    jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
+    jpeg_read_header(&info, TRUE);
+    return true;
+}
+
+std::string size_problem(std::int64_t height, std::int64_t width) {
+    if (height * width <= kMaxPixels) return "";
+    return "claims " + std::to_string(width) + " x " + std::to_string(height) + " pixels, more than this program reads";
+}
+
+}  // namespace cnntrain::data

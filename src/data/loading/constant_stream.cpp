@@ -1,0 +1,80 @@
+#include "data/loading/constant_stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
+#include "data/images/image_ops.h"
+
+namespace cnntrain::data {
+
+std::int64_t image_side(const InputSettings& settings) {
+    return settings.dataset == DatasetId::imagenet ? settings.image_size : dataset_info(settings.dataset).image_size;
+}
+
+ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings)
+    : samples_(samples), feed_(settings.feed), places_(samples, settings) {
+    CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
+    const std::int64_t side = image_side(data);
+    images_ = HostTensor({host_format(data).dtype, {settings.micro_batch, side, side, 3}});
+    labels_ = HostTensor({DType::i32, {settings.micro_batch}});
+    data.kind == DataKind::generated ? make_generated(data) : make_synthetic(data);
+
+    last_labels_ = labels_;
+    const std::int64_t in_last = valid_of(places_.first_sample(batches_per_pass() - 1));
+    std::ranges::fill(last_labels_.as<std::int32_t>().subspan(static_cast<std::size_t>(in_last)), kNoLabel);
+    fields_ = {images_.bytes(), labels_.bytes()};
+    last_fields_ = {images_.bytes(), last_labels_.bytes()};
+}
+
+std::vector<Field> ConstantStream::fields() const {
+    return {{std::string(kImages), images_.desc()}, {std::string(kLabels), labels_.desc()}};
+}
+
+/// Of a batch of a pass that begins there.
+std::int64_t ConstantStream::valid_of(std::int64_t first_sample) const {
+    return std::clamp<std::int64_t>(samples_ - first_sample, 0, micro_batch());
+}
+
+void ConstantStream::make_generated(const InputSettings& data) {
+    Rng rng(data.seed, RngStream::generated_data);
+    const auto count = static_cast<std::size_t>(images_.elements() / micro_batch());
+    std::vector<float> pixels(count);
+    for (float& pixel : pixels) {
+        pixel = static_cast<float>(127 + 60 * rng.truncated_normal());
+    }
+    const std::size_t bytes = count * size_bytes(images_.dtype());
+    const std::span<std::byte> first = images_.bytes().first(bytes);
+    store_pixels(pixels, host_format(data), first);
+    for (std::size_t i = 1; i < static_cast<std::size_t>(micro_batch()); ++i) {
+        std::memcpy(images_.bytes().data() + i * bytes, first.data(), bytes);
+    }
+    const auto label = rng.integer(0, dataset_info(data.dataset).classes - 1);
+    std::ranges::fill(labels_.as<std::int32_t>(), static_cast<std::int32_t>(label));
+}
+
+void ConstantStream::make_synthetic(const InputSettings& data) {
+    Rng rng(data.seed, RngStream::synthetic_data);
+    std::vector<float> pixels(static_cast<std::size_t>(images_.elements()));
+    for (float& pixel : pixels) {
+        pixel = static_cast<float>(rng.next_u32() >> 24);
+    }
+    store_pixels(pixels, host_format(data), images_.bytes());
+    for (std::int32_t& label : labels_.as<std::int32_t>()) {
+        label = static_cast<std::int32_t>(rng.integer(0, dataset_info(data.dataset).classes));
+    }
+}
+
+Batch ConstantStream::next() {
+    const std::int64_t number = delivered_++;
+    const std::int64_t first_sample = places_.first_sample(number);
+    const bool last = feed_ == Feed::passes && (number + 1) % batches_per_pass() == 0;
+    const std::int64_t valid = last ? valid_of(first_sample) : micro_batch();
+    stats_.images += valid;
+    return {last ? last_fields_ : fields_, valid, first_sample, {}, std::chrono::steady_clock::now()};
+}
+
+}  // namespace cnntrain::data

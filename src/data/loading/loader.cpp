@@ -1,0 +1,470 @@
+#include "cnntrain/data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/mixing.h"
+#include "data/loading/stream_places.h"
+
+namespace cnntrain::data {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool mixes(const LoaderSettings& settings) {
+    return settings.feed == Feed::training && settings.mixing.any();
+}
+
+bool mixes_on_host(const LoaderSettings& settings) {
+    return mixes(settings) && settings.mixing.on_host;
+}
+
+/// Of so many samples.
+TensorDesc batch_desc(TensorDesc sample, std::int64_t samples) {
+    sample.shape.insert(sample.shape.begin(), samples);
+    return sample;
+}
+
+/// The images of a batch as the data set gives them, before the host mixes them.
+TensorDesc unmixed_desc(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    return batch_desc(field_desc(sample, kImages), settings.micro_batch);
+}
+
+constexpr std::int64_t kPaddingRecord = -1;
+
+struct PlannedSample {
+    std::int64_t record = kPaddingRecord;
+    SamplePosition position;
+};
+
+enum class SlotState { free, filling, ready, leased };
+
+struct Slot {
+    SlotState state = SlotState::free;
+    std::int64_t batch = -1;                   // number in the stream
+    std::vector<HostTensor> tensors;           // one for each field of the samples
+    HostTensor unmixed;                        // images in f32; only when the host mixes
+    std::vector<std::span<std::byte>> filled;  // by the workers: the tensors, but `unmixed` for images to be mixed
+    std::vector<std::span<const std::byte>> fields;  // as delivered: the tensors, then the coefficients
+    MixingCoefficients coefficients;
+    std::vector<PlannedSample> plan;
+    Clock::time_point created;  // when it became ready
+    std::int64_t claimed = 0;   // samples that a worker has taken on
+    std::int64_t finished = 0;  // and has done
+    std::int64_t left_out = 0;  // of those
+    std::exception_ptr error;   // of the first bad sample, so that the message is the same at any thread count
+    std::int64_t error_sample = 0;
+};
+
+/// Which sample goes where: a pure function of data set size, settings and batch number.
+class BatchPlanner {
+public:
+    BatchPlanner(std::int64_t samples, const LoaderSettings& settings)
+        : samples_(samples), seed_(settings.seed), feed_(settings.feed), places_(samples, settings) {}
+
+    const StreamPlaces& places() const { return places_; }
+
+    void plan(std::int64_t batch, std::vector<PlannedSample>& out) {
+        const std::int64_t first = places_.first_sample(batch);
+        const auto pass = static_cast<std::uint32_t>(batch / places_.batches_per_pass());
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const std::int64_t place = first + static_cast<std::int64_t>(i);
+            out[i] = feed_ == Feed::training ? training_sample(place) : pass_sample(pass, place);
+        }
+    }
+
+    std::uint64_t held_bytes() const { return order_.capacity() * sizeof(order_[0]); }
+
+private:
+    PlannedSample training_sample(std::int64_t position) {
+        const auto epoch = static_cast<std::uint32_t>(position / samples_);
+        const auto index = static_cast<std::uint64_t>(position % samples_);
+        if (order_.empty() || order_epoch_ != epoch) {
+            order_ = shuffled_order(seed_, epoch, static_cast<std::uint32_t>(samples_));
+            order_epoch_ = epoch;
+        }
+        return {order_[index], {epoch, index}};
+    }
+
+    PlannedSample pass_sample(std::uint32_t pass, std::int64_t index) const {
+        if (index >= samples_) return {};
+        return {index, {pass, static_cast<std::uint64_t>(index)}};
+    }
+
+    std::int64_t samples_;
+    std::uint64_t seed_;
+    Feed feed_;
+    StreamPlaces places_;
+    std::vector<std::uint32_t> order_;
+    std::uint32_t order_epoch_ = 0;
+};
+
+}  // namespace
+
+std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    std::vector<Field> fields = sample;
+    for (Field& field : fields)
+        field.desc = batch_desc(field.desc, settings.micro_batch);
+    if (!mixes(settings)) return fields;
+    if (mixes_on_host(settings)) fields[field_number(fields, kImages)].desc.dtype = settings.host_mixed_type;
+    for (Field& field : mixing_fields(settings.mixing, settings.micro_batch))
+        fields.push_back(std::move(field));
+    return fields;
+}
+
+RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    std::uint64_t batch_bytes = total_bytes(batch_fields(sample, settings));
+    if (mixes_on_host(settings)) batch_bytes += unmixed_desc(sample, settings).bytes();
+    RingSize ring;
+    const std::int64_t fitting = settings.ring_bytes / static_cast<std::int64_t>(batch_bytes) - ring.batches();
+    ring.ahead = std::clamp<std::int64_t>(fitting, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
+    ring.bytes = static_cast<std::uint64_t>(ring.batches()) * batch_bytes;
+    return ring;
+}
+
+/// The slots, and the workers that fill them. Batches are opened in order, and the samples of the newest open batch
+/// are handed to the workers in small groups, so that all of them share even a single batch.
+class Loader::Ring : public SlotOwner, public std::enable_shared_from_this<Loader::Ring> {
+public:
+    Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
+        : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
+        const std::vector<Field> sample = dataset_->fields();
+        for (const Field& field : sample)
+            sample_bytes_.push_back(field.desc.bytes());
+        fields_ = batch_fields(sample, settings);
+        if (mixes(settings)) images_ = field_number(sample, kImages);
+        const RingSize ring = ring_size(sample, settings);
+        stats_.ring_batches = ring.batches();
+        stats_.ring_bytes = ring.bytes;
+        slots_.resize(static_cast<std::size_t>(ring.batches()));
+        for (Slot& slot : slots_)
+            allocate(slot, sample);
+        const std::int64_t threads = std::max(settings.threads, 1);
+        ahead_.resize(static_cast<std::size_t>(settings.micro_batch));
+        planner_.plan(0, ahead_);
+        group_ = std::clamp<std::int64_t>(settings.micro_batch / (4 * threads), 1, 32);
+    }
+    ~Ring() override { stop(); }
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    void start() {
+        for (int i = 0; i < std::max(settings_.threads, 1); ++i) {
+            threads_.emplace_back([this] { work(); });
+        }
+    }
+
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        work_.notify_all();
+        for (std::thread& thread : threads_) {
+            thread.join();
+        }
+        threads_.clear();
+    }
+
+    Batch next();
+
+    const std::vector<Field>& fields() const { return fields_; }
+    std::int64_t micro_batch() const { return settings_.micro_batch; }
+    std::int64_t samples() const { return dataset_->size(); }
+    std::int64_t batches_per_pass() const { return planner_.places().batches_per_pass(); }
+    std::int64_t position() const {
+        const std::lock_guard lock(mutex_);
+        return planner_.places().round_begin(delivered_);
+    }
+    StreamStats stats() const;
+    void release(std::size_t slot) noexcept override;
+
+private:
+    struct Claim {
+        Slot* slot = nullptr;
+        std::int64_t first = 0;
+        std::int64_t end = 0;
+    };
+    struct Outcome {
+        std::int64_t left_out = 0;
+        std::exception_ptr error;
+        std::int64_t error_sample = 0;
+    };
+
+    void allocate(Slot& slot, const std::vector<Field>& sample) const;
+
+    // With the lock held.
+    bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
+    Slot* find_slot(SlotState state) const;
+    void open_batch(std::vector<PlannedSample>& next);
+    Claim claim(std::vector<PlannedSample>& next);
+    /// True when these were the last samples of their batch.
+    bool finish(const Claim& claim, const Outcome& outcome);
+    void deliver(Slot& slot);
+
+    // Without it.
+    void work();
+    void announce(std::vector<PlannedSample>& next) const;
+    Outcome fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const;
+    void mix(Slot& slot) const;
+
+    std::shared_ptr<const Dataset> dataset_;
+    LoaderSettings settings_;
+    std::vector<Field> fields_;              // of a batch
+    std::vector<std::size_t> sample_bytes_;  // of each field of a sample
+    std::size_t images_ = 0;                 // the field that is mixed
+    std::int64_t group_ = 1;
+
+    mutable std::mutex mutex_;
+    std::condition_variable work_;   // a slot is free, a batch is open, or stop
+    std::condition_variable ready_;  // a batch is ready
+    BatchPlanner planner_;
+    mutable std::vector<Slot> slots_;
+    std::vector<PlannedSample> ahead_;  // the plan of the batch to be opened next
+    Slot* open_ = nullptr;              // the batch whose samples are being claimed
+    std::int64_t opened_ = 0;
+    std::int64_t delivered_ = 0;
+    bool failed_ = false;  // no further batch is opened
+    bool stopping_ = false;
+    StreamStats stats_;
+    std::vector<std::thread> threads_;
+};
+
+void Loader::Ring::allocate(Slot& slot, const std::vector<Field>& sample) const {
+    slot.plan.resize(static_cast<std::size_t>(settings_.micro_batch));
+    slot.fields.resize(fields_.size());
+    for (std::size_t i = 0; i < sample.size(); ++i) {
+        HostTensor& tensor = slot.tensors.emplace_back(fields_[i].desc);
+        slot.filled.push_back(tensor.bytes());
+        slot.fields[i] = tensor.bytes();
+    }
+    if (!mixes_on_host(settings_)) return;
+    slot.unmixed = HostTensor(unmixed_desc(sample, settings_));
+    slot.filled[images_] = slot.unmixed.bytes();
+}
+
+Slot* Loader::Ring::find_slot(SlotState state) const {
+    const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.state == state; });
+    return found == slots_.end() ? nullptr : &*found;
+}
+
+/// `next` becomes the plan of the batch after the one that is opened.
+void Loader::Ring::open_batch(std::vector<PlannedSample>& next) {
+    Slot& slot = *find_slot(SlotState::free);
+    slot.plan.swap(ahead_);
+    slot.state = SlotState::filling;
+    slot.batch = opened_++;
+    slot.claimed = 0;
+    slot.finished = 0;
+    slot.left_out = 0;
+    open_ = &slot;
+    planner_.plan(opened_, ahead_);
+    next = ahead_;
+    work_.notify_all();
+}
+
+Loader::Ring::Claim Loader::Ring::claim(std::vector<PlannedSample>& next) {
+    if (open_ == nullptr) open_batch(next);
+    Slot& slot = *open_;
+    const std::int64_t first = slot.claimed;
+    slot.claimed = std::min(first + group_, settings_.micro_batch);
+    if (slot.claimed == settings_.micro_batch) open_ = nullptr;
+    return {&slot, first, slot.claimed};
+}
+
+bool Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
+    Slot& slot = *claim.slot;
+    if (outcome.error && (!slot.error || outcome.error_sample < slot.error_sample)) {
+        slot.error = outcome.error;
+        slot.error_sample = outcome.error_sample;
+        failed_ = true;
+    }
+    slot.left_out += outcome.left_out;
+    slot.finished += claim.end - claim.first;
+    stats_.filled += claim.end - claim.first;
+    return slot.finished == settings_.micro_batch;
+}
+
+void Loader::Ring::deliver(Slot& slot) {
+    slot.state = SlotState::ready;
+    slot.created = Clock::now();
+    ready_.notify_one();
+}
+
+void Loader::Ring::work() {
+    Workspace workspace;
+    std::vector<std::span<std::byte>> view(sample_bytes_.size());  // of the sample that is read
+    std::vector<PlannedSample> next;                               // records to announce
+    std::uint64_t held_bytes = 0;
+    std::unique_lock lock(mutex_);
+    while (true) {
+        work_.wait(lock, [&] { return stopping_ || has_work(); });
+        if (stopping_) return;
+        const Claim mine = claim(next);
+        lock.unlock();
+        const Clock::time_point start = Clock::now();
+        announce(next);
+        workspace.seconds = {};
+        const Outcome outcome = fill(mine, view, workspace);
+        const double seconds = seconds_since(start);
+        lock.lock();
+        stats_.work_seconds += seconds;
+        stats_.stages += workspace.seconds;
+        stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
+        if (!finish(mine, outcome)) continue;
+        if (mixes(settings_) && !mine.slot->error) {
+            lock.unlock();
+            const Clock::time_point mixing_start = Clock::now();
+            mix(*mine.slot);
+            const double mixing_seconds = seconds_since(mixing_start);
+            lock.lock();
+            stats_.work_seconds += mixing_seconds;
+        }
+        deliver(*mine.slot);
+    }
+}
+
+/// By the worker that has finished the batch: nobody else touches the slot until it is delivered.
+void Loader::Ring::mix(Slot& slot) const {
+    const TensorDesc& images = fields_[images_].desc;
+    const std::int64_t number =
+        planner_.places().first_sample(slot.batch) / settings_.micro_batch;  // in all ranks' stream
+    slot.coefficients.draw(settings_.mixing, settings_.seed, number, images.shape);
+    slot.coefficients.view(std::span(slot.fields).subspan(slot.tensors.size()));
+    if (!mixes_on_host(settings_)) return;
+    mix_on_host(settings_.mixing, slot.coefficients, images.shape, slot.unmixed.as<float>(), images.dtype,
+                slot.tensors[images_].bytes());
+}
+
+/// One batch ahead of the one being filled, so that the disk works while the processor decodes.
+void Loader::Ring::announce(std::vector<PlannedSample>& next) const {
+    for (const PlannedSample& sample : next) {
+        if (sample.record != kPaddingRecord) dataset_->will_need(sample.record);
+    }
+    next.clear();
+}
+
+Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, std::vector<std::span<std::byte>>& view,
+                                         Workspace& workspace) const {
+    Outcome outcome;
+    for (std::int64_t i = claim.first; i < claim.end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        for (std::size_t field = 0; field < view.size(); ++field)
+            view[field] = claim.slot->filled[field].subspan(at * sample_bytes_[field], sample_bytes_[field]);
+        const PlannedSample& sample = claim.slot->plan[at];
+        if (sample.record == kPaddingRecord) {
+            dataset_->pad(view);
+            continue;
+        }
+        try {
+            const SampleState state = dataset_->read(sample.record, sample.position, view, workspace);
+            if (state == SampleState::undecodable) ++outcome.left_out;
+        } catch (...) {
+            outcome.error = std::current_exception();
+            outcome.error_sample = i;
+            return outcome;
+        }
+    }
+    return outcome;
+}
+
+Batch Loader::Ring::next() {
+    const Clock::time_point start = Clock::now();
+    std::unique_lock lock(mutex_);
+    const auto find_next = [&]() -> Slot* {
+        const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+            return slot.state == SlotState::ready && slot.batch == delivered_;
+        });
+        return found == slots_.end() ? nullptr : &*found;
+    };
+    CNNTRAIN_CHECK(
+        std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state != SlotState::leased; }),
+        "every batch of the ring is still held");
+    Slot* slot = nullptr;
+    ready_.wait(lock, [&] { return (slot = find_next()) != nullptr; });
+    stats_.wait_seconds += seconds_since(start);
+    if (slot->error) std::rethrow_exception(slot->error);
+    slot->state = SlotState::leased;
+    ++delivered_;
+    const auto valid = std::count_if(slot->plan.begin(), slot->plan.end(),
+                                     [](const PlannedSample& sample) { return sample.record != kPaddingRecord; }) -
+                       slot->left_out;
+    stats_.images += valid;
+    stats_.left_out += slot->left_out;
+    lock.unlock();
+    const auto number = static_cast<std::size_t>(slot - slots_.data());
+    const std::int64_t first_sample = planner_.places().first_sample(slot->batch);
+    return {slot->fields, valid, first_sample, Lease(shared_from_this(), number), slot->created};
+}
+
+void Loader::Ring::release(std::size_t slot) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        slots_[slot].state = SlotState::free;
+    }
+    work_.notify_one();
+}
+
+StreamStats Loader::Ring::stats() const {
+    const std::lock_guard lock(mutex_);
+    StreamStats stats = stats_;
+    stats.damaged = dataset_->damaged();
+    stats.dataset_bytes = dataset_->memory_bytes() + planner_.held_bytes();
+    stats.cache_bytes = dataset_->cache_bytes();
+    return stats;
+}
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings) {
+    CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
+    CNNTRAIN_CHECK(dataset->size() > 0 && dataset->size() <= std::numeric_limits<std::uint32_t>::max(),
+                   "data set size out of range");
+    CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
+    CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
+    CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
+    CNNTRAIN_CHECK(!mixes_on_host(settings) || field_desc(dataset->fields(), kImages).dtype == DType::f32,
+                   "the host mixes f32 images");
+    ring_ = std::make_shared<Ring>(std::move(dataset), settings);
+    ring_->start();
+}
+
+Loader::~Loader() {
+    ring_->stop();
+}
+
+std::vector<Field> Loader::fields() const {
+    return ring_->fields();
+}
+Batch Loader::next() {
+    return ring_->next();
+}
+std::int64_t Loader::micro_batch() const {
+    return ring_->micro_batch();
+}
+std::int64_t Loader::samples() const {
+    return ring_->samples();
+}
+std::int64_t Loader::batches_per_pass() const {
+    return ring_->batches_per_pass();
+}
+std::int64_t Loader::position() const {
+    return ring_->position();
+}
+StreamStats Loader::stats() const {
+    return ring_->stats();
+}
+
+}  // namespace cnntrain::data

@@ -1,0 +1,207 @@
+#include "cnntrain/data/mixing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/data/image_fields.h"
+#include "data/images/image_ops.h"
+
+namespace cnntrain::data {
+
+namespace {
+
+/// Logarithm of a Gamma(alpha, 1) number, which itself may be too small for a double. Marsaglia and Tsang, "A simple method
+/// for generating gamma variables" (2000), for alpha + 1; their section 6 leads from there to alpha.
+double log_gamma_variate(double alpha, Rng& rng) {
+    const double d = alpha + 1 - 1.0 / 3.0;
+    const double c = 1 / std::sqrt(9 * d);
+    while (true) {
+        const double x = rng.normal();
+        const double root = 1 + c * x;
+        const double u = 1 - rng.uniform();
+        if (root <= 0) continue;
+        const double log_v = 3 * std::log(root);
+        if (std::log(u) < x * x / 2 + d - d * std::exp(log_v) + d * log_v) {
+            return std::log(d) + log_v + std::log(1 - rng.uniform()) / alpha;
+        }
+    }
+}
+
+}  // namespace
+
+std::int64_t cutmix_distance(std::int64_t micro_batch) {
+    return micro_batch > 2 ? 2 : 1;
+}
+
+std::vector<std::int64_t> target_distances(const MixingSettings& settings, std::int64_t micro_batch) {
+    std::vector<std::int64_t> distances = {0};
+    if (settings.mixup()) distances.push_back(1);
+    if (settings.cutmix()) {
+        const std::int64_t k = cutmix_distance(micro_batch);
+        for (std::size_t i = 0, count = distances.size(); i < count; ++i)
+            distances.push_back(distances[i] + k);
+    }
+    return distances;
+}
+
+double sample_beta(double alpha, Rng& rng) {
+    CNNTRAIN_CHECK(alpha > 0, "beta numbers need a positive alpha");
+    const double first = log_gamma_variate(alpha, rng);
+    const double second = log_gamma_variate(alpha, rng);
+    return 1 / (1 + std::exp(second - first));
+}
+
+double sample_cutmix_share(const MixingSettings& settings, Rng& rng) {
+    if (settings.cutmix_version == 2) return settings.cutmix_lambda;
+    const double u0 = rng.uniform();
+    const double u1 = rng.uniform(std::exp(-4.0), 1);
+    if (u0 < 1.55 * settings.cutmix_lambda - 0.96) return 1;
+    return 1 + std::log(u1) / 4;
+}
+
+Box4 sample_cutmix_box(double share, std::int64_t height, std::int64_t width, Rng& rng) {
+    const double scale = std::sqrt(std::clamp(1 - share, 0.0, 1.0));
+    const auto edges = [&](std::int64_t whole) {
+        const auto extent = static_cast<double>(whole);
+        const double size = extent * scale;
+        const double centre = std::clamp(rng.uniform(0, extent), size / 2, extent - size / 2);
+        const auto pixel = [&](double edge) {
+            return static_cast<std::int32_t>(std::clamp(std::nearbyint(edge), 0.0, extent));
+        };
+        return std::array{pixel(centre - size / 2), pixel(centre + size / 2)};
+    };
+    const auto columns = edges(width);
+    const auto rows = edges(height);
+    return {rows[0], rows[1], columns[0], columns[1]};
+}
+
+double share_outside(const Box4& box, std::int64_t height, std::int64_t width) {
+    const double pixels = static_cast<double>(box[1] - box[0]) * static_cast<double>(box[3] - box[2]);
+    return 1 - pixels / static_cast<double>(height * width);
+}
+
+void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares) {
+    const std::size_t of_image = mixup.empty() ? 1 : 2;  // partners that one image is mixed from by mixup
+    const std::size_t partners = of_image * (outside ? 2 : 1);
+    const std::size_t samples = shares.size() / partners;
+    const auto put = [&](std::size_t at, double weight, std::size_t image) {
+        const double own = mixup.empty() ? 1.0 : static_cast<double>(mixup[image]);
+        shares[at] = static_cast<float>(weight * own);
+        if (!mixup.empty()) shares[at + 1] = static_cast<float>(weight * (1 - own));
+    };
+    for (std::size_t n = 0; n < samples; ++n) {
+        put(n * partners, outside.value_or(1), n);
+        if (!outside) continue;
+        const std::int64_t distance = cutmix_distance(static_cast<std::int64_t>(samples));
+        put(n * partners + of_image, 1 - *outside, mixing_partner(n, distance, samples));
+    }
+}
+
+std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t micro_batch) {
+    std::vector<Field> fields;
+    if (!settings.on_host && settings.mixup()) fields.push_back({std::string(kMixup), {DType::f32, {micro_batch}}});
+    if (!settings.on_host && settings.cutmix()) fields.push_back({std::string(kCutmixBox), {DType::i32, {4}}});
+    const auto partners = static_cast<std::int64_t>(target_distances(settings, micro_batch).size());
+    fields.push_back({std::string(kTargetShares), {DType::f32, {micro_batch, partners}}});
+    return fields;
+}
+
+void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number,
+                              const Shape& images) {
+    CNNTRAIN_CHECK(images.size() == 4 && images[0] >= 2, "only a micro-batch of several samples can be mixed");
+    const auto index = static_cast<std::uint64_t>(batch_number);
+    on_host_ = settings.on_host;
+    cutmix_ = settings.cutmix();
+    mixup_.resize(settings.mixup() ? static_cast<std::size_t>(images[0]) : 0);
+    Rng mixup_rng(seed, RngStream::mixup, 0, index);
+    for (float& own : mixup_) {
+        const double drawn = sample_beta(settings.mixup_alpha, mixup_rng);
+        own = static_cast<float>(std::max(drawn, 1 - drawn));
+    }
+    box_ = {};
+    std::optional<double> outside;
+    if (cutmix_) {
+        Rng cutmix_rng(seed, RngStream::cutmix, 0, index);
+        const double share = sample_cutmix_share(settings, cutmix_rng);
+        box_ = sample_cutmix_box(share, images[1], images[2], cutmix_rng);
+        outside = share_outside(box_, images[1], images[2]);
+    }
+    const std::size_t mixed_with = settings.mixup() ? 2 : 1;
+    const std::size_t partners = cutmix_ ? 2 * mixed_with : mixed_with;
+    target_shares_.resize(static_cast<std::size_t>(images[0]) * partners);
+    fill_target_shares(mixup_, outside, target_shares_);
+}
+
+void MixingCoefficients::view(std::span<std::span<const std::byte>> fields) const {
+    std::size_t next = 0;
+    if (!on_host_ && !mixup_.empty()) fields[next++] = std::as_bytes(std::span(mixup_));
+    if (!on_host_ && cutmix_) fields[next++] = std::as_bytes(std::span(box_));
+    fields[next] = std::as_bytes(std::span(target_shares_));
+}
+
+namespace {
+
+/// One row of pixels of a mixed image: own * a + (1 - own) * b, into a buffer.
+class RowMixer {
+public:
+    RowMixer(const MixingCoefficients& coefficients, const Shape& shape, std::span<const float> images)
+        : coefficients_(coefficients),
+          images_(images),
+          samples_(static_cast<std::size_t>(shape[0])),
+          height_(static_cast<std::size_t>(shape[1])),
+          channels_(static_cast<std::size_t>(shape[3])),
+          row_(static_cast<std::size_t>(shape[2] * shape[3])) {}
+
+    std::span<const float> row() const { return row_; }
+
+    /// Pixels [first, end) of row h of mixed image n.
+    void mix(std::size_t n, std::size_t h, std::size_t first, std::size_t end) {
+        const float* a = source(n, h);
+        if (coefficients_.mixup().empty()) {
+            std::copy(a + first * channels_, a + end * channels_, row_.data() + first * channels_);
+            return;
+        }
+        const float* b = source(mixing_partner(n, 1, samples_), h);
+        const float own = coefficients_.mixup()[n];
+        const float other = 1 - own;
+        for (std::size_t i = first * channels_; i < end * channels_; ++i)
+            row_[i] = own * a[i] + other * b[i];
+    }
+
+private:
+    const float* source(std::size_t n, std::size_t h) const { return images_.data() + (n * height_ + h) * row_.size(); }
+
+    const MixingCoefficients& coefficients_;
+    std::span<const float> images_;
+    std::size_t samples_, height_, channels_;
+    std::vector<float> row_;
+};
+
+}  // namespace
+
+void mix_on_host(const MixingSettings& settings, const MixingCoefficients& coefficients, const Shape& shape,
+                 std::span<const float> images, DType type, std::span<std::byte> mixed) {
+    const auto samples = static_cast<std::size_t>(shape[0]);
+    const auto height = static_cast<std::size_t>(shape[1]);
+    const auto width = static_cast<std::size_t>(shape[2]);
+    const std::size_t row_bytes = width * static_cast<std::size_t>(shape[3]) * size_bytes(type);
+    CNNTRAIN_CHECK(mixed.size() == samples * height * row_bytes, "mixed images of another size");
+    const std::int64_t distance = cutmix_distance(shape[0]);
+    const Box4& box = coefficients.box();
+    RowMixer mixer(coefficients, shape, images);
+    for (std::size_t n = 0; n < samples; ++n) {
+        for (std::size_t h = 0; h < height; ++h) {
+            const auto row = static_cast<std::int32_t>(h);
+            mixer.mix(n, h, 0, width);
+            if (settings.cutmix() && row >= box[0] && row < box[1]) {
+                mixer.mix(mixing_partner(n, distance, samples), h, static_cast<std::size_t>(box[2]),
+                          static_cast<std::size_t>(box[3]));
+            }
+            store_pixels(mixer.row(), {type, std::nullopt}, mixed.subspan((n * height + h) * row_bytes, row_bytes));
+        }
+    }
+}
+
+}  // namespace cnntrain::data

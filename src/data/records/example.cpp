@@ -1,0 +1,99 @@
+#include "data/records/example.h"
+
+#include <array>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+#include "data/records/example_walk.h"
+
+namespace cnntrain::data {
+namespace {
+
+void require(bool ok) {
+    if (!ok) throw Error(ErrorKind::data, "the record is not a tf.Example");
+}
+
+/// False if the feature is not set.
+bool has_list(std::span<const std::byte> feature, std::string_view key, FeatureType expected) {
+    const std::optional<FeatureType> type = list_type(feature);
+    require(type.has_value());
+    if (*type == FeatureType::none) return false;
+    if (*type == expected) return true;
+    throw Error(ErrorKind::data, "feature " + std::string(key) + " of the tf.Example is not a list of " +
+                                     std::string(name(expected)) + " values");
+}
+
+std::span<const std::byte> first_bytes(std::span<const std::byte> feature, std::string_view key) {
+    std::optional<std::span<const std::byte>> first;
+    if (!has_list(feature, key, FeatureType::bytes)) return {};
+    require(for_each_bytes(feature, [&](std::span<const std::byte> value) {
+        if (!first) first = value;
+    }));
+    return first.value_or(std::span<const std::byte>());
+}
+
+std::int64_t first_integer(std::span<const std::byte> feature, std::string_view key, std::int64_t otherwise) {
+    std::optional<std::int64_t> first;
+    if (!has_list(feature, key, FeatureType::integers)) return otherwise;
+    require(for_each_integer(feature, [&](std::int64_t value) {
+        if (!first) first = value;
+    }));
+    return first.value_or(otherwise);
+}
+
+struct Coordinate {
+    std::string_view key;
+    float Box::*member;
+};
+constexpr std::array<Coordinate, 4> kCoordinates = {{{"image/object/bbox/ymin", &Box::y_min},
+                                                     {"image/object/bbox/xmin", &Box::x_min},
+                                                     {"image/object/bbox/ymax", &Box::y_max},
+                                                     {"image/object/bbox/xmax", &Box::x_max}}};
+
+/// Where the features in use stand in the record; empty if they do not.
+struct Found {
+    std::span<const std::byte> encoded;
+    std::span<const std::byte> label;
+    std::array<std::span<const std::byte>, kCoordinates.size()> coordinates;
+};
+
+Found find_features(std::span<const std::byte> record) {
+    Found found;
+    require(for_each_feature(record, [&](const FeatureEntry& entry) {
+        if (entry.key == "image/encoded") found.encoded = entry.feature;
+        if (entry.key == "image/class/label") found.label = entry.feature;
+        for (std::size_t i = 0; i < kCoordinates.size(); ++i) {
+            if (entry.key == kCoordinates[i].key) found.coordinates[i] = entry.feature;
+        }
+        return true;
+    }));
+    return found;
+}
+
+void read_boxes(const Found& found, std::vector<Box>& boxes) {
+    boxes.clear();
+    std::array<std::size_t, kCoordinates.size()> counts{};
+    for (std::size_t i = 0; i < kCoordinates.size(); ++i) {
+        if (!has_list(found.coordinates[i], kCoordinates[i].key, FeatureType::floats)) continue;
+        require(for_each_float(found.coordinates[i], [&](float value) {
+            if (counts[i] == boxes.size()) boxes.emplace_back();
+            boxes[counts[i]++].*kCoordinates[i].member = value;
+        }));
+    }
+    for (const std::size_t count : counts) {
+        if (count != counts.front()) {
+            throw Error(ErrorKind::data, "the lists image/object/bbox/{ymin,xmin,ymax,xmax} differ in length");
+        }
+    }
+}
+
+}  // namespace
+
+void parse_image_example(std::span<const std::byte> record, ImageExample& example) {
+    const Found found = find_features(record);
+    example.jpeg = first_bytes(found.encoded, "image/encoded");
+    example.label = first_integer(found.label, "image/class/label", -1);
+    read_boxes(found, example.boxes);
+}
+
+}  // namespace cnntrain::data

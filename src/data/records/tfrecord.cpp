@@ -1,0 +1,142 @@
+#include "cnntrain/data/tfrecord.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "data/records/record_cache.h"
+#include "data/records/record_frame.h"
+#include "data/records/record_index.h"
+
+namespace cnntrain::data {
+namespace {
+
+/// The same for all processes that see the same files, however they name them.
+std::uint64_t identity_of(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed) {
+    std::uint64_t hash = hash_text("");
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        std::error_code error;
+        const std::filesystem::path whole = std::filesystem::weakly_canonical(paths[i], error);
+        hash = hash_text(error ? paths[i] : whole.string(), hash);
+        hash = hash_text(
+            " " + std::to_string(indexed[i].size_bytes) + " " + std::to_string(indexed[i].modified_ns) + "\n", hash);
+    }
+    return hash;
+}
+
+std::unique_ptr<RecordCache> open_cache(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed,
+                                        const RecordOptions& options) {
+    RecordCacheSettings settings;
+    settings.folder = options.cache_folder;
+    settings.identity = identity_of(paths, indexed);
+    settings.budget_bytes = static_cast<std::uint64_t>(options.cache_bytes);
+    for (const IndexedFile& file : indexed) {
+        settings.records += static_cast<std::int64_t>(file.lengths.size());
+        settings.data_bytes += file.size_bytes;
+    }
+    return RecordCache::open(settings);
+}
+
+}  // namespace
+
+RecordFiles::RecordFiles(std::vector<std::string> paths, const RecordOptions& options, FileSystem& files)
+    : files_(&files), paths_(std::move(paths)), open_(files.allow_open_files(paths_.size())) {
+    const std::vector<IndexedFile> indexed = index_files(paths_, options, files, open_);
+    starts_.reserve(paths_.size() + 1);
+    starts_.push_back(0);
+    for (const IndexedFile& file : indexed) {
+        starts_.push_back(starts_.back() + static_cast<std::int64_t>(file.lengths.size()));
+    }
+    offsets_.reserve(static_cast<std::size_t>(size()) + paths_.size());
+    for (const IndexedFile& file : indexed) {
+        offsets_.push_back(0);
+        for (const std::uint64_t length : file.lengths) {
+            offsets_.push_back(offsets_.back() + kRecordFrameBytes + length);
+        }
+    }
+    if (options.cache_bytes > 0 && size() > 0) cache_ = open_cache(paths_, indexed, options);
+}
+
+RecordFiles::~RecordFiles() = default;
+
+RecordFiles::Place RecordFiles::place(std::int64_t index) const {
+    CNNTRAIN_CHECK(index >= 0 && index < size(), "record number out of range");
+    const auto next = std::upper_bound(starts_.begin(), starts_.end(), index);
+    const auto file = static_cast<std::size_t>(next - starts_.begin()) - 1;
+    const std::size_t at = static_cast<std::size_t>(index) + file;  // each file before this one has its end, too
+    return {file, index - starts_[file], offsets_[at], offsets_[at + 1] - offsets_[at] - kRecordFrameBytes};
+}
+
+std::span<const std::byte> RecordFiles::read(std::int64_t index, std::vector<std::byte>& buffer) const {
+    const Place at = place(index);
+    const std::uint64_t needed = at.length + kRecordFooterBytes;
+    if (cache_) {
+        if (const auto frame = cache_->find(index, needed)) return frame->first(at.length);
+        if (const auto room = cache_->claim(index, needed)) {
+            const std::span<const std::byte> payload = read_checked(at, *room);
+            cache_->publish(index, *room);
+            return payload;
+        }
+    }
+    if (buffer.size() < needed) {
+        const std::size_t grown = std::max<std::size_t>(needed, buffer.size() + buffer.size() / 2);
+        buffer.clear();  // nothing to carry over
+        buffer.resize(grown);
+    }
+    return read_checked(at, std::span(buffer).first(needed));
+}
+
+std::span<const std::byte> RecordFiles::read_checked(const Place& at, std::span<std::byte> frame) const {
+    const bool is_open = at.file < open_.size();
+    const std::unique_ptr<InputFile> temporary = is_open ? nullptr : files_->open(paths_[at.file]);
+    const InputFile& input = is_open ? *open_[at.file] : *temporary;
+    input.read_at(at.offset + kRecordHeaderBytes, frame);
+    const std::span<const std::byte> payload = frame.first(at.length);
+    if (mask_crc(crc32c(payload)) != load_little_endian<std::uint32_t>(frame.last(kRecordFooterBytes))) {
+        fail_record(
+            paths_[at.file], at.record, at.offset,
+            "the checksum of the record's " + std::to_string(at.length) + " bytes is wrong: the file is damaged");
+    }
+    return payload;
+}
+
+void RecordFiles::will_need(std::int64_t index) const noexcept {
+    if (index < 0 || index >= size() || (cache_ && cache_->contains(index))) return;
+    const Place at = place(index);
+    if (at.file < open_.size()) open_[at.file]->will_need(at.offset, kRecordFrameBytes + at.length);
+}
+
+std::uint64_t RecordFiles::memory_bytes() const {
+    std::uint64_t total = offsets_.capacity() * sizeof(offsets_[0]) + starts_.capacity() * sizeof(starts_[0]) +
+                          open_.capacity() * sizeof(open_[0]) + paths_.capacity() * sizeof(std::string);
+    for (const std::string& path : paths_) {
+        total += path.capacity();
+    }
+    return total;
+}
+
+RecordCacheStats RecordFiles::cache() const {
+    return cache_ ? cache_->stats() : RecordCacheStats{};
+}
+
+std::string RecordFiles::describe(std::int64_t index) const {
+    const Place at = place(index);
+    return paths_[at.file] + ", record " + std::to_string(at.record) + " (at byte " + std::to_string(at.offset) + ")";
+}
+
+void RecordWriter::write(std::span<const std::byte> payload) {
+    std::array<std::byte, kRecordHeaderBytes> header{};
+    const std::span<std::byte> bytes(header);
+    store_little_endian<std::uint64_t>(payload.size(), bytes.first<8>());
+    store_little_endian<std::uint32_t>(mask_crc(crc32c(bytes.first<8>())), bytes.last<4>());
+    std::array<std::byte, kRecordFooterBytes> footer{};
+    store_little_endian<std::uint32_t>(mask_crc(crc32c(payload)), footer);
+    file_->write(header);
+    file_->write(payload);
+    file_->write(footer);
+}
+
+}  // namespace cnntrain::data

@@ -1,0 +1,143 @@
+#include "data/sets/cifar.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
+#include "data/images/image_ops.h"
+#include "data/sets/image_sample.h"
+
+namespace cnntrain::data {
+namespace {
+
+constexpr std::int64_t kSide = kCifarSide;
+constexpr std::int64_t kPlane = kSide * kSide;
+constexpr std::int64_t kPixels = 3 * kPlane;
+constexpr std::int64_t kPadding = 4;
+
+constexpr std::int64_t kRecordsAtOnce = 256;
+
+void check_whole_records(const DatasetInfo& info, const InputFile& file, const CifarLayout& layout) {
+    const std::uint64_t size = file.size_bytes();
+    const std::uint64_t record = layout.record_bytes;
+    if (size % record == 0) return;
+    const std::uint64_t whole = (size + record - 1) / record * record;
+    throw Error(ErrorKind::data, file.path() + ": a " + std::string(info.name) + " file is a whole number of " +
+                                     std::to_string(record) + "-byte records; expected " + std::to_string(whole) +
+                                     " bytes, found " + std::to_string(size) + "; copy the file again");
+}
+
+/// What of the source image is seen: output (y, x) is source (y + down, x + right), zero outside, after the mirroring.
+struct View {
+    bool flip = false;
+    std::int64_t down = 0;
+    std::int64_t right = 0;
+};
+
+View sample_view(std::uint64_t seed, SamplePosition position) {
+    Rng flip(seed, RngStream::flip, position.epoch, position.index);
+    Rng crop(seed, RngStream::crop, position.epoch, position.index);
+    const auto shift = [&] { return crop.integer(0, 2 * kPadding + 1) - kPadding; };
+    const std::int64_t down = shift();
+    return {flip.uniform() < 0.5, down, shift()};
+}
+
+}  // namespace
+
+CifarLayout cifar_layout(FileFormat format) {
+    CNNTRAIN_CHECK(format != FileFormat::tfrecord, "no CIFAR file");
+    const std::size_t label_bytes = format == FileFormat::cifar100 ? 2 : 1;
+    return {label_bytes, label_bytes + static_cast<std::size_t>(3 * kCifarSide * kCifarSide)};
+}
+
+void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
+                           const std::function<void(std::int64_t, std::span<const std::byte>)>& visit) {
+    std::vector<std::byte> buffer;
+    for (std::int64_t first = 0; first < count; first += kRecordsAtOnce) {
+        const std::int64_t here = std::min(kRecordsAtOnce, count - first);
+        buffer.resize(static_cast<std::size_t>(here) * layout.record_bytes);
+        file.read_at(static_cast<std::uint64_t>(first) * layout.record_bytes, buffer);
+        for (std::int64_t i = 0; i < here; ++i) {
+            visit(first + i,
+                  std::span(buffer).subspan(static_cast<std::size_t>(i) * layout.record_bytes, layout.record_bytes));
+        }
+    }
+}
+
+Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings)
+    : settings_(settings),
+      layout_(cifar_layout(id == DatasetId::cifar100 ? FileFormat::cifar100 : FileFormat::cifar10)) {
+    const DatasetInfo& info = dataset_info(id);
+    std::vector<std::unique_ptr<InputFile>> files;
+    std::uint64_t total_bytes = 0;
+    for (const std::string& path : paths) {
+        files.push_back(posix_files().open(path));
+        check_whole_records(info, *files.back(), layout_);
+        total_bytes += files.back()->size_bytes();
+    }
+    if (total_bytes == 0) {
+        throw Error(ErrorKind::data, std::string(info.name) + ": no record in " +
+                                         (paths.empty() ? std::string("no files") : paths.front()) +
+                                         " and the files beside it");
+    }
+    records_ = std::make_unique_for_overwrite<std::byte[]>(total_bytes);
+    for (const auto& file : files) {
+        const std::uint64_t bytes = file->size_bytes();
+        const std::int64_t first = size_;
+        file->read_at(0, {records_.get() + static_cast<std::size_t>(first) * layout_.record_bytes, bytes});
+        size_ += static_cast<std::int64_t>(bytes / layout_.record_bytes);
+        for (std::int64_t index = first; index < size_; ++index) {
+            const int label = record(index)[layout_.label_bytes - 1];
+            if (label < info.classes) continue;
+            throw Error(ErrorKind::data, file->path() + ", record " + std::to_string(index - first) + ": label " +
+                                             std::to_string(label) + " is not in 0.." +
+                                             std::to_string(info.classes - 1));
+        }
+    }
+}
+
+const std::uint8_t* Cifar::record(std::int64_t index) const {
+    return reinterpret_cast<const std::uint8_t*>(records_.get()) +
+           static_cast<std::size_t>(index) * layout_.record_bytes;
+}
+
+std::vector<Field> Cifar::fields() const {
+    return image_fields({settings_.dtype, {kSide, kSide, 3}});
+}
+
+void Cifar::pad(SampleView out) const {
+    store_nothing(kNoLabel, out);
+}
+
+std::uint64_t Cifar::memory_bytes() const {
+    return static_cast<std::uint64_t>(size_) * layout_.record_bytes;
+}
+
+SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const {
+    const std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
+    const std::array<float, 256> value = standardisation_table(planes);
+    const View view = settings_.augment ? sample_view(settings_.seed, position) : View{};
+
+    std::array<float, kPixels> pixels{};  // zero where the view leaves the image
+    for (std::int64_t y = 0; y < kSide; ++y) {
+        const std::int64_t row = y + view.down;
+        if (row < 0 || row >= kSide) continue;
+        for (std::int64_t x = 0; x < kSide; ++x) {
+            const std::int64_t mirrored = x + view.right;
+            if (mirrored < 0 || mirrored >= kSide) continue;
+            const std::int64_t column = view.flip ? kSide - 1 - mirrored : mirrored;
+            for (std::int64_t c = 0; c < 3; ++c) {
+                const auto at = static_cast<std::size_t>(c * kPlane + row * kSide + column);
+                pixels[static_cast<std::size_t>((y * kSide + x) * 3 + c)] = value[planes[at]];
+            }
+        }
+    }
+    store_pixels(pixels, {settings_.dtype, std::nullopt}, image_of(out));
+    store_label(record(index)[layout_.label_bytes - 1], out);
+    return SampleState::counted;
+}
+
+}  // namespace cnntrain::data

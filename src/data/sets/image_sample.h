@@ -1,0 +1,19 @@
+// A view of one sample with image_fields().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cnntrain/data/field.h"
+
+namespace cnntrain::data {
+
+inline std::span<std::byte> image_of(SampleView out) {
+    return out[0];
+}
+void store_label(std::int32_t label, SampleView out);
+/// A zero image that counts for nothing, for the reason that the label gives.
+void store_nothing(std::int32_t label, SampleView out);
+
+}  // namespace cnntrain::data

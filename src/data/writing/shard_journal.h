@@ -1,0 +1,43 @@
+// <folder>/conversion.jsonl: what was planned, then a line for each file that is finished.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+#include "data/writing/shard_writer.h"
+
+namespace cnntrain::data {
+
+struct FinishedFile {
+    std::string name;
+    std::int64_t records = 0;
+    std::uint64_t bytes = 0;
+    std::vector<SkippedSource> skipped = {};
+    std::map<std::string, std::int64_t> notes = {};
+};
+
+struct Journal {
+    Fingerprint fingerprint;  // empty if its line cannot be read
+    std::map<std::string, FinishedFile> finished;
+};
+
+std::string journal_path(const std::string& folder);
+
+/// Nothing if there is no journal. Lines that cannot be read (the last one, cut by a kill) count for nothing: their
+/// files are made anew.
+std::optional<Journal> read_journal(const FileSystem& files, const std::string& folder);
+
+/// Replaces the journal in one step.
+void write_journal(FileSystem& files, const std::string& folder, const Fingerprint& fingerprint,
+                   const std::vector<FinishedFile>& finished);
+
+void append_to_journal(FileSystem& files, const std::string& folder, const FinishedFile& file);
+
+/// "seed is 7, was 6; training files is 8, was 4"
+std::string differences(const Fingerprint& now, const Fingerprint& before);
+
+}  // namespace cnntrain::data
