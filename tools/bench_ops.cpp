@@ -26,13 +26,13 @@ std::vector<backend::ProfileRow> time_case(const backend::Backend& backend, cons
         test::build_case(op_case, options.gradients && test::has_gradient(op_case), ops::op_table());
     const auto inputs = test::random_inputs(op_case, built);
     test::TensorSource source = test::case_source(built.graph, inputs);
-    const auto executable = backend.compile({&built.graph, 1, {.threads = options.threads}, source.fields()});
+    const auto executable = backend.compile({&built.graph, source.fields(), {}, {.threads = options.threads}});
     for (const std::string& name : executable->variable_names())
         executable->load(name, inputs.at(name));
-    executable->set_profiling(true);
+    executable->inspection().set_profiling(true);
     for (int i = 0; i < options.repeats; ++i)
         executable->train_step(source, {0.01, i});
-    return executable->profile();
+    return executable->inspection().profile();
 }
 
 int run(const Options& options) {

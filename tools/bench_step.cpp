@@ -114,10 +114,11 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     const data::InputData input(train::data_settings(settings, half, 1), data::Split::train);
     const std::vector<data::Field> fields = input.fields(micro_batch);
     const TensorDesc& images_desc = data::field_desc(fields, data::kImages);
-    const graph::Graph graph = options.evaluate ? train::evaluation_graph(settings, half, images_desc)
-                                                : train::training_graph(settings, half, images_desc);
-    const backend::RuntimeSettings runtime = train::runtime_settings(settings, 1);
-    const auto executable = backend->compile({&graph, micro_batches, runtime, fields});
+    const graph::Graph graph = options.evaluate ? train::evaluation_graph(settings, *backend, images_desc)
+                                                : train::training_graph(settings, *backend, images_desc);
+    const backend::CompileRequest request = train::compile_request(graph, settings, fields, micro_batches, 1);
+    const int threads = request.devices.threads;
+    const auto executable = backend->compile(request);
     for (const graph::ValueId id : graph.variables())
         executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
     const auto source = input.stream(train::loader_settings(settings, 0));
@@ -125,7 +126,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     std::printf("%s of", options.evaluate ? "evaluation" : "training");
     for (const std::string& argument : arguments)
         std::printf(" %s", argument.c_str());
-    std::printf("; %d threads\n", runtime.threads);
+    std::printf("; %d threads\n", threads);
     std::printf(
         "compiled in %.2f s; weights and copies %.0f MB, activations and gradients %.0f MB, %.1f GFLOP a micro-batch\n",
         report.seconds, static_cast<double>(report.parameter_bytes) / 1e6,
@@ -155,18 +156,19 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     std::printf("peak memory of the process: %.2f GB\n", static_cast<double>(usage.ru_maxrss) / 1048576.0);
     if (options.step_only) return 0;
 
-    const double convolutions = convolutions_alone_ms(graph, runtime.threads, 5) * static_cast<double>(micro_batches);
+    const double convolutions = convolutions_alone_ms(graph, threads, 5) * static_cast<double>(micro_batches);
     const double rate_alone = images / convolutions * 1e3;
     std::printf(
         "convolutions alone, by oneDNN's convolution primitives: %.1f images/s (%.1f ms); the whole step reaches %.2f "
         "of that rate\n",
         rate_alone, convolutions, images / typical / rate_alone);
-    const double executed = total_ms(executable->profile_alone(5), is_convolution) * static_cast<double>(micro_batches);
+    const double executed =
+        total_ms(executable->inspection().profile_alone(5), is_convolution) * static_cast<double>(micro_batches);
     std::printf("convolutions alone, as this program computes them: %.1f images/s (%.1f ms), %.2f\n",
                 images / executed * 1e3, executed, executed / (1e3 * typical));
     const double gflops = report.flops_per_micro_batch * static_cast<double>(micro_batches) / typical / 1e9;
     const double peak =
-        measured_peak_gflops(settings.device.precision == nn::Precision::p32_32 ? DType::f32 : half, runtime.threads);
+        measured_peak_gflops(settings.device.precision == nn::Precision::p32_32 ? DType::f32 : half, threads);
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
                 peak);
     std::printf("%zu layout changes are left:\n", report.reorders.size());
@@ -175,12 +177,12 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
         std::printf("  %s\n", report.reorders[i].c_str());
     if (shown < report.reorders.size()) std::printf("  ... (--table lists all)\n");
     if (options.table) {
-        executable->set_profiling(true);
+        executable->inspection().set_profiling(true);
         for (int i = 0; i < std::max(1, options.steps / 2); ++i)
             step();
         std::printf("\n");
-        print_by_op(executable->profile());
-        print_longest(executable->profile(), options.rows);
+        print_by_op(executable->inspection().profile());
+        print_longest(executable->inspection().profile(), options.rows);
     }
     return 0;
 }

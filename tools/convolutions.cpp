@@ -30,7 +30,7 @@ struct Timed {
 cpu::ConvProblem problem_of(const graph::Graph& graph, const Node& node) {
     const auto& attrs = node.as<graph::ConvAttrs>();
     const auto open = [](const Desc& desc) { return cpu::any_layout(desc); };
-    const auto activation = [&](graph::ValueId value) { return open(cpu::plain_desc(graph.desc(value))); };
+    const auto activation = [&](graph::ValueId value) { return open(cpu::image_desc(graph.desc(value))); };
     const auto kernel = [&](graph::ValueId value) {
         return open(cpu::plain_kernel_desc(graph.desc(value), attrs.groups));
     };

@@ -56,6 +56,18 @@ void check_supported(const Backend& backend, const CompileRequest& request) {
                 "the " + std::string(backend.name()) + " backend cannot execute this graph:" + refusals);
 }
 
+void check_request(const Backend& backend, const CompileRequest& request) {
+    CNNTRAIN_CHECK(request.graph != nullptr && request.plan.micro_batches >= 1 && request.plan.stages >= 1,
+                   "a compile request needs a graph, a micro-batch and a stage");
+    for (std::int32_t i = 0; i < request.graph->node_count(); ++i) {
+        const graph::Node& node = request.graph->node(graph::NodeId{i});
+        CNNTRAIN_CHECK(node.stage.index < request.plan.stages, node.name + " is in stage " +
+                                                                   std::to_string(node.stage.index) + " of " +
+                                                                   std::to_string(request.plan.stages));
+    }
+    check_supported(backend, request);
+}
+
 std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vector<data::Field>& fields) {
     std::vector<std::size_t> numbers;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {

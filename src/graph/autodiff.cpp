@@ -162,7 +162,9 @@ public:
           plan_(plan),
           facts_(plan),
           kept_(points.begin(), points.end()),
-          forward_nodes_(graph.node_count()) {}
+          forward_nodes_(graph.node_count()) {
+        keep_stage_inputs();
+    }
 
     std::map<ValueId, ValueId> run(std::map<ValueId, ValueId> gradients) {
         const BackwardPhase phase(graph_);
@@ -174,6 +176,17 @@ public:
     }
 
 private:
+    /// A stage computes again from what the stages before it have sent, and nothing of theirs.
+    void keep_stage_inputs() {
+        for (std::int32_t i = 0; i < forward_nodes_; ++i) {
+            const Node& reader = graph_.node(NodeId{i});
+            for (const ValueId input : reader.inputs) {
+                const NodeId producer = graph_.value(input).producer;
+                if (producer.valid() && graph_.node(producer).stage != reader.stage) kept_.insert(input);
+            }
+        }
+    }
+
     /// The value of `graph` that stands for this value of the plan, recomputed when it is not kept.
     ValueId at_hand(ValueId value) {
         if (const auto it = map_.find(value); it != map_.end()) return it->second;

@@ -253,15 +253,6 @@ Graph remove_dead_nodes(const Graph& graph) {
 
 namespace {
 
-constexpr Pass kFuseNormActivation{"fuse-norm-activation", fuse_norm_activation};
-constexpr Pass kFoldInferenceNorms{"fold-inference-norms", fold_inference_norms};
-constexpr Pass kFuseGradientSums{"fuse-gradient-sums", fuse_gradient_sums};
-constexpr Pass kRemoveDeadNodes{"remove-dead-nodes", remove_dead_nodes};
-
-constexpr std::array kTrainingPasses{kFuseNormActivation};
-constexpr std::array kBackwardPasses{kFuseGradientSums, kRemoveDeadNodes};
-constexpr std::array kEvaluationPasses{kFuseNormActivation, kFoldInferenceNorms, kRemoveDeadNodes};
-
 void verify_after(const Graph& graph, std::string_view pass) {
     try {
         graph.verify();
@@ -271,16 +262,6 @@ void verify_after(const Graph& graph, std::string_view pass) {
 }
 
 }  // namespace
-
-std::span<const Pass> training_passes() {
-    return kTrainingPasses;
-}
-std::span<const Pass> backward_passes() {
-    return kBackwardPasses;
-}
-std::span<const Pass> evaluation_passes() {
-    return kEvaluationPasses;
-}
 
 Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> disabled,
                  std::vector<PassReport>* report) {

@@ -14,9 +14,20 @@ using graph::OpKind;
 
 namespace {
 
-void expect_matrix(const TensorDesc& desc, std::string_view axes) {
+/// Rows of features, below any axes.
+void expect_rows(const TensorDesc& desc, std::string_view axes) {
     expect_floating(desc, axes);
-    expect_rank(desc, 2, axes);
+    if (desc.shape.size() < 2) reject(std::string(axes) + " must have at least two axes");
+}
+
+/// The same rows with other features.
+Shape with_features(Shape shape, std::int64_t features) {
+    shape.back() = features;
+    return shape;
+}
+
+std::int64_t count_rows(const TensorDesc& desc) {
+    return desc.elements() / desc.shape.back();
 }
 
 /// I and O of w[I,O] or w[1,1,I,O].
@@ -30,15 +41,15 @@ Shape weight_shape(const TensorDesc& w) {
 
 std::vector<TensorDesc> infer_dense(const Attrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 3);
-    expect_matrix(inputs[0], "x[N,I]");
+    expect_rows(inputs[0], "x[...,I]");
     const Shape w = weight_shape(inputs[1]);
     expect_same_type(inputs[0], inputs[1], "x and w");
-    if (w[0] != inputs[0].shape[1]) {
-        reject("w must have " + std::to_string(inputs[0].shape[1]) + " inputs, not " + std::to_string(w[0]));
+    if (w[0] != inputs[0].shape.back()) {
+        reject("w must have " + std::to_string(inputs[0].shape.back()) + " inputs, not " + std::to_string(w[0]));
     }
     const std::int64_t units = w[1];
     expect_channel_vector(inputs[2], units, inputs[0].dtype, "bias");
-    return {{inputs[0].dtype, {inputs[0].shape[0], units}}};
+    return {{inputs[0].dtype, with_features(inputs[0].shape, units)}};
 }
 
 void dense_gradient(GradContext& context) {
@@ -58,23 +69,23 @@ void dense_gradient(GradContext& context) {
 
 std::vector<TensorDesc> infer_input_grad(const Attrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 2);
-    expect_matrix(inputs[0], "dy[N,O]");
+    expect_rows(inputs[0], "dy[...,O]");
     const Shape w = weight_shape(inputs[1]);
     expect_same_type(inputs[0], inputs[1], "dy and w");
-    if (w[1] != inputs[0].shape[1]) {
-        reject("w must have " + std::to_string(inputs[0].shape[1]) + " outputs, not " + std::to_string(w[1]));
+    if (w[1] != inputs[0].shape.back()) {
+        reject("w must have " + std::to_string(inputs[0].shape.back()) + " outputs, not " + std::to_string(w[1]));
     }
-    return {{inputs[0].dtype, {inputs[0].shape[0], w[0]}}};
+    return {{inputs[0].dtype, with_features(inputs[0].shape, w[0])}};
 }
 
 std::vector<TensorDesc> infer_weight_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 2);
-    expect_matrix(inputs[0], "x[N,I]");
-    expect_matrix(inputs[1], "dy[N,O]");
+    expect_rows(inputs[0], "x[...,I]");
+    expect_rows(inputs[1], "dy[...,O]");
     expect_same_type(inputs[0], inputs[1], "x and dy");
-    expect_shape(inputs[1], {inputs[0].shape[0], inputs[1].shape[1]}, "dy");
+    expect_shape(inputs[1], with_features(inputs[0].shape, inputs[1].shape.back()), "dy");
     const auto& a = std::get<DenseAttrs>(attrs);
-    TensorDesc dw{a.result_type, {inputs[0].shape[1], inputs[1].shape[1]}};
+    TensorDesc dw{a.result_type, {inputs[0].shape.back(), inputs[1].shape.back()}};
     if (a.kernel) dw.shape.insert(dw.shape.begin(), {1, 1});
     expect_floating(dw, "dw");
     return {dw};
@@ -91,10 +102,10 @@ double product_flops(const Shape& rows, std::int64_t other) {
     return 2.0 * static_cast<double>(element_count(rows) * other);
 }
 double dense_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
-    return product_flops(inputs[0].shape, outputs[0].shape[1]);
+    return product_flops(inputs[0].shape, outputs[0].shape.back());
 }
 double weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
-    return product_flops(inputs[0].shape, inputs[1].shape[1]);
+    return product_flops(inputs[0].shape, inputs[1].shape.back());
 }
 
 /// Calls term(index in x[N,I], index in w[I,O], index in y[N,O]) for every product of x * w.
@@ -114,21 +125,21 @@ void evaluate_dense(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs
     std::vector<double>& y = outputs[0].values;
     for (std::size_t i = 0; i < y.size(); ++i)
         y[i] = inputs[2]->values[i % inputs[2]->values.size()];
-    for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+    for_each_product(count_rows(inputs[0]->desc), w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
         y[iy] += inputs[0]->values[ix] * inputs[1]->values[iw];
     });
 }
 
 void evaluate_input_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     const Shape w = weight_shape(inputs[1]->desc);
-    for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+    for_each_product(count_rows(inputs[0]->desc), w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
         outputs[0].values[ix] += inputs[0]->values[iy] * inputs[1]->values[iw];
     });
 }
 
 void evaluate_weight_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     const Shape w = weight_shape(outputs[0].desc);
-    for_each_product(inputs[0]->desc.shape[0], w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+    for_each_product(count_rows(inputs[0]->desc), w[0], w[1], [&](std::size_t ix, std::size_t iw, std::size_t iy) {
         outputs[0].values[iw] += inputs[0]->values[ix] * inputs[1]->values[iy];
     });
 }

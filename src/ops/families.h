@@ -13,6 +13,7 @@ std::vector<graph::OpDef> dense_ops();       // dense.cpp
 std::vector<graph::OpDef> fold_ops();        // fold.cpp
 std::vector<graph::OpDef> gate_ops();        // gate.cpp
 std::vector<graph::OpDef> loss_ops();        // loss.cpp
+std::vector<graph::OpDef> matmul_ops();      // matmul.cpp
 std::vector<graph::OpDef> mixing_ops();      // mixing.cpp
 std::vector<graph::OpDef> norm_ops();        // norm.cpp
 std::vector<graph::OpDef> pointwise_ops();   // pointwise.cpp
@@ -20,5 +21,6 @@ std::vector<graph::OpDef> pool_ops();        // pool.cpp
 std::vector<graph::OpDef> proxy_norm_ops();  // proxy_norm.cpp
 std::vector<graph::OpDef> random_ops();      // random.cpp
 std::vector<graph::OpDef> update_ops();      // update.cpp
+std::vector<graph::OpDef> view_ops();        // view.cpp
 
 }  // namespace cnntrain::ops

@@ -10,8 +10,8 @@ namespace {
 using Family = std::vector<graph::OpDef> (*)();
 
 constexpr Family kFamilies[] = {
-    activation_ops, conv_ops,      dense_ops, fold_ops,       gate_ops,   loss_ops,   mixing_ops,
-    norm_ops,       pointwise_ops, pool_ops,  proxy_norm_ops, random_ops, update_ops,
+    activation_ops, conv_ops,      dense_ops, fold_ops,       gate_ops,   loss_ops,   matmul_ops, mixing_ops,
+    norm_ops,       pointwise_ops, pool_ops,  proxy_norm_ops, random_ops, update_ops, view_ops,
 };
 
 graph::OpTable make_table() {

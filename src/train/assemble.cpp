@@ -176,19 +176,23 @@ optim::UpdateSettings update_settings(const config::Settings& settings) {
     return result;
 }
 
-backend::RuntimeSettings runtime_settings(const config::Settings& settings, std::uint64_t seed) {
-    backend::RuntimeSettings result;
-    result.threads = core_budget(settings.run).compute_threads;
-    result.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
-    result.seed = seed;
-    result.check_finite = settings.run.stop_on_nan;
+backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
+                                        std::vector<data::Field> fields, std::int64_t micro_batches,
+                                        std::uint64_t seed) {
+    backend::CompileRequest result{&graph, std::move(fields)};
+    result.plan.micro_batches = micro_batches;
+    result.devices.threads = core_budget(settings.run).compute_threads;
+    result.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
+    result.runtime.seed = seed;
+    result.runtime.check_finite = settings.run.stop_on_nan;
     return result;
 }
 
-graph::Graph training_graph(const config::Settings& settings, DType half, const TensorDesc& images) {
-    nn::Model model = nn::build_training(build_request(settings, half, images), ops::op_table());
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
+                            const TensorDesc& images) {
+    nn::Model model = nn::build_training(build_request(settings, backend.half_type(), images), ops::op_table());
     warn_of_idle_filters(model.graph, settings.device);
-    graph::Graph graph = graph::run_passes(std::move(model.graph), graph::training_passes());
+    graph::Graph graph = graph::run_passes(std::move(model.graph), backend.passes().training);
 
     const nn::ModelValues values = nn::model_values(graph);
     graph::Objective objective;
@@ -198,16 +202,16 @@ graph::Graph training_graph(const config::Settings& settings, DType half, const 
     if (settings.training.recomputation) objective.recompute_points = graph::choose_recompute_points(graph, objective);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, update_settings(settings));
-    return graph::run_passes(std::move(graph), graph::backward_passes());
+    return graph::run_passes(std::move(graph), backend.passes().backward);
 }
 
-graph::Graph evaluation_graph(const config::Settings& settings, DType half, const TensorDesc& images,
-                              bool with_logits) {
-    nn::BuildRequest request = build_request(settings, half, images);
+graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
+                              const TensorDesc& images, bool with_logits) {
+    nn::BuildRequest request = build_request(settings, backend.half_type(), images);
     request.label_smoothing = 0;
     nn::Model model = nn::build_evaluation(request, ops::op_table());
     if (with_logits) model.graph.mark_output(kLogits, model.values.logits);
-    return graph::run_passes(std::move(model.graph), graph::evaluation_passes());
+    return graph::run_passes(std::move(model.graph), backend.passes().evaluation);
 }
 
 std::map<std::string, TensorDesc> variables(const graph::Graph& graph) {

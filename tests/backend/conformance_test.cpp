@@ -24,6 +24,7 @@ class OffByALittle : public backend::Backend {
 public:
     std::string_view name() const override { return "off"; }
     DType half_type() const override { return inner_->half_type(); }
+    graph::PassLists passes() const override { return inner_->passes(); }
     std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
         return inner_->why_unsupported(graph, node);
     }
@@ -46,11 +47,7 @@ private:
             return inner_->evaluate(source, batches);
         }
         HostTensor output(const std::string& name) const override { return spoil(inner_->output(name)); }
-        std::optional<std::string> first_non_finite() const override { return inner_->first_non_finite(); }
-        HostTensor gradient(const std::string& name) const override { return inner_->gradient(name); }
-        void set_profiling(bool enabled) override { inner_->set_profiling(enabled); }
-        std::vector<backend::ProfileRow> profile() const override { return inner_->profile(); }
-        std::vector<backend::ProfileRow> profile_alone(int repeats) override { return inner_->profile_alone(repeats); }
+        backend::Inspection& inspection() override { return inner_->inspection(); }
 
     private:
         static HostTensor spoil(HostTensor tensor) {

@@ -110,7 +110,7 @@ protected:
 
     std::string refusal(const Graph& graph, const std::vector<Field>& fields) {
         try {
-            backend_->compile({&graph, 1, {.threads = 1}, fields});
+            backend_->compile({&graph, fields, {}, {.threads = 1}});
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::unsupported);
             return error.what();
@@ -147,7 +147,7 @@ TEST_P(Fields, ReachTheInputsOfTheirNames) {
     for (const bool damaged : {false, true}) {
         data::Loader loader = pass_over(damaged);
         const Graph graph = guessing_graph();
-        const auto executable = backend_->compile({&graph, 1, {.threads = 1}, loader.fields()});
+        const auto executable = backend_->compile({&graph, loader.fields(), {}, {.threads = 1}});
         const auto result = executable->evaluate(loader, loader.batches_per_pass());
         double loss = 0;
         std::int64_t counted = 0;
@@ -181,7 +181,7 @@ TEST_P(Fields, InputsThatTheyDoNotFillAreRefusedInCompile) {
 
 TEST_P(Fields, ABatchOfAnotherSourceIsADefect) {
     const Graph graph = guessing_graph();
-    const auto executable = backend_->compile({&graph, 1, {.threads = 1}, pass_over(false).fields()});
+    const auto executable = backend_->compile({&graph, pass_over(false).fields(), {}, {.threads = 1}});
     data::Loader narrow(std::make_shared<Guesses>(false), {.feed = data::Feed::passes, .micro_batch = kBatch - 1});
     try {
         executable->evaluate(narrow, 1);

@@ -76,7 +76,7 @@ TensorSource batch_of(double first, double second, std::int32_t first_label, std
 std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
     CompileRequest request;
     request.graph = &graph;
-    request.micro_batches = micro_batches;
+    request.plan.micro_batches = micro_batches;
     request.fields = batch_of(0, 0, 0, 0).fields();
     return make_ref_backend()->compile(request);
 }
@@ -92,8 +92,8 @@ TEST(RefBackend, SumsLossesAndGradientsOverMicroBatches) {
     EXPECT_EQ(result.sums.at("correct"), 3);
     EXPECT_EQ(result.sums.count("logits"), 0U);
     // Probabilities are 1/2: dlogits = -1/2, 1/2 and x = 2, three times.
-    EXPECT_THAT(executable->gradient("w").as<float>(), ElementsAre(-3, 3));
-    EXPECT_THAT(executable->gradient("b").as<float>(), ElementsAre(-1.5F, 1.5F));
+    EXPECT_THAT(executable->inspection().gradient("w").as<float>(), ElementsAre(-3, 3));
+    EXPECT_THAT(executable->inspection().gradient("b").as<float>(), ElementsAre(-1.5F, 1.5F));
     EXPECT_THAT(executable->store("w").as<float>(), ElementsAre(0.3F, -0.3F));
     EXPECT_EQ(executable->output("db").at(1), 0.5);  // the last micro-batch's own value
 }
@@ -135,17 +135,17 @@ TEST(RefBackend, EvaluatesForwardOnly) {
 TEST(RefBackend, NamesTheFirstNonFiniteTensor) {
     const Linear linear;
     const auto executable = compile(linear.graph);
-    EXPECT_EQ(executable->first_non_finite(), std::nullopt);
+    EXPECT_EQ(executable->inspection().first_non_finite(), std::nullopt);
     TensorSource source = batch_of(NAN, 0, 0, 0);
     executable->train_step(source, {.learning_rate = 0, .iteration = 0});
-    EXPECT_EQ(executable->first_non_finite(), "w[0]");  // 0 * NaN
+    EXPECT_EQ(executable->inspection().first_non_finite(), "w[0]");  // 0 * NaN
     executable->load("w", HostTensor::of<float>({1, 2}, {1, 2}));
     HostTensor b({DType::bf16, {2}});
     b.set(1, INFINITY);
     executable->load("b", b);
-    EXPECT_EQ(executable->first_non_finite(), "b[1]");
+    EXPECT_EQ(executable->inspection().first_non_finite(), "b[1]");
     executable->load("b", HostTensor({DType::bf16, {2}}));
-    EXPECT_EQ(executable->first_non_finite(), "dw[0]");
+    EXPECT_EQ(executable->inspection().first_non_finite(), "dw[0]");
 }
 
 TEST(RefBackend, RefusesWrongNamesAndShapes) {
@@ -202,16 +202,16 @@ TEST(RefBackend, ProfilesNodesWithTheirWork) {
     const auto executable = compile(linear.graph, 2);
     TensorSource source = batch_of(1, 2, 0, 1);
     executable->train_step(source, {});
-    EXPECT_TRUE(executable->profile().empty());
-    executable->set_profiling(true);
+    EXPECT_TRUE(executable->inspection().profile().empty());
+    executable->inspection().set_profiling(true);
     executable->train_step(source, {});
-    const auto rows = executable->profile();
+    const auto rows = executable->inspection().profile();
     ASSERT_EQ(rows.size(), static_cast<std::size_t>(linear.graph.node_count()));
     EXPECT_EQ(rows[3].name, "fc");
     EXPECT_EQ(rows[3].op, "dense");
     EXPECT_DOUBLE_EQ(rows[3].gflops, 2.0 * 2 * 1 * 2 * 1e-9);
     EXPECT_DOUBLE_EQ(rows[3].megabytes, (4 + 4 + 4 + 8) * 1e-6);
-    EXPECT_EQ(executable->profile_alone(2).size(), rows.size() - 2);  // without the updates
+    EXPECT_EQ(executable->inspection().profile_alone(2).size(), rows.size() - 2);  // without the updates
     EXPECT_GT(executable->report().flops_per_micro_batch, 0);
 }
 

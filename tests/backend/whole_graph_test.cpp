@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/graph/autodiff.h"
@@ -146,7 +147,7 @@ private:
 std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
     backend::CompileRequest request;
     request.graph = &graph;
-    request.micro_batches = micro_batches;
+    request.plan = {.micro_batches = micro_batches, .stages = 2};
     request.fields = TwoBatches().fields();
     auto executable = backend::make_ref_backend()->compile(request);
     std::uint64_t index = 0;
@@ -174,7 +175,7 @@ NamedGradients gradients_of(const Graph& graph, std::int64_t micro_batches = 1, 
     result.loss = executable->train_step(source, {.learning_rate = 0.1, .iteration = 0}).sums.at("loss");
     for (const ValueId p : graph.values_with_role(graph::Role::parameter)) {
         const std::string& name = graph.value(p).name;
-        result.of[name] = executable->gradient(name);
+        result.of[name] = executable->inspection().gradient(name);
     }
     return result;
 }
@@ -288,7 +289,7 @@ TEST_P(WholeGraph, PassesChangeNoGradient) {
     SmallNet fused(true, GetParam());
     fused.graph.set_stage(graph::StageId{0});
     const std::int32_t nodes = fused.graph.node_count();
-    Graph forward = graph::run_passes(fused.graph, graph::training_passes());
+    Graph forward = graph::run_passes(fused.graph, backend::make_cpu_backend()->passes().training);
     EXPECT_EQ(forward.node_count(), nodes - 4);  // three activations and one addition
 
     const ValueId loss = forward.outputs().front().value;
@@ -301,7 +302,7 @@ TEST_P(WholeGraph, PassesChangeNoGradient) {
     for (const ValueId p : parameters) {
         forward.add(OpKind::update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate, step}, "update");
     }
-    const Graph trained = graph::run_passes(forward, graph::backward_passes());
+    const Graph trained = graph::run_passes(forward, backend::make_cpu_backend()->passes().backward);
     EXPECT_NE(trained.to_text().find("summed gradient"), std::string::npos);
     const NamedGradients got = gradients_of(trained);
     const NamedGradients want = gradients_of(plain.graph);
@@ -316,7 +317,7 @@ TEST(WholeGraphUpdate, MomentumAndMovingAveragesFollowTheirFormulas) {
     const HostTensor before = executable->store("fc/weight");
     TwoBatches source;
     executable->train_step(source, {.learning_rate = 0.1, .iteration = 0});
-    const HostTensor gradient = executable->gradient("fc/weight");
+    const HostTensor gradient = executable->inspection().gradient("fc/weight");
     const HostTensor after = executable->store("fc/weight");
     for (std::int64_t i = 0; i < before.elements(); ++i) {
         const double velocity = 0.5 * gradient.at(i) + 0.01 * before.at(i);
@@ -327,14 +328,14 @@ TEST(WholeGraphUpdate, MomentumAndMovingAveragesFollowTheirFormulas) {
     const double moving = executable->store("norm1/moving_mean").at(0);
     executable->train_step(source, {.learning_rate = 0, .iteration = 1});
     EXPECT_EQ(executable->store("fc/weight").at(0), after.at(0));
-    const double mean = executable->gradient("norm1/moving_mean").at(0) / 2;
+    const double mean = executable->inspection().gradient("norm1/moving_mean").at(0) / 2;
     EXPECT_NEAR(executable->store("norm1/moving_mean").at(0), 0.5 * moving + 0.5 * mean, 1e-6);
 }
 
 TEST(WholeGraphEvaluation, FoldedNormsGiveTheSameLoss) {
     const SmallNet net(false, OpKind::batch_norm);
     std::vector<graph::PassReport> report;
-    const Graph folded = graph::run_passes(net.graph, graph::evaluation_passes(), {}, &report);
+    const Graph folded = graph::run_passes(net.graph, backend::make_cpu_backend()->passes().evaluation, {}, &report);
     EXPECT_EQ(report.size(), 3U);
     EXPECT_EQ(folded.to_text().find("batch_norm_inference"), std::string::npos) << folded.to_text();
     TwoBatches first;

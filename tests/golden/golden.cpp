@@ -81,9 +81,9 @@ optim::UpdateSettings optimiser_settings(const json& settings, double loss_scali
 }
 
 /// Forward, backward and update as training builds them.
-Graph training_graph(const json& settings, double loss_scaling) {
+Graph training_graph(const json& settings, double loss_scaling, const graph::PassLists& passes) {
     nn::Model model = nn::build_training(build_request(settings), ops::op_table());
-    Graph forward = graph::run_passes(std::move(model.graph), graph::training_passes());
+    Graph forward = graph::run_passes(std::move(model.graph), passes.training);
     graph::Objective objective;
     objective.loss = nn::model_values(forward).loss;
     objective.seed = loss_scaling / settings.at("micro_batch").get<double>();
@@ -91,7 +91,7 @@ Graph training_graph(const json& settings, double loss_scaling) {
     const graph::Gradients gradients = graph::build_backward(forward, objective);
 
     optim::append_update(forward, gradients, optimiser_settings(settings, loss_scaling));
-    return graph::run_passes(std::move(forward), graph::backward_passes());
+    return graph::run_passes(std::move(forward), passes.backward);
 }
 
 class GoldenSource : public test::TensorSource {
@@ -167,9 +167,9 @@ void compare_with_golden(const std::string& name, const backend::Backend& backen
     const json& settings = golden.at("settings");
     const std::int64_t micro_batches = settings.at("micro_batches");
     const auto losses = golden.at("losses").get<std::vector<double>>();
-    const Graph graph = training_graph(settings, run.loss_scaling);
+    const Graph graph = training_graph(settings, run.loss_scaling, backend.passes());
     GoldenSource source(settings.at("micro_batch"), settings.at("image_size"));
-    const auto executable = backend.compile({&graph, micro_batches, {}, source.fields()});
+    const auto executable = backend.compile({&graph, source.fields(), {micro_batches}});
     load_variables(graph, golden.at("beta_choices"), *executable);
 
     for (std::size_t step = 0; step < losses.size(); ++step) {
@@ -180,7 +180,8 @@ void compare_with_golden(const std::string& name, const backend::Backend& backen
         if (step > 0) continue;
         const double mean = 1 / (run.loss_scaling * static_cast<double>(micro_batches));
         for (const auto& [parameter, summary] : golden.at("gradients_of_step_1").items()) {
-            expect_like_summary(parameter, executable->gradient(parameter), mean, summary, run.tolerances.gradient);
+            expect_like_summary(parameter, executable->inspection().gradient(parameter), mean, summary,
+                                run.tolerances.gradient);
         }
     }
     for (const char* group : {"moving_after_last_step", "parameters_after_last_step"}) {

@@ -87,7 +87,7 @@ nn::MixingSettings mixing_of(const json& run) {
             data::target_distances(settings, samples)};
 }
 
-Graph training_graph(const json& run) {
+Graph training_graph(const json& run, const graph::PassLists& passes) {
     nn::BuildRequest request;
     request.model.size = "8";
     request.model.dataset = nn::DatasetKind::cifar;
@@ -99,7 +99,7 @@ Graph training_graph(const json& run) {
     request.input.images = {DType::f32, {samples, kSize, kSize, 3}};
     request.label_smoothing = golden().at("settings").at("label_smoothing");
     request.mixing = mixing_of(run);
-    Graph graph = graph::run_passes(nn::build_training(request, ops::op_table()).graph, graph::training_passes());
+    Graph graph = graph::run_passes(nn::build_training(request, ops::op_table()).graph, passes.training);
     const nn::ModelValues values = nn::model_values(graph);
     graph::Objective objective;
     objective.loss = values.loss;
@@ -107,14 +107,14 @@ Graph training_graph(const json& run) {
     objective.targets = values.parameters;
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, {});
-    return graph::run_passes(std::move(graph), graph::backward_passes());
+    return graph::run_passes(std::move(graph), passes.backward);
 }
 
 void expect_golden_losses(const backend::Backend& backend, std::size_t steps, double tolerance) {
     for (const json& run : golden().at("runs")) {
-        const Graph graph = training_graph(run);
+        const Graph graph = training_graph(run, backend.passes());
         MixedSource source(run);
-        const auto executable = backend.compile({&graph, 1, {}, source.fields()});
+        const auto executable = backend.compile({&graph, source.fields()});
         for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {
             const std::string& name = graph.value(id).name;
             executable->load(name, initial_value(name, graph.desc(id).shape, ""));
@@ -166,7 +166,7 @@ void expect_golden_ops(const backend::Backend& backend) {
     for (const json& run : golden().at("runs")) {
         const Graph graph = ops_graph(run);
         MixedSource source(run);
-        const auto executable = backend.compile({&graph, 1, {}, source.fields()});
+        const auto executable = backend.compile({&graph, source.fields()});
         HostTensor logits({DType::f32, {run.at("samples"), kClasses}});
         const Stream stream("logits");
         for (std::int64_t i = 0; i < logits.elements(); ++i)

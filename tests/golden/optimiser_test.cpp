@@ -97,7 +97,7 @@ template <typename Rate> void compare(const backend::Backend& backend, const std
     const json& expected = golden().at(name);
     const graph::Graph graph = toy(settings);
     ToySource source;
-    const auto executable = backend.compile({&graph, 1, {}, source.fields()});
+    const auto executable = backend.compile({&graph, source.fields()});
     for (const ValueId id : graph.variables())
         executable->load(graph.value(id).name, start(graph.value(id)));
     for (std::int64_t step = 0; step < kSteps; ++step) {

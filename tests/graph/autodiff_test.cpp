@@ -31,9 +31,9 @@ struct Square {
     ValueId unused = graph.add_parameter("unused", kVector, {});
     ValueId product, square, loss;
 
-    Square() {
+    explicit Square(StageId stage_of_square = {1}) {
         product = graph.add_one(kMultiply, NoAttrs{}, {x, w}, "product");
-        graph.set_stage(StageId{1});
+        graph.set_stage(stage_of_square);
         square = graph.add_one(kMultiply, NoAttrs{}, {product, product}, "square");
         graph.set_stage(StageId{2});
         loss = graph.add_one(kSum, NoAttrs{}, {square}, "loss");
@@ -119,7 +119,7 @@ TEST(Autodiff, UnusedOutputsHaveNoGradient) {
 TEST(Autodiff, RecomputesWhatIsNotKept) {
     Square kept;
     const Gradients all = kept.differentiate(3);
-    Square s;
+    Square s({0});
     const Gradients few = s.differentiate(3, {s.loss});
     s.graph.verify();
     EXPECT_EQ(few.stashed, (std::set<ValueId>{s.x}));
@@ -135,6 +135,13 @@ TEST(Autodiff, RecomputesWhatIsNotKept) {
         EXPECT_EQ(node.stage, StageId{0});
     }
     EXPECT_EQ(recomputed, 1);  // once, however many read it; and nothing that nobody reads
+}
+
+TEST(Autodiff, KeepsWhatAStageSendsToAnother) {
+    Square s({1});
+    EXPECT_EQ(s.differentiate(3, {s.loss}).stashed, (std::set<ValueId>{s.x, s.product}));
+    for (std::int32_t i = 0; i < s.graph.node_count(); ++i)
+        EXPECT_FALSE(s.graph.node(NodeId{i}).recomputed) << s.graph.node(NodeId{i}).name;
 }
 
 TEST(Autodiff, RecomputesOnlyBackToTheKeptValues) {

@@ -11,6 +11,10 @@
 namespace cnntrain::test {
 namespace {
 
+constexpr std::array kTrainingPasses{graph::kFuseNormActivation};
+constexpr std::array kBackwardPasses{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
+constexpr std::array kEvaluationPasses{graph::kFuseNormActivation, graph::kFoldInferenceNorms, graph::kRemoveDeadNodes};
+
 using graph::Activation;
 using graph::Graph;
 using graph::NoAttrs;
@@ -57,7 +61,7 @@ TEST(FuseNormActivation, TakesTheReluIn) {
     NormNet net;
     net.graph.mark_output("y", net.relu(net.norm[0]));
     net.graph.mark_output("mean", net.norm[1]);
-    const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
     const Node& node = only_node(fused);
     EXPECT_EQ(node.as<graph::NormAttrs>().activation, Activation::relu);
     EXPECT_FALSE(node.as<graph::NormAttrs>().residual);
@@ -70,7 +74,7 @@ TEST(FuseNormActivation, TakesTheAdditionInFromEitherSide) {
     for (const bool norm_first : {true, false}) {
         NormNet net;
         net.graph.mark_output("y", net.relu(norm_first ? net.add(net.norm[0], net.x) : net.add(net.x, net.norm[0])));
-        const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+        const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
         const Node& node = only_node(fused);
         EXPECT_TRUE(node.as<graph::NormAttrs>().residual);
         EXPECT_EQ(fused.value(node.inputs.at(3)).name, "images");
@@ -82,7 +86,7 @@ TEST(FuseNormActivation, OfTwoNormsOneBecomesTheResidual) {
     const auto shortcut =
         net.graph.add(OpKind::group_norm, graph::NormAttrs{.groups = 2}, {net.x, net.gamma, net.beta}, "shortcut");
     net.graph.mark_output("y", net.relu(net.add(net.norm[0], shortcut[0])));
-    const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
     EXPECT_THAT(node_names(fused), ElementsAre("shortcut", "norm"));
     EXPECT_EQ(fused.node(NodeId{1}).inputs.at(3), fused.node(NodeId{0}).outputs[0]);
 }
@@ -93,12 +97,12 @@ TEST(FuseNormActivation, TakesSwishInButNotBehindAnAddition) {
     };
     NormNet plain;
     plain.graph.mark_output("y", swish(plain, plain.norm[0]));
-    const Graph fused = graph::run_passes(plain.graph, graph::training_passes());
+    const Graph fused = graph::run_passes(plain.graph, kTrainingPasses);
     EXPECT_EQ(only_node(fused).as<graph::NormAttrs>().activation, Activation::swish);
 
     NormNet residual;
     residual.graph.mark_output("y", swish(residual, residual.add(residual.norm[0], residual.x)));
-    const Graph left = graph::run_passes(residual.graph, graph::training_passes());
+    const Graph left = graph::run_passes(residual.graph, kTrainingPasses);
     EXPECT_THAT(node_names(left), ElementsAre("norm", "add", "swish"));
 }
 
@@ -138,7 +142,7 @@ TEST(FuseNormActivation, MovesUpdatesOutOfTheWay) {
     net.graph.add(OpKind::moving_average_update, graph::MovingAverageAttrs{}, {moving, net.norm[1]}, "average");
     net.graph.set_phase(Phase::forward);
     net.graph.mark_output("y", net.relu(net.norm[0]));
-    const Graph fused = graph::run_passes(net.graph, graph::training_passes());
+    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
     EXPECT_THAT(node_names(fused), ElementsAre("norm", "average"));
 }
 
@@ -169,7 +173,7 @@ TEST(FoldInferenceNorms, LeavesOneConvolution) {
     const ValueId sum = net.graph.add_one(OpKind::add, NoAttrs{}, {net.x, net.norm(net.conv)}, "add");
     net.graph.mark_output(
         "y", net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {sum}, "relu"));
-    const Graph folded = graph::run_passes(net.graph, graph::evaluation_passes());
+    const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
     EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
     const Node& fold = folded.node(NodeId{0});
     EXPECT_EQ(folded.value(fold.inputs[0]).name, "weight");  // not its rounded copy
@@ -186,7 +190,7 @@ TEST(FoldInferenceNorms, TakesAdditionAndSwishIn) {
         if (activated)
             y = net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::swish}, {y}, "swish");
         net.graph.mark_output("y", y);
-        const Graph folded = graph::run_passes(net.graph, graph::evaluation_passes());
+        const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
         EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
         const auto& attrs = folded.node(NodeId{2}).as<graph::ConvAttrs>();
         EXPECT_TRUE(attrs.bias && attrs.residual);
@@ -198,8 +202,7 @@ TEST(FoldInferenceNorms, LeavesConvolutionsWithOtherReaders) {
     InferenceNet net;
     net.graph.mark_output("y", net.norm(net.conv));
     net.graph.mark_output("conv", net.conv);
-    EXPECT_THAT(node_names(graph::run_passes(net.graph, graph::evaluation_passes())),
-                ElementsAre("cast", "conv", "norm"));
+    EXPECT_THAT(node_names(graph::run_passes(net.graph, kEvaluationPasses)), ElementsAre("cast", "conv", "norm"));
 }
 
 struct GradientNet {
@@ -226,7 +229,7 @@ struct GradientNet {
 TEST(FuseGradientSums, MovesTheSumIntoTheNorm) {
     GradientNet net;
     net.norm_gradient();
-    const Graph fused = graph::run_passes(net.graph, graph::backward_passes());
+    const Graph fused = graph::run_passes(net.graph, kBackwardPasses);
     ASSERT_THAT(node_names(fused), ElementsAre("first", "gradient"));
     const Node& node = fused.node(NodeId{1});
     EXPECT_TRUE(node.as<graph::NormAttrs>().summed_gradient);
@@ -239,7 +242,7 @@ TEST(FuseGradientSums, LeavesSumsWithOtherReaders) {
     GradientNet net;
     net.norm_gradient();
     net.graph.mark_output("sum", net.sum);
-    EXPECT_EQ(graph::run_passes(net.graph, graph::backward_passes()).node_count(), 3);
+    EXPECT_EQ(graph::run_passes(net.graph, kBackwardPasses).node_count(), 3);
 }
 
 TEST(RemoveDeadNodes, KeepsWhatOutputsAndMutationsNeed) {
@@ -277,11 +280,11 @@ TEST(Passes, AreReportedAndCanBeDisabled) {
     net.graph.mark_output("y", net.relu(net.norm[0]));
     std::vector<graph::PassReport> report;
     const std::vector<std::string> disabled = {"fuse-norm-activation"};
-    const Graph result = graph::run_passes(net.graph, graph::evaluation_passes(), disabled, &report);
+    const Graph result = graph::run_passes(net.graph, kEvaluationPasses, disabled, &report);
     EXPECT_EQ(result.node_count(), 2);
     ASSERT_EQ(report.size(), 2U);
     EXPECT_EQ(report[0].name, "fold-inference-norms");
-    graph::run_passes(net.graph, graph::training_passes(), {}, &report);
+    graph::run_passes(net.graph, kTrainingPasses, {}, &report);
     EXPECT_EQ(report[2].nodes_before, 2);
     EXPECT_EQ(report[2].nodes_after, 1);
 }

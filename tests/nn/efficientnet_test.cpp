@@ -405,10 +405,10 @@ TEST(EfficientnetProxyNorm, ScalesTheGateOfPartB) {
 TEST(EfficientnetProxyNorm, EvaluationHasTheSameVariablesAndFoldsEveryBatchNorm) {
     const BuildRequest request = proxied(efficientnet_request("B0"));
     const Model training = build_training(request, ops::op_table());
-    Model evaluation = build_evaluation(request, ops::op_table());
+    const Model evaluation = build_evaluation(request, ops::op_table());
     for (const Role role : {Role::parameter, Role::moving_average})
         EXPECT_EQ(below(training.graph, role, ""), below(evaluation.graph, role, ""));
-    const Graph folded = graph::run_passes(std::move(evaluation.graph), graph::evaluation_passes());
+    const Graph folded = graph::fold_inference_norms(graph::fuse_norm_activation(evaluation.graph));
     EXPECT_EQ(count(folded, OpKind::batch_norm_inference), 0);
     EXPECT_EQ(activations(folded, graph::Activation::swish),
               16);  // of squeeze-excite; the others have moved into convolutions
@@ -417,10 +417,10 @@ TEST(EfficientnetProxyNorm, EvaluationHasTheSameVariablesAndFoldsEveryBatchNorm)
 TEST(EfficientnetEvaluation, HasTheSameVariablesAndFoldsEveryBatchNorm) {
     const BuildRequest request = efficientnet_request("B0");
     const Model training = build_training(request, ops::op_table());
-    Model evaluation = build_evaluation(request, ops::op_table());
+    const Model evaluation = build_evaluation(request, ops::op_table());
     for (const Role role : {Role::parameter, Role::moving_average})
         EXPECT_EQ(below(training.graph, role, ""), below(evaluation.graph, role, ""));
-    const Graph folded = graph::run_passes(std::move(evaluation.graph), graph::evaluation_passes());
+    const Graph folded = graph::fold_inference_norms(graph::fuse_norm_activation(evaluation.graph));
     EXPECT_EQ(count(folded, OpKind::batch_norm_inference), 0);
     EXPECT_EQ(count(folded, OpKind::conv2d), 2 + 15 + 16 + 16);
 }

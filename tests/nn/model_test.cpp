@@ -229,10 +229,10 @@ TEST(MovingAverages, FollowTheStatisticsOfTheirNorm) {
 }
 
 TEST(ModelValuesOf, AreFoundAgainAfterPasses) {
-    Model model = build_training(cifar_request("20"), ops::op_table());
+    const Model model = build_training(cifar_request("20"), ops::op_table());
     const ModelValues before = model.values;
     const std::int32_t nodes = model.graph.node_count();
-    const Graph fused = graph::run_passes(std::move(model.graph), graph::training_passes());
+    const Graph fused = graph::fuse_norm_activation(model.graph);
     EXPECT_LT(fused.node_count(), nodes);
     const ModelValues after = model_values(fused);
     for (const ValueId id : fused.values_with_role(Role::moving_average)) {

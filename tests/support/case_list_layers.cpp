@@ -123,6 +123,15 @@ void add_dense_cases(std::vector<OpCase>& cases, DType type) {
                      .attrs = graph::DenseAttrs{},
                      .inputs = {{"x", {type, {4, 40}}}, {"w", {type, {1, 1, 40, 10}}}, {"bias", {type, {10}}}},
                      .tolerance = tolerance_of(type)});
+    for (const Shape& rows : {Shape{2, 5}, Shape{2, 3, 4}}) {
+        Shape x = rows;
+        x.push_back(24);
+        cases.push_back({.name = "dense/rank_" + std::to_string(x.size()),
+                         .kind = OpKind::dense,
+                         .attrs = graph::DenseAttrs{},
+                         .inputs = {{"x", {type, x}}, {"w", {type, {24, 17}}}, {"bias", {type, {17}}}},
+                         .tolerance = tolerance_of(type)});
+    }
 }
 
 namespace {

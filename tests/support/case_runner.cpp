@@ -27,7 +27,7 @@ std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, c
     backend::CompileRequest request;
     request.graph = &graph;
     request.runtime.stochastic_rounding = false;
-    request.runtime.threads = threads;
+    request.devices.threads = threads;
     request.fields = source.fields();
     const std::unique_ptr<backend::Executable> executable = backend.compile(request);
     for (const std::string& name : executable->variable_names())

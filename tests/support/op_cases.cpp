@@ -28,6 +28,9 @@ std::vector<OpCase> make_cases() {
         add_loss_cases(typed, type);
         add_mixing_cases(typed, type);
         add_update_cases(typed, type);
+        add_view_cases(typed, type);
+        add_matmul_cases(typed, type);
+        add_plain_cases(typed, type);
         for (OpCase& op_case : typed) {
             op_case.name += "/" + std::string(name(type));
             op_case.seed = cases.size() + 1;

@@ -62,7 +62,7 @@ std::map<std::string, HostTensor> random_inputs(const OpCase& op_case, const Cas
 TensorSource case_source(const graph::Graph& graph, const std::map<std::string, HostTensor>& tensors);
 
 /// Loads the random inputs, runs the case's graph once and returns its outputs, and the new values of what it mutates,
-/// by name. Rounding is to nearest. `threads` as in RuntimeSettings.
+/// by name. Rounding is to nearest. `threads` as in backend::Devices.
 std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, const OpCase& op_case,
                                               bool with_gradient, int threads = 0);
 

@@ -38,8 +38,8 @@ std::int64_t allocations_per_step(const std::string& options, int steps) {
     const auto backend = make_backend(settings.run.backend);
     const data::InputData data(data_settings(settings, backend->half_type(), 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(4);
-    const graph::Graph graph = training_graph(settings, backend->half_type(), data::field_desc(fields, data::kImages));
-    const auto executable = backend->compile({&graph, 1, runtime_settings(settings, 1), fields});
+    const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
+    const auto executable = backend->compile(compile_request(graph, settings, fields, 1, 1));
     initialise(*executable, graph, 1);
     const auto stream = data.stream(loader_settings(settings, 0));
     for (std::int64_t i = 0; i < 3; ++i) {
@@ -53,7 +53,7 @@ std::int64_t allocations_per_step(const std::string& options, int steps) {
     }
     const std::int64_t made = test::allocations() - before;
     test::count_allocations_if(nullptr);
-    EXPECT_EQ(executable->first_non_finite(), std::nullopt);  // which is named, and a name needs memory
+    EXPECT_EQ(executable->inspection().first_non_finite(), std::nullopt);  // which is named, and a name needs memory
     return made / steps;
 }
 

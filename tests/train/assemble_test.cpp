@@ -7,6 +7,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/input.h"
+#include "cnntrain/ops/op_table.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
@@ -163,14 +164,15 @@ TEST(Assemble, ImageNetIsNormalisedOnTheDeviceUnlessTheHostDoes) {
 }
 
 TEST(Assemble, EightBitImagesOfCifarAreConvertedOnTheDevice) {
-    const config::Settings all = settings("--eight-bit-io");
-    const data::InputData data(data_settings(all, DType::bf16, 1), data::Split::train);
-    const std::vector<data::Field> fields = data.fields(4);
-    const TensorDesc& images = data::field_desc(fields, data::kImages);
-    EXPECT_EQ(images.dtype, DType::u8);
-    for (const DType half : {DType::bf16, DType::f32}) {
-        const graph::Graph graph = training_graph(all, half, images);
-        EXPECT_TRUE(backend::make_cpu_backend()->compile({&graph, 1, {.threads = 1}, fields}));
+    const auto cpu = backend::make_cpu_backend();
+    for (const std::string precision : {"16.16", "32.32"}) {
+        const config::Settings all = settings("--eight-bit-io --precision " + precision);
+        const data::InputData data(data_settings(all, cpu->half_type(), 1), data::Split::train);
+        const std::vector<data::Field> fields = data.fields(4);
+        const TensorDesc& images = data::field_desc(fields, data::kImages);
+        EXPECT_EQ(images.dtype, DType::u8);
+        const graph::Graph graph = training_graph(all, *cpu, images);
+        EXPECT_TRUE(cpu->compile({&graph, fields, {}, {.threads = 1}}));
     }
 }
 
@@ -188,12 +190,15 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
     EXPECT_EQ(batch_plan(all).global_batch(), 12);
 }
 
-TEST(Assemble, RuntimeFollowsThreadsAndRounding) {
-    const auto runtime = runtime_settings(settings("--threads 1 --stochastic-rounding OFF"), 99);
-    EXPECT_EQ(runtime.threads, 1);
-    EXPECT_FALSE(runtime.stochastic_rounding);
-    EXPECT_EQ(runtime.seed, 99U);
-    EXPECT_TRUE(runtime_settings(settings(""), 1).stochastic_rounding);
+TEST(Assemble, CompileRequestFollowsAccumulationThreadsAndRounding) {
+    const graph::Graph graph(ops::op_table());
+    const auto request = compile_request(graph, settings("--threads 1 --stochastic-rounding OFF"), {}, 3, 99);
+    EXPECT_EQ(request.graph, &graph);
+    EXPECT_EQ(request.plan.micro_batches, 3);
+    EXPECT_EQ(request.devices.threads, 1);
+    EXPECT_FALSE(request.runtime.stochastic_rounding);
+    EXPECT_EQ(request.runtime.seed, 99U);
+    EXPECT_TRUE(compile_request(graph, settings(""), {}, 1, 1).runtime.stochastic_rounding);
 }
 
 TEST(Assemble, LoaderStartsWhereItIsToldTo) {
@@ -207,8 +212,9 @@ TEST(Assemble, LoaderStartsWhereItIsToldTo) {
 TEST(Assemble, EvaluationHasTheVariablesOfTrainingWithoutSlots) {
     const TensorDesc images{DType::bf16, {4, 32, 32, 3}};
     const auto all = settings("--optimiser momentum");
-    const auto trained = variables(training_graph(all, DType::bf16, images));
-    const auto evaluated = variables(evaluation_graph(all, DType::bf16, images));
+    const auto cpu = backend::make_cpu_backend();
+    const auto trained = variables(training_graph(all, *cpu, images));
+    const auto evaluated = variables(evaluation_graph(all, *cpu, images));
     std::size_t slots = 0;
     for (const auto& [name, desc] : trained) {
         const bool slot = name.ends_with(optim::kMomentumSlot);
@@ -221,8 +227,9 @@ TEST(Assemble, EvaluationHasTheVariablesOfTrainingWithoutSlots) {
 
 TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
     const TensorDesc images{DType::bf16, {4, 32, 32, 3}};
+    const auto cpu = backend::make_cpu_backend();
     const auto count = [&](const std::string& options) {
-        const graph::Graph graph = training_graph(settings(options), DType::bf16, images);
+        const graph::Graph graph = training_graph(settings(options), *cpu, images);
         int updates = 0;
         for (std::int32_t i = 0; i < graph.node_count(); ++i) {
             updates += graph.node({i}).kind == graph::OpKind::update ? 1 : 0;

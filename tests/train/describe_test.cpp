@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TaskDescription described(const config::ParseResult& arguments) {
-    return ImageClassification(arguments, DType::bf16, 1).description();
+    return ImageClassification(arguments, *backend::make_cpu_backend(), 1).description();
 }
 
 std::string summary(const std::string& line) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
@@ -48,11 +49,12 @@ TEST(Mixing, OfOneSampleIsRefused) {
 
 TEST(Mixing, TheGraphFollowsTheOptions) {
     const TensorDesc images{DType::bf16, {4, 32, 32, 3}};
+    const auto cpu = backend::make_cpu_backend();
     const auto text = [&](const std::string& options) {
         const auto parsed = parse("--data-dir " + small_cifar() + " --dataset cifar-10 --model-size 8 " +
                                   "--micro-batch-size 4 " + options);
-        return std::pair(training_graph(parsed.settings, DType::bf16, images).to_text(),
-                         evaluation_graph(parsed.settings, DType::bf16, images).to_text());
+        return std::pair(training_graph(parsed.settings, *cpu, images).to_text(),
+                         evaluation_graph(parsed.settings, *cpu, images).to_text());
     };
     const std::string both = "--mixup-alpha 0.4 --cutmix-lambda 0.6 ";
     const auto [device, evaluation] = text(both);

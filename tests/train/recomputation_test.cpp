@@ -50,9 +50,9 @@ TEST(RecomputationMemory, IsLess) {
         const std::int64_t side = settings.data.image_size;
         const std::vector<data::Field> fields =
             data::batch_fields(data::image_fields({DType::f32, {side, side, 3}}), {.micro_batch = 8});
-        const graph::Graph graph = training_graph(settings, DType::bf16, data::field_desc(fields, data::kImages));
-        return static_cast<double>(
-            backend::make_cpu_backend()->compile({&graph, 1, {.threads = 1}, fields})->report().arena_bytes);
+        const auto cpu = backend::make_cpu_backend();
+        const graph::Graph graph = training_graph(settings, *cpu, data::field_desc(fields, data::kImages));
+        return static_cast<double>(cpu->compile({&graph, fields, {}, {.threads = 1}})->report().arena_bytes);
     };
     const auto share = [&](const std::string& model) {
         return arena(model + " --enable-recomputation") / arena(model);

@@ -18,7 +18,8 @@ config::ParseResult arguments(const std::string& options) {
 
 RunFolder new_folder(const std::string& options) {
     const auto parsed = arguments(options);
-    return new_run_folder(ImageClassification(parsed, DType::bf16, 1), parsed.settings.logging, MemoryFiles());
+    return new_run_folder(ImageClassification(parsed, *backend::make_cpu_backend(), 1), parsed.settings.logging,
+                          MemoryFiles());
 }
 
 TEST(RunFolder, IsNamedAfterTheRun) {

@@ -16,27 +16,36 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::backend {
 
+/// What an executable may compute with.
+struct Devices {
+    int threads = 0;  // of the CPU; 0: all available cores
+};
+
 struct RuntimeSettings {
-    int threads = 0;                  // 0: all available cores
     bool stochastic_rounding = true;  // of 16-bit parameters and states when they are updated
     std::uint64_t seed = 0;           // of the rounding, dropout and drop-connect
     bool check_finite = true;         // look for non-finite values when the loss is one
 };
 
 struct CompileRequest {
-    const graph::Graph* graph = nullptr;  // only read during compile()
-    std::int64_t micro_batches = 1;       // per weight update (gradient accumulation)
-    RuntimeSettings runtime;
+    const graph::Graph* graph = nullptr;   // only read during compile()
     std::vector<data::Field> fields = {};  // of the sources that will feed it
+    schedule::UpdatePlan plan = {};
+    Devices devices = {};
+    RuntimeSettings runtime = {};
 };
 
 struct CompileReport {
     double seconds = 0;
     std::uint64_t parameter_bytes = 0;  // parameters, states, and copies derived from them
     std::uint64_t arena_bytes = 0;      // activations and gradients
+    /// By pipeline stage: of what its forward pass and the inputs leave in memory for its backward pass.
+    std::vector<std::uint64_t> stash_bytes;
     double flops_per_micro_batch = 0;
     std::vector<std::string> reorders;  // each remaining layout change per step, with its reason
 };
@@ -52,14 +61,33 @@ struct StepResult {
     double input_wait_seconds = 0;
 };
 
-/// Where the time of a step went; one row per node (or group of fused nodes), in order of execution.
+/// Where the time of a step went; one row per node (or group of fused nodes) that ran, in order of execution.
 struct ProfileRow {
     std::string name;
     std::string op;
     std::string implementation;
-    double milliseconds = 0;  // mean per micro-batch (update ops: per update)
-    double gflops = 0;        // work, not rate
-    double megabytes = 0;     // memory read and written at least once
+    double milliseconds = 0;  // mean of its runs: per micro-batch (update ops: per update)
+    std::int64_t runs = 0;
+    double gflops = 0;     // work, not rate
+    double megabytes = 0;  // memory read and written at least once
+};
+
+/// A look inside an executable: for reports of what went wrong, measurements and tests.
+class Inspection {
+public:
+    virtual ~Inspection() = default;
+
+    /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
+    virtual std::optional<std::string> first_non_finite() const = 0;
+    /// A gradient (value consumed by an update op) of the last micro-batch sum, by parameter name.
+    virtual HostTensor gradient(const std::string& parameter_name) const = 0;
+
+    /// Starts (with counts and times of zero) or stops the measurement that profile() tells of.
+    virtual void set_profiling(bool enabled) = 0;
+    virtual std::vector<ProfileRow> profile() const = 0;
+    /// Every step of a micro-batch by itself, run `repeats` times in a row on whatever its memory holds: the least time of
+    /// each. What the step could cost at best; a whole step cannot be faster than its convolutions alone.
+    virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
 };
 
 class Executable {
@@ -73,8 +101,8 @@ public:
     virtual HostTensor store(const std::string& name) const = 0;
     virtual std::vector<std::string> variable_names() const = 0;
 
-    /// One weight update: pulls `micro_batches` batches of a source with the fields of the compile request. The graph's
-    /// scalar is "learning_rate"; a graph without inputs never touches the source.
+    /// One weight update: pulls as many batches as the plan has micro-batches, of a source with the fields of the compile
+    /// request. The graph's scalar is "learning_rate"; a graph without inputs never touches the source.
     virtual StepResult train_step(data::BatchSource& source, const StepScalars& scalars) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
@@ -82,16 +110,8 @@ public:
     /// The last micro-batch's value of a marked output of any shape, row-major, in its own element type.
     virtual HostTensor output(const std::string& name) const = 0;
 
-    /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
-    virtual std::optional<std::string> first_non_finite() const = 0;
-    /// A gradient (value consumed by an update op) of the last micro-batch sum, by parameter name; for tests.
-    virtual HostTensor gradient(const std::string& parameter_name) const = 0;
-
-    virtual void set_profiling(bool enabled) = 0;
-    virtual std::vector<ProfileRow> profile() const = 0;
-    /// Every step of a micro-batch by itself, run `repeats` times in a row on whatever its memory holds: the least time of
-    /// each. What the step could cost at best; a whole step cannot be faster than its convolutions alone.
-    virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
+    /// As long as the executable lives.
+    virtual Inspection& inspection() = 0;
 };
 
 class Backend {
@@ -100,6 +120,8 @@ public:
     virtual std::string_view name() const = 0;
     /// The type that `16` means here.
     virtual DType half_type() const = 0;
+    /// The passes that make graphs fast here, or fit to run at all.
+    virtual graph::PassLists passes() const = 0;
     /// Why a node cannot be executed here; empty when it can.
     virtual std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const = 0;
     /// Error(unsupported) lists at once every unsupported node and every input that the request's fields do not fill.
@@ -109,6 +131,8 @@ public:
 /// What every compile() refuses: Error(unsupported) lists all nodes that the backend cannot execute with their reasons,
 /// every input without a field of its name, or with one of another descriptor, and every scalar that a step does not know.
 void check_supported(const Backend& backend, const CompileRequest& request);
+/// The same, and Error(internal) for a request without a graph or with a plan that is not the graph's.
+void check_request(const Backend& backend, const CompileRequest& request);
 
 /// The number of the field that fills each input of the graph, in the order of values_with_role(Role::input). For graphs
 /// that check_supported() has let pass.

@@ -15,8 +15,8 @@ struct Objective {
     double seed = 1;               // d(objective)/d(loss): loss scaling / micro batch
     std::vector<ValueId> targets;  // usually parameters
     /// Values kept for the backward pass when recomputing; anything else that backward needs is computed again from
-    /// these, from inputs, and from parameters and what depends on them alone. Empty: everything needed is kept, nothing
-    /// is recomputed.
+    /// these, from inputs, from values that another stage reads, and from parameters and what depends on them alone.
+    /// Empty: everything needed is kept, nothing is recomputed.
     std::vector<ValueId> recompute_points;
 };
 

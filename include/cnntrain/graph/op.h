@@ -40,6 +40,11 @@ enum class OpKind : std::uint8_t {
     global_average_pool_grad,
     shortcut_pad,
     shortcut_pad_grad,
+    reshape,
+    transpose,
+    slice,
+    slice_grad,
+    batched_matmul,
     dense,
     dense_input_grad,
     dense_weight_grad,
@@ -211,8 +216,37 @@ struct ProxyNormAttrs {
     bool operator==(const ProxyNormAttrs&) const = default;
 };
 
-/// dense: x[N,I], w[I,O], bias[O] -> y[N,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw. A w[1,1,I,O]
-/// is taken as w[I,O]: a 1x1 convolution of a 1x1 picture (squeeze-excite).
+/// Views, of any type, rank and layout; the elements stay the same. reshape: x -> y[shape], in row-major order.
+struct ReshapeAttrs {
+    Shape shape;
+    bool operator==(const ReshapeAttrs&) const = default;
+};
+
+/// transpose: x -> y, whose axis i is axis axes[i] of x.
+struct TransposeAttrs {
+    std::vector<std::int64_t> axes;
+    bool operator==(const TransposeAttrs&) const = default;
+};
+
+/// slice: x -> the elements begin to end - 1 along an axis. slice_grad: dy -> dx, zero outside of that part.
+struct SliceAttrs {
+    std::int64_t axis = 0;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t extent = 0;  // of slice_grad: of dx along the axis
+    bool operator==(const SliceAttrs&) const = default;
+};
+
+/// batched_matmul: a[...,M,K], b[...,K,N] -> y[...,M,N], a product of matrices for every index of the axes before them, which
+/// a and b share. A transposed operand is given as a[...,K,M], b[...,N,K].
+struct MatmulAttrs {
+    bool transpose_a = false;
+    bool transpose_b = false;
+    bool operator==(const MatmulAttrs&) const = default;
+};
+
+/// dense: x[...,I], w[I,O], bias[O] -> y[...,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw, summed over
+/// all rows. A w[1,1,I,O] is taken as w[I,O]: a 1x1 convolution of a 1x1 picture (squeeze-excite).
 /// bias_grad: dy -> db f32[last axis], summed over all other axes.
 struct DenseAttrs {
     DType result_type = DType::f32;  // of dense_weight_grad
@@ -269,10 +303,11 @@ struct FoldNormAttrs {
     bool operator==(const FoldNormAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs,
-                           PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs,
-                           ProxyNormAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs,
-                           MovingAverageAttrs, FoldNormAttrs>;
+using Attrs =
+    std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs,
+                 ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs,
+                 ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs,
+                 MixedTargetsAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

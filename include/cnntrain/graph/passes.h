@@ -15,12 +15,12 @@ struct Pass {
     Graph (*run)(const Graph&);
 };
 
-/// Training forward graphs, before differentiation: fuse norm + add + activation.
-std::span<const Pass> training_passes();
-/// After differentiation: sums of two gradients that only a norm's gradient reads move into it; dead code.
-std::span<const Pass> backward_passes();
-/// Evaluation graphs: fuse norm + add + activation, fold batch norms into convolutions, dead code.
-std::span<const Pass> evaluation_passes();
+/// The passes that whoever executes graphs wants at each point, in order.
+struct PassLists {
+    std::span<const Pass> training;    // forward graphs, before differentiation
+    std::span<const Pass> backward;    // the same with backward and update
+    std::span<const Pass> evaluation;  // graphs that are only run forward
+};
 
 struct PassReport {
     std::string name;
@@ -43,5 +43,10 @@ Graph fold_inference_norms(const Graph& graph);
 Graph fuse_gradient_sums(const Graph& graph);
 /// Removes nodes that reach no output, no mutation.
 Graph remove_dead_nodes(const Graph& graph);
+
+inline constexpr Pass kFuseNormActivation{"fuse-norm-activation", fuse_norm_activation};
+inline constexpr Pass kFoldInferenceNorms{"fold-inference-norms", fold_inference_norms};
+inline constexpr Pass kFuseGradientSums{"fuse-gradient-sums", fuse_gradient_sums};
+inline constexpr Pass kRemoveDeadNodes{"remove-dead-nodes", remove_dead_nodes};
 
 }  // namespace cnntrain::graph

@@ -43,13 +43,18 @@ nn::NetworkSettings network_settings(const config::Settings& settings);
 void check_network(const config::Settings& settings);
 nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images);
 optim::UpdateSettings update_settings(const config::Settings& settings);
-backend::RuntimeSettings runtime_settings(const config::Settings& settings, std::uint64_t seed);
+/// `fields`: of the source that will feed the graph. `micro_batches`: per weight update; 1 for a graph that is only
+/// evaluated. `seed`: of the rounding and of dropout.
+backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
+                                        std::vector<data::Field> fields, std::int64_t micro_batches,
+                                        std::uint64_t seed);
 
-/// One whole weight update: forward, backward, optimiser, moving averages.
-graph::Graph training_graph(const config::Settings& settings, DType half, const TensorDesc& images);
+/// One whole weight update: forward, backward, optimiser, moving averages; with the passes that the backend wants.
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
+                            const TensorDesc& images);
 /// Forward with moving averages; the extra output kLogits is marked when asked for.
-graph::Graph evaluation_graph(const config::Settings& settings, DType half, const TensorDesc& images,
-                              bool with_logits = false);
+graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
+                              const TensorDesc& images, bool with_logits = false);
 inline constexpr const char* kLogits = "logits";
 
 /// Every variable of a graph by name: what its checkpoint must hold.

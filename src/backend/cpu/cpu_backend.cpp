@@ -1,5 +1,7 @@
 #include "cnntrain/backend/cpu.h"
 
+#include <array>
+
 #include "backend/cpu/executable.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
@@ -12,6 +14,15 @@ class CpuBackend : public Backend {
 public:
     std::string_view name() const override { return "cpu"; }
     DType half_type() const override { return DType::bf16; }
+
+    /// Kernels that are bound by memory do the work of their neighbours too.
+    graph::PassLists passes() const override {
+        static constexpr std::array kTraining{graph::kFuseNormActivation};
+        static constexpr std::array kBackward{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
+        static constexpr std::array kEvaluation{graph::kFuseNormActivation, graph::kFoldInferenceNorms,
+                                                graph::kRemoveDeadNodes};
+        return {kTraining, kBackward, kEvaluation};
+    }
 
     std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
         if (cpu::lowering_of(node.kind) == nullptr) return "the cpu backend has no implementation of this operation";
@@ -27,8 +38,7 @@ public:
     }
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
-        CNNTRAIN_CHECK(request.graph != nullptr && request.micro_batches >= 1, "an incomplete compile request");
-        check_supported(*this, request);
+        check_request(*this, request);
         try {
             return std::make_unique<cpu::CpuExecutable>(request);
         } catch (const dnnl::error& error) {

@@ -14,6 +14,7 @@
 
 namespace cnntrain::cpu {
 
+using graph::Phase;
 using graph::Role;
 using graph::ValueId;
 
@@ -33,13 +34,17 @@ std::int64_t first_bad_index(const Placed& tensor) {
     return -1;
 }
 
+backend::ProfileRow profile_row(const Step& step, double seconds, std::int64_t runs) {
+    return {step.name, step.op, step.implementation, 1e3 * seconds, runs, step.flops / 1e9, step.bytes_moved() / 1e6};
+}
+
 }  // namespace
 
 CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
     : graph_(*request.graph),
-      program_(onednn_),
-      threads_(request.runtime.threads > 0 ? request.runtime.threads : available_cores()),
-      micro_batches_(request.micro_batches),
+      program_(onednn_, request.plan.stages),
+      threads_(request.devices.threads > 0 ? request.devices.threads : available_cores()),
+      micro_batches_(request.plan.micro_batches),
       check_finite_(request.runtime.check_finite) {
     const Clock::time_point start = Clock::now();
     compile(request);
@@ -55,21 +60,22 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
         variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
         if (const auto gradient = graph::update_gradient(graph_, id)) {
             Desc row_major = lowering.row_major_desc(*gradient);
-            gradients_.push_back({value.name, graph_.desc(*gradient), lowering.operand(*gradient), row_major});
+            gradients_.push_back({value.name, graph_.desc(*gradient), lowering.as_it_lies(*gradient), row_major});
         }
     }
     for (const graph::Output& output : graph_.outputs()) {
-        outputs_.push_back({output.name, graph_.desc(output.value), lowering.operand(output.value),
-                            lowering.row_major_desc(output.value)});
+        const graph::NodeId producer = graph_.value(output.value).producer;
+        outputs_.push_back({output.name, graph_.desc(output.value), lowering.as_it_lies(output.value),
+                            lowering.row_major_desc(output.value),
+                            producer.valid() ? graph_.node(producer).phase : Phase::forward});
     }
     for (const ValueId id : graph_.values_with_role(Role::input)) {
-        inputs_.push_back({graph_.value(id).name, graph_.desc(id), lowering.operand(id), lowering.row_major_desc(id)});
+        inputs_.push_back(
+            {graph_.value(id).name, graph_.desc(id), lowering.as_it_lies(id), lowering.row_major_desc(id)});
     }
     input_fields_ = backend::match_fields(graph_, request.fields);
     program_.finish();
 
-    for (std::size_t i = 0; i < seconds_.size(); ++i)
-        seconds_[i].resize(program_.steps(static_cast<Section>(i)).size());
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
             report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
@@ -77,6 +83,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     }
     report_.parameter_bytes = program_.persistent_bytes();
     report_.arena_bytes = program_.arena_bytes();
+    report_.stash_bytes = program_.stash_bytes();
     report_.reorders = lowering.reorders();
 }
 
@@ -133,7 +140,7 @@ void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
 
 HostTensor CpuExecutable::read(const Tensor& tensor) const {
     HostTensor result(tensor.desc);
-    copy(tensor.placed.desc, tensor.placed.buffer->data, tensor.row_major, result.bytes().data());
+    copy(tensor.placed.desc, tensor.placed.as<std::byte>(), tensor.row_major, result.bytes().data());
     return result;
 }
 
@@ -156,7 +163,7 @@ void CpuExecutable::run_section(Section section, const StepContext& context) {
             step.run(context);
         return;
     }
-    const auto index = static_cast<std::size_t>(section);
+    const std::size_t index = program_.position(section);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const Clock::time_point start = Clock::now();
         steps[i].run(context);
@@ -166,11 +173,18 @@ void CpuExecutable::run_section(Section section, const StepContext& context) {
 }
 
 void CpuExecutable::refresh_prepared() {
-    run_section(Section::prepare, {});
+    run_section(Section::prepare(), {});
     prepared_is_stale_ = false;
 }
 
-void CpuExecutable::run_micro_batch(data::BatchSource& source, StepContext& context, backend::StepResult& result) {
+std::span<const Section> CpuExecutable::sections_until(Phase last_phase) const {
+    const std::size_t forward = program_.forward_sections().size();
+    const std::size_t backward = last_phase == Phase::forward ? 0 : program_.backward_sections().size();
+    return program_.sections().subspan(1, forward + backward);
+}
+
+void CpuExecutable::run_micro_batch(data::BatchSource& source, Phase last_phase, StepContext& context,
+                                    backend::StepResult& result) {
     data::Batch batch;
     if (!inputs_.empty()) {
         const Clock::time_point start = Clock::now();
@@ -184,14 +198,15 @@ void CpuExecutable::run_micro_batch(data::BatchSource& source, StepContext& cont
             program_.bind(inputs_[i].placed.buffer, const_cast<std::byte*>(bytes.data()));
         }
     }
-    run_section(Section::micro, context);
-    add_outputs(result);
-    if (check_finite_) find_non_finite(context);
+    for (const Section section : sections_until(last_phase))
+        run_section(section, context);
+    add_outputs(last_phase, result);
+    if (check_finite_) find_non_finite(last_phase, context);
 }
 
-void CpuExecutable::add_outputs(backend::StepResult& result) {
+void CpuExecutable::add_outputs(Phase last_phase, backend::StepResult& result) {
     for (const Tensor& output : outputs_) {
-        if (output.desc.shape.empty() && output.desc.dtype == DType::f32) {
+        if (output.phase <= last_phase && output.desc.shape.empty() && output.desc.dtype == DType::f32) {
             result.sums[output.name] += *output.placed.as<float>();
         }
     }
@@ -199,9 +214,10 @@ void CpuExecutable::add_outputs(backend::StepResult& result) {
 
 /// Only when an output is not finite: looks at the variables, then runs the micro-batch again and looks at every result
 /// when it has just been written.
-void CpuExecutable::find_non_finite(const StepContext& context) {
+void CpuExecutable::find_non_finite(Phase last_phase, const StepContext& context) {
     bool finite = true;
     for (const Tensor& output : outputs_) {
+        if (output.phase > last_phase) continue;
         finite = finite && (!output.desc.shape.empty() || std::isfinite(*output.placed.as<float>()));
     }
     if (finite) return;
@@ -211,15 +227,22 @@ void CpuExecutable::find_non_finite(const StepContext& context) {
         first_non_finite_ = candidate.name + " (variable, before the update), element " + std::to_string(index);
         return;
     }
-    for (const Step& step : program_.steps(Section::micro)) {
+    for (const Section section : sections_until(last_phase)) {
+        if (rerun_until_non_finite(section, context)) return;
+    }
+}
+
+bool CpuExecutable::rerun_until_non_finite(Section section, const StepContext& context) {
+    for (const Step& step : program_.steps(section)) {
         step.run(context);
         for (const Placed& written : step.writes) {
             const std::int64_t index = first_bad_index(written);
             if (index < 0) continue;
             first_non_finite_ = "the result of " + step.name + " (" + step.op + "), element " + std::to_string(index);
-            return;
+            return true;
         }
     }
+    return false;
 }
 
 backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const backend::StepScalars& scalars) {
@@ -231,10 +254,10 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
         context.micro_batch = i;
         context.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
-        run_micro_batch(source, context, result);
+        run_micro_batch(source, Phase::backward, context, result);
         if (first_non_finite_) return result;  // the variables stay as they were
     }
-    run_section(Section::update, context);
+    run_section(Section::update(), context);
     refresh_prepared();
     return result;
 }
@@ -246,27 +269,27 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
     backend::StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
         StepContext context{.first_sample = i};
-        run_micro_batch(source, context, result);
+        run_micro_batch(source, Phase::forward, context, result);
     }
     return result;
 }
 
 void CpuExecutable::set_profiling(bool enabled) {
     profiling_ = enabled;
-    for (auto& section : seconds_)
-        std::fill(section.begin(), section.end(), 0.0);
-    executions_.fill(0);
+    seconds_.clear();
+    for (const Section section : program_.sections())
+        seconds_.emplace_back(program_.steps(section).size());
+    executions_.assign(seconds_.size(), 0);
 }
 
 std::vector<backend::ProfileRow> CpuExecutable::profile() const {
     std::vector<backend::ProfileRow> rows;
-    for (const Section section : {Section::micro, Section::update, Section::prepare}) {
-        const auto index = static_cast<std::size_t>(section);
-        const std::vector<Step>& steps = program_.steps(section);
-        const double runs = std::max<double>(1, static_cast<double>(executions_[index]));
-        for (std::size_t i = 0; i < steps.size(); ++i) {
-            rows.push_back({steps[i].name, steps[i].op, steps[i].implementation, 1e3 * seconds_[index][i] / runs,
-                            steps[i].flops / 1e9, steps[i].bytes_moved() / 1e6});
+    for (std::size_t i = 0; i < executions_.size(); ++i) {
+        if (executions_[i] == 0) continue;
+        const std::vector<Step>& steps = program_.steps(program_.sections()[i]);
+        for (std::size_t k = 0; k < steps.size(); ++k) {
+            const double seconds = seconds_[i][k] / static_cast<double>(executions_[i]);
+            rows.push_back(profile_row(steps[k], seconds, executions_[i]));
         }
     }
     return rows;
@@ -275,15 +298,16 @@ std::vector<backend::ProfileRow> CpuExecutable::profile() const {
 std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
     use_threads();
     std::vector<backend::ProfileRow> rows;
-    for (const Step& step : program_.steps(Section::micro)) {
-        double least = std::numeric_limits<double>::infinity();
-        for (int i = 0; i < repeats; ++i) {
-            const Clock::time_point start = Clock::now();
-            step.run({});
-            least = std::min(least, seconds_since(start));
+    for (const Section section : sections_until(Phase::backward)) {
+        for (const Step& step : program_.steps(section)) {
+            double least = std::numeric_limits<double>::infinity();
+            for (int i = 0; i < repeats; ++i) {
+                const Clock::time_point start = Clock::now();
+                step.run({});
+                least = std::min(least, seconds_since(start));
+            }
+            rows.push_back(profile_row(step, least, repeats));
         }
-        rows.push_back(
-            {step.name, step.op, step.implementation, 1e3 * least, step.flops / 1e9, step.bytes_moved() / 1e6});
     }
     return rows;
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@
 
 namespace cnntrain::cpu {
 
-class CpuExecutable : public backend::Executable {
+class CpuExecutable : public backend::Executable, private backend::Inspection {
 public:
     explicit CpuExecutable(const backend::CompileRequest& request);
 
@@ -24,19 +25,22 @@ public:
     backend::StepResult train_step(data::BatchSource& source, const backend::StepScalars& scalars) override;
     backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
+    backend::Inspection& inspection() override { return *this; }
+
+private:
     std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
     HostTensor gradient(const std::string& parameter_name) const override;
     void set_profiling(bool enabled) override;
     std::vector<backend::ProfileRow> profile() const override;
     std::vector<backend::ProfileRow> profile_alone(int repeats) override;
 
-private:
     /// A variable, output or gradient, and how users see it.
     struct Tensor {
         std::string name;
         TensorDesc desc;
         Placed placed;
         Desc row_major;
+        graph::Phase phase = graph::Phase::forward;  // of its producer
     };
 
     void compile(const backend::CompileRequest& request);
@@ -47,9 +51,14 @@ private:
     void use_threads() const;
     void run_section(Section section, const StepContext& context);
     void refresh_prepared();
-    void run_micro_batch(data::BatchSource& source, StepContext& context, backend::StepResult& result);
-    void add_outputs(backend::StepResult& result);
-    void find_non_finite(const StepContext& context);
+    /// Runs forward sections, and backward sections when that is the last phase.
+    void run_micro_batch(data::BatchSource& source, graph::Phase last_phase, StepContext& context,
+                         backend::StepResult& result);
+    std::span<const Section> sections_until(graph::Phase last_phase) const;
+    void add_outputs(graph::Phase last_phase, backend::StepResult& result);
+    void find_non_finite(graph::Phase last_phase, const StepContext& context);
+    /// True when a step has written a value that is not finite; the later ones have not run then.
+    bool rerun_until_non_finite(Section section, const StepContext& context);
 
     OneDnn onednn_;
     graph::Graph graph_;
@@ -66,8 +75,8 @@ private:
     std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
-    std::array<std::vector<double>, 3> seconds_;  // profile: total per step
-    std::array<std::int64_t, 3> executions_{};    // profile: of each section
+    std::vector<std::vector<double>> seconds_;  // profile, by section: total per step
+    std::vector<std::int64_t> executions_;      // profile, by section
 };
 
 }  // namespace cnntrain::cpu

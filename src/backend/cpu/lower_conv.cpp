@@ -18,19 +18,19 @@ Desc open_kernel(const TensorDesc& kernel, DType type, std::int64_t groups) {
 }
 
 Desc open_activation(const TensorDesc& activation) {
-    return any_layout(plain_desc(activation));
+    return any_layout(image_desc(activation));
 }
 
 /// The layout of a result that the convolution may choose.
 Desc result_layout(const Lowering& lower, const TensorDesc& activation) {
-    return lower.channels_last() ? plain_desc(activation) : open_activation(activation);
+    return lower.channels_last() ? image_desc(activation) : open_activation(activation);
 }
 
 /// The same problem with channels-last activations.
 ConvProblem channels_last(const ConvProblem& problem, const TensorDesc& x, const TensorDesc& y) {
     ConvProblem result = problem;
-    result.src = plain_desc(x);
-    result.dst = plain_desc(y);
+    result.src = image_desc(x);
+    result.dst = image_desc(y);
     return result;
 }
 

@@ -61,7 +61,7 @@ void lower_scale_channels_grad(Lowering& lower) {
     const Placed dy = lower.operand_as(inputs[2], x.desc, kGateReason);
     const Placed dx = lower.dies_here(inputs[2], x.desc) ? lower.define_over(outputs[0], x.desc, inputs[2])
                                                          : lower.define_or_reuse(outputs[0], x.desc, inputs[0]);
-    const Placed dgate = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
+    const Placed dgate = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
     const Blocks shape = blocks_of(x);
     const auto scratch = lower.scratch_floats(scale_channels_scratch_floats(shape));
     with_float_type(x.dtype, [&]<typename T>() {
@@ -76,7 +76,10 @@ void lower_random_scale(Lowering& lower) {
     const ValueId input = lower.node().inputs[0];
     const Placed x = lower.operand(input);
     const Placed y = lower.define_or_reuse(lower.node().outputs[0], x.desc, input);
-    const Blocks shape = blocks_of(x);
+    const TensorDesc& desc = lower.graph().desc(input);
+    const std::int64_t samples = desc.shape.front();
+    const Blocks in_order{samples, 1, 1, desc.elements() / samples};
+    const Blocks shape = lower.layout(input) == graph::Layout::image ? blocks_of(x) : in_order;
     RandomScale base{.seed = lower.request().runtime.seed, .site = attrs.site};
     base.last_kept = last_word_within(attrs.keep);
     base.factor = static_cast<float>(1 / attrs.keep);

@@ -15,8 +15,8 @@ void lower_softmax_cross_entropy(Lowering& lower) {
     const Shape& shape = lower.graph().desc(inputs[0]).shape;
     const Placed logits = lower.operand(inputs[0]);
     const Placed labels = lower.operand(inputs[1]);
-    const Placed loss = lower.define(outputs[0], plain_desc(lower.graph().desc(outputs[0])));
-    const Placed correct = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
+    const Placed loss = lower.define(outputs[0], row_major(lower.graph().desc(outputs[0])));
+    const Placed correct = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
     const auto scratch = lower.scratch_floats(softmax_scratch_floats(shape[0]));
     with_float_type(logits.dtype, [&]<typename T>() {
         lower.add_step(

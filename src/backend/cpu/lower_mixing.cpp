@@ -14,11 +14,11 @@ void lower_mix_images(Lowering& lower) {
     const auto& inputs = lower.node().inputs;
     const ValueId y = lower.node().outputs[0];
     const TensorDesc& desc = lower.graph().desc(y);
-    const Placed x = lower.operand_as(inputs[0], plain_desc(desc), "images are mixed pixel by pixel");
+    const Placed x = lower.operand_as(inputs[0], image_desc(desc), "images are mixed pixel by pixel");
     const bool cutmix = attrs.cutmix_distance != 0;
     const Placed own = attrs.mixup ? lower.operand(inputs[1]) : Placed{};
     const Placed box = cutmix ? lower.operand(inputs.back()) : Placed{};
-    const Placed result = lower.define(y, plain_desc(desc));
+    const Placed result = lower.define(y, image_desc(desc));
     std::vector<Placed> reads = {x};
     if (own) reads.push_back(own);
     if (box) reads.push_back(box);
@@ -54,8 +54,8 @@ void lower_mixed_cross_entropy(Lowering& lower) {
     const Shape& shape = lower.graph().desc(lower.node().inputs[0]).shape;
     const Placed logits = lower.operand(lower.node().inputs[0]);
     const BoundTargets targets = bind_targets(lower);
-    const Placed loss = lower.define(outputs[0], plain_desc(lower.graph().desc(outputs[0])));
-    const Placed correct = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
+    const Placed loss = lower.define(outputs[0], row_major(lower.graph().desc(outputs[0])));
+    const Placed correct = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
     const auto scratch = lower.scratch_floats(softmax_scratch_floats(shape[0]));
     with_float_type(logits.dtype, [&]<typename T>() {
         lower.add_step("kernel", {logits, targets.labels, targets.shares}, {loss, correct},

@@ -65,8 +65,8 @@ void lower_training_norm(Lowering& lower, std::int64_t groups) {
     const auto& attrs = lower.node().as<NormAttrs>();
     const auto& outputs = lower.node().outputs;
     ForwardOperands at = place_forward(lower, 3);
-    at.mean = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
-    at.variance = lower.define(outputs[2], plain_desc(lower.graph().desc(outputs[2])));
+    at.mean = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
+    at.variance = lower.define(outputs[2], row_major(lower.graph().desc(outputs[2])));
     const Blocks shape = blocks_of(at.x);
     const auto scratch = lower.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
@@ -143,8 +143,8 @@ void place_gradient_results(Lowering& lower, GradientOperands& at, std::vector<V
     };
     if (outputs.size() > 3) at.dresidual = place(outputs[3]);
     at.dx = place(outputs[0]);
-    at.dgamma = lower.define(outputs[1], plain_desc(lower.graph().desc(outputs[1])));
-    at.dbeta = lower.define(outputs[2], plain_desc(lower.graph().desc(outputs[2])));
+    at.dgamma = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
+    at.dbeta = lower.define(outputs[2], row_major(lower.graph().desc(outputs[2])));
 }
 
 void lower_norm_grad(Lowering& lower) {
@@ -232,7 +232,7 @@ void lower_fold_norm_bias(Lowering& lower) {
     const Placed beta = lower.float_vector(inputs[1]);
     const Placed mean = lower.float_vector(inputs[2]);
     const Placed variance = lower.float_vector(inputs[3]);
-    const Placed result = lower.define(bias, plain_desc(lower.graph().desc(bias)));
+    const Placed result = lower.define(bias, row_major(lower.graph().desc(bias)));
     const std::int64_t channels = lower.graph().desc(bias).elements();
     lower.add_step("kernel", {gamma, beta, mean, variance}, {result},
                    [gamma, beta, mean, variance, result, channels, attrs](const StepContext&) {

@@ -24,7 +24,7 @@ Picture picture_of(const Placed& tensor, const TensorDesc& desc) {
 void lower_constant(Lowering& lower) {
     const auto& attrs = lower.node().as<ConstantAttrs>();
     const ValueId y = lower.node().outputs[0];
-    const Placed result = lower.define(y, plain_desc(attrs.desc));
+    const Placed result = lower.define(y, lower.row_major_desc(y));
     with_float_type(result.dtype, [&]<typename T>() {
         const std::int64_t count = stored_elements(result);
         lower.add_step("kernel", {}, {result},
@@ -42,7 +42,7 @@ void lower_cast(Lowering& lower) {
     const ValueId x = lower.node().inputs[0];
     const ValueId y = lower.node().outputs[0];
     // Casts of weights are folded into their prepared copies.
-    if (lower.section() == Section::prepare) return;
+    if (lower.section() == Section::prepare()) return;
     const Placed source = lower.operand(x);
     const DType to = lower.graph().desc(y).dtype;
     if (source.dtype == to) {
@@ -87,7 +87,7 @@ void lower_normalise_image(Lowering& lower) {
     const ValueId y = lower.node().outputs[0];
     const TensorDesc& desc = lower.graph().desc(y);
     const Placed source = lower.operand(x);
-    const Placed result = lower.define(y, plain_desc(desc));
+    const Placed result = lower.define(y, image_desc(desc));
     const std::int64_t channels = desc.shape.back();
     const std::int64_t pixels = desc.elements() / channels;
     const std::vector<float> scale(attrs.scale.begin(), attrs.scale.end());
@@ -109,7 +109,7 @@ void lower_normalise_image(Lowering& lower) {
 void lower_global_average_pool(Lowering& lower) {
     const ValueId y = lower.node().outputs[0];
     const Placed x = lower.operand(lower.node().inputs[0]);
-    const Placed result = lower.define(y, plain_desc(lower.graph().desc(y)));
+    const Placed result = lower.define(y, row_major(lower.graph().desc(y)));
     const Blocks shape = blocks_of(x);
     with_float_type(x.dtype, [&]<typename T>() {
         lower.add_step("kernel", {x}, {result}, [x, result, shape](const StepContext&) {

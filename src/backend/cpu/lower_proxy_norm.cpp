@@ -40,7 +40,7 @@ void lower_standardise(Lowering& lower) {
     if (attrs.mean) reads.push_back(mean = lower.float_vector(inputs[1]));
     if (attrs.scale) reads.push_back(scale = lower.float_vector(inputs.back()));
     const Placed y = lower.define_or_reuse(lower.node().outputs[0], x.desc, inputs[0]);
-    const Blocks shape = blocks_of(x);
+    const Blocks shape = lower.channel_blocks(inputs[0], x);
     const auto scratch = lower.scratch_floats(standardise_scratch_floats(shape));
     with_float_type(x.dtype, [&]<typename T>() {
         lower.add_step("kernel", std::move(reads), {y}, [=](const StepContext&) {
@@ -54,8 +54,8 @@ void lower_standardise(Lowering& lower) {
 void lower_mean_grad(Lowering& lower) {
     const Placed dy = lower.operand(lower.node().inputs[0]);
     const ValueId result = lower.node().outputs[0];
-    const Placed dmean = lower.define(result, plain_desc(lower.graph().desc(result)));
-    const Blocks shape = blocks_of(dy);
+    const Placed dmean = lower.define(result, row_major(lower.graph().desc(result)));
+    const Blocks shape = lower.channel_blocks(lower.node().inputs[0], dy);
     const auto scratch = lower.scratch_floats(norm_scratch_floats(shape));
     with_float_type(dy.dtype, [&]<typename T>() {
         lower.add_step("kernel", {dy}, {dmean}, [=](const StepContext&) {
@@ -75,13 +75,13 @@ void lower_standardise_grad(Lowering& lower) {
     const Placed dy = lower.operand_as(inputs[2], y.desc, kStandardiseReason);
     const Placed dx = lower.dies_here(inputs[2], y.desc) ? lower.define_over(outputs[0], y.desc, inputs[2])
                                                          : lower.define_or_reuse(outputs[0], y.desc, inputs[0]);
-    const auto vector = [&](ValueId value) { return lower.define(value, plain_desc(lower.graph().desc(value))); };
+    const auto vector = [&](ValueId value) { return lower.define(value, row_major(lower.graph().desc(value))); };
     std::vector<Placed> writes = {dx};
     Placed dmean;
     if (attrs.mean) writes.push_back(dmean = vector(outputs[1]));
     const Placed dscale = vector(outputs.back());
     writes.push_back(dscale);
-    const Blocks shape = blocks_of(y);
+    const Blocks shape = lower.channel_blocks(inputs[0], y);
     const auto scratch = lower.scratch_floats(standardise_scratch_floats(shape));
     with_float_type(y.dtype, [&]<typename T>() {
         lower.add_step("kernel", {y, scale, dy}, std::move(writes), [=](const StepContext&) {
@@ -103,7 +103,7 @@ void lower_proxy_norm_rows(Lowering& lower) {
     const std::int64_t channels = channels_of(lower, proxy);
     std::vector<Placed> rows;
     for (const ValueId row : lower.node().outputs)
-        rows.push_back(lower.define(row, plain_desc(lower.graph().desc(row))));
+        rows.push_back(lower.define(row, row_major(lower.graph().desc(row))));
     with_float_type(from.dtype, [&]<typename T>() {
         lower.add_step("kernel", {from}, rows, [=](const StepContext&) {
             for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -124,7 +124,7 @@ void lower_proxy_norm_rows_grad(Lowering& lower) {
     std::vector<Placed> rows;
     for (const ValueId row : lower.node().inputs)
         rows.push_back(lower.operand(row));
-    const Placed to = lower.define(result, plain_desc(lower.graph().desc(result)));
+    const Placed to = lower.define(result, row_major(lower.graph().desc(result)));
     const std::int64_t channels = channels_of(lower, result);
     lower.add_step("kernel", rows, {to}, [=, numbers = attrs.rows](const StepContext&) {
         std::fill_n(to.as<float>(), graph::kProxyRows * channels, 0.0F);
@@ -139,7 +139,7 @@ void lower_proxy_norm_gradient(Lowering& lower) {
     const ValueId result = lower.node().outputs[0];
     const Placed proxy = lower.operand(inputs[0]);
     const Placed gradient = lower.operand(inputs[1]);
-    const Placed to = lower.define(result, plain_desc(lower.graph().desc(result)));
+    const Placed to = lower.define(result, row_major(lower.graph().desc(result)));
     const std::int64_t channels = channels_of(lower, result);
     with_float_type(proxy.dtype, [&]<typename T>() {
         lower.add_step("kernel", {proxy, gradient}, {to}, [=, quantiles = proxy_quantiles()](const StepContext&) {

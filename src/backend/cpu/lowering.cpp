@@ -7,6 +7,7 @@
 
 namespace cnntrain::cpu {
 
+using graph::Layout;
 using graph::Node;
 using graph::NodeId;
 using graph::OpKind;
@@ -19,8 +20,8 @@ namespace {
 using Family = std::span<const LoweringEntry> (*)();
 
 constexpr Family kFamilies[] = {
-    conv_lowerings, dense_lowerings,     gate_lowerings,       loss_lowerings,   mixing_lowerings,
-    norm_lowerings, pointwise_lowerings, proxy_norm_lowerings, update_lowerings,
+    conv_lowerings, dense_lowerings,     gate_lowerings,       loss_lowerings,   matmul_lowerings, mixing_lowerings,
+    norm_lowerings, pointwise_lowerings, proxy_norm_lowerings, update_lowerings, view_lowerings,
 };
 
 }  // namespace
@@ -42,12 +43,35 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       program_(program),
       facts_(graph),
       placed_(static_cast<std::size_t>(graph.value_count())) {
-    find_kernels();
+    order_nodes();
+    find_kernel_groups();
     find_channels();
 }
 
-/// Rank 4 alone does not tell a kernel from an activation; who reads it does.
-void Lowering::find_kernels() {
+void Lowering::order_nodes() {
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i)
+        order_.push_back(NodeId{i});
+    std::stable_sort(order_.begin(), order_.end(), [&](NodeId a, NodeId b) {
+        return program_.position(section_of(a)) < program_.position(section_of(b));
+    });
+    position_.resize(order_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i)
+        position_[static_cast<std::size_t>(order_[i].index)] = static_cast<std::int32_t>(i);
+}
+
+void Lowering::check_order() const {
+    for (const ValueId input : node().inputs) {
+        const graph::Value& value = graph_.value(input);
+        if (!value.producer.valid() || position_of(value.producer) < position_of(current_)) continue;
+        throw Error(ErrorKind::internal, "cpu backend: " + node().name + ", in stage " +
+                                             std::to_string(node().stage.index) + ", reads " + value.name +
+                                             ", which a section that runs later computes, in stage " +
+                                             std::to_string(graph_.node(value.producer).stage.index));
+    }
+}
+
+/// How many groups a kernel has is told by its readers alone.
+void Lowering::find_kernel_groups() {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& reader = graph_.node(NodeId{i});
         if (reader.kind == OpKind::conv2d || reader.kind == OpKind::conv2d_input_grad) {
@@ -93,19 +117,22 @@ void Lowering::find_channels() {
 
 void Lowering::run() {
     place_inputs();
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        current_ = NodeId{i};
+    for (const NodeId id : order_) {
+        current_ = id;
+        check_order();
         lowering_of(node().kind)(*this);
         accumulate_crossing_results();
     }
     for (const graph::Output& output : graph_.outputs())
-        program_.keep_to_end(operand(output.value).buffer);
+        program_.keep_to_end(as_it_lies(output.value).buffer);
     emit_prepared_copies();
 }
 
-Section Lowering::section() const {
-    if (node().phase == Phase::update) return Section::update;
-    return !node().outputs.empty() && facts_.follows_weights(node().outputs[0]) ? Section::prepare : Section::micro;
+Section Lowering::section_of(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (node.phase == Phase::update) return Section::update();
+    if (!node.outputs.empty() && facts_.follows_weights(node.outputs[0])) return Section::prepare();
+    return node.phase == Phase::forward ? Section::forward(node.stage.index) : Section::backward(node.stage.index);
 }
 
 Placed Lowering::place(const std::string& name, const Desc& desc, DType dtype, Storage storage) {
@@ -116,15 +143,15 @@ void Lowering::place_inputs() {
     for (const ValueId input : graph_.values_with_role(Role::input)) {
         const TensorDesc& desc = graph_.desc(input);
         placed_[static_cast<std::size_t>(input.index)] =
-            place(graph_.value(input).name, plain_desc(desc), desc.dtype, Storage::external);
+            place(graph_.value(input).name, row_major_desc(input), desc.dtype, Storage::external);
     }
 }
 
-Placed Lowering::operand(ValueId value) {
+Placed Lowering::as_it_lies(ValueId value) {
     if (graph_.is_variable(value)) return master(value);
     // Backward still reads this micro-batch's own: the statistics of a batch norm, for one.
     const auto sum = sums_.find(value);
-    if (sum != sums_.end() && section() == Section::update) return sum->second;
+    if (sum != sums_.end() && section() == Section::update()) return sum->second;
     Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed && graph::strip_casts(graph_, value) != value && facts_.follows_weights(value)) {
         placed = prepared(value, row_major_desc(value));
@@ -133,8 +160,51 @@ Placed Lowering::operand(ValueId value) {
     return placed;
 }
 
+bool Lowering::is_taken_as_image(ValueId value) const {
+    const graph::OpDef& def = graph_.def(node());
+    for (std::size_t i = 0; i < node().inputs.size(); ++i) {
+        if (node().inputs[i] != value) continue;
+        const Layout wanted = def.input(i).layout;
+        const bool like_result = wanted == Layout::same && !node().outputs.empty();
+        if (wanted == Layout::image || (like_result && facts_.layout(node().outputs[0]) == Layout::image)) return true;
+    }
+    return false;
+}
+
+Placed Lowering::operand(ValueId value) {
+    const Placed now = as_it_lies(value);
+    const TensorDesc& desc = graph_.desc(value);
+    const Layout layout = facts_.layout(value);
+    if (layout == Layout::kernel) return now;
+    if (layout == Layout::image) {
+        const bool is_mixed = graph_.def(node()).result(0) == Layout::same && !node().outputs.empty() &&
+                              facts_.layout(node().outputs[0]) != Layout::image;
+        return is_mixed ? in_order(value) : now;
+    }
+    Placed plain = in_order(value);
+    if (desc.shape.size() == 4 && is_taken_as_image(value)) plain.desc = image_desc(desc);
+    return plain;
+}
+
+Placed Lowering::in_order(ValueId value) {
+    const TensorDesc& desc = graph_.desc(value);
+    const char* const reason = "elements are read in the order of their shape";
+    if (facts_.layout(value) != Layout::image) return reordered(value, as_it_lies(value), row_major(desc), reason);
+    Placed plain = reordered(value, as_it_lies(value), image_desc(desc), reason);
+    plain.desc = row_major(desc);
+    return plain;
+}
+
+Placed Lowering::strided(ValueId value) {
+    const Layout layout = facts_.layout(value);
+    return layout == Layout::plain || layout == Layout::rows ? as_it_lies(value) : in_order(value);
+}
+
 Placed Lowering::operand_as(ValueId value, const Desc& wanted, const std::string& reason) {
-    const Placed now = operand(value);
+    return reordered(value, operand(value), wanted, reason);
+}
+
+Placed Lowering::reordered(ValueId value, const Placed& now, const Desc& wanted, const std::string& reason) {
     if (now.desc == wanted) return now;
     for (const Placed& copy : reordered_[value]) {
         if (copy.desc == wanted) return copy;
@@ -162,11 +232,14 @@ Placed Lowering::slot_master(ValueId slot, ValueId parameter) {
 }
 
 Desc Lowering::row_major_desc(ValueId value) const {
+    const TensorDesc& desc = graph_.desc(value);
+    const Layout layout = facts_.layout(value);
+    if (layout == Layout::image) return image_desc(desc);
+    if (layout != Layout::kernel || desc.shape.size() != 4) return row_major(desc);
     auto groups = kernel_groups_.find(value);
     if (groups == kernel_groups_.end()) groups = kernel_groups_.find(graph::strip_casts(graph_, value));
-    if (groups == kernel_groups_.end()) return plain_desc(graph_.desc(value));
-    const TensorDesc& desc = graph_.desc(value);
-    if (groups->second == 0) return plain_desc(TensorDesc{desc.dtype, {desc.shape[2], desc.shape[3]}});
+    if (groups == kernel_groups_.end()) return plain_kernel_desc(desc, 1);  // no convolution reads it
+    if (groups->second == 0) return row_major(TensorDesc{desc.dtype, {desc.shape[2], desc.shape[3]}});
     return plain_kernel_desc(desc, groups->second);
 }
 
@@ -192,10 +265,10 @@ Placed Lowering::float_vector(ValueId value) {
     if (found != float_vectors_.end()) return found->second;
     TensorDesc desc = graph_.desc(root);
     desc.dtype = DType::f32;
-    const Placed copy = place(kept.buffer->name + ":f32", plain_desc(desc), DType::f32, Storage::persistent);
+    const Placed copy = place(kept.buffer->name + ":f32", row_major(desc), DType::f32, Storage::persistent);
     const std::int64_t count = desc.elements();
     program_.add_step(
-        Section::prepare,
+        Section::prepare(),
         Step{kept.buffer->name, "cast", "kernel", 0, {kept}, {copy}, [kept, copy, count](const StepContext&) {
                  cast(count, kept.as<BFloat16>(), copy.as<float>());
              }});
@@ -203,26 +276,40 @@ Placed Lowering::float_vector(ValueId value) {
 }
 
 Desc Lowering::preferred_activation(const TensorDesc& tensor) const {
-    return preferred_ ? like_activation(*preferred_, tensor) : plain_desc(tensor);
+    return preferred_ ? like_activation(*preferred_, tensor) : image_desc(tensor);
 }
 
 Placed Lowering::define(ValueId result, const Desc& desc) {
     const graph::Value& v = graph_.value(result);
-    const Storage storage = section() == Section::prepare ? Storage::persistent : Storage::arena;
+    const Storage storage = section() == Section::prepare() ? Storage::persistent : Storage::arena;
     const Placed placed = place(v.name, desc, v.desc.dtype, storage);
     // Gradients are read again after the update, by tests and by the search for non-finite values.
-    if (facts_.crosses_into_update(result) || section() == Section::update) program_.keep_to_end(placed.buffer);
+    if (facts_.crosses_into_update(result) || section() == Section::update()) program_.keep_to_end(placed.buffer);
     return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
 
 bool Lowering::dies_here(ValueId value, const Desc& desc) const {
     const graph::Value& v = graph_.value(value);
-    if (v.role != Role::intermediate || v.users.empty() || v.users.back() != current_) return false;
+    if (v.role != Role::intermediate) return false;
+    const bool read_later = std::any_of(v.users.begin(), v.users.end(),
+                                        [&](NodeId user) { return position_of(user) > position_of(current_); });
+    if (read_later || v.users.empty()) return false;
     const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed || placed.buffer->storage != Storage::arena || placed.desc != desc) return false;
-    const bool is_output = std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
-                                       [&](const graph::Output& output) { return output.value == value; });
-    return !is_output && !facts_.crosses_into_update(value);
+    return may_alias(value) && !viewed_.contains(placed.buffer);
+}
+
+bool Lowering::is_output(ValueId value) const {
+    return std::ranges::any_of(graph_.outputs(), [&](const graph::Output& output) { return output.value == value; });
+}
+
+bool Lowering::may_alias(ValueId result) const {
+    return !is_output(result) && !facts_.crosses_into_update(result);
+}
+
+void Lowering::define_alias(ValueId result, const Placed& view) {
+    viewed_.insert(view.buffer);
+    placed_[static_cast<std::size_t>(result.index)] = view;
 }
 
 Placed Lowering::define_over(ValueId result, const Desc& desc, ValueId dying) {
@@ -265,25 +352,25 @@ std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
 }
 
 void Lowering::accumulate_crossing_results() {
-    if (request_.micro_batches == 1 || section() != Section::micro) return;
+    if (request_.plan.micro_batches == 1 || section() == Section::update() || section() == Section::prepare()) return;
     for (const ValueId result : node().outputs) {
         if (!facts_.crosses_into_update(result)) continue;
         const Placed value = operand(result);
         CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
         const Placed sum = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
         const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
-        program_.add_step(Section::micro, Step{node().name + ":sum",
-                                               "accumulate",
-                                               "kernel",
-                                               0,
-                                               {value, sum},
-                                               {sum},
-                                               [value, sum, count](const StepContext& context) {
-                                                   if (context.micro_batch == 0) {
-                                                       std::fill_n(sum.as<float>(), count, 0.0F);
-                                                   }
-                                                   accumulate(count, value.as<float>(), sum.as<float>());
-                                               }});
+        program_.add_step(section(), Step{node().name + ":sum",
+                                          "accumulate",
+                                          "kernel",
+                                          0,
+                                          {value, sum},
+                                          {sum},
+                                          [value, sum, count](const StepContext& context) {
+                                              if (context.micro_batch == 0) {
+                                                  std::fill_n(sum.as<float>(), count, 0.0F);
+                                              }
+                                              accumulate(count, value.as<float>(), sum.as<float>());
+                                          }});
         sums_[result] = sum;
     }
 }
@@ -294,8 +381,9 @@ Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int
     Placed plain = source;
     if (const Desc row_major = plain_kernel_desc(desc, groups); source.desc != row_major) {
         plain = place(source.buffer->name + ":row_major", row_major, source.dtype, Storage::persistent);
-        program_.add_primitive(Section::prepare, plain.buffer->name, "reorder", onednn_.reorder(source.desc, row_major),
-                               {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, plain}}, {DNNL_ARG_TO}, 0);
+        program_.add_primitive(Section::prepare(), plain.buffer->name, "reorder",
+                               onednn_.reorder(source.desc, row_major), {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, plain}},
+                               {DNNL_ARG_TO}, 0);
     }
     const MergedKernel kernel{desc.shape[0] * desc.shape[1], desc.shape[2], desc.shape[3], groups, merged};
     TensorDesc merged_desc = desc;
@@ -304,7 +392,7 @@ Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int
                                 source.dtype, Storage::persistent);
     with_float_type(source.dtype, [&]<typename T>() {
         program_.add_step(
-            Section::prepare,
+            Section::prepare(),
             Step{result.buffer->name, "merge_groups", "kernel", 0, {plain}, {result}, [=](const StepContext&) {
                      merge_groups(kernel, plain.as<T>(), result.as<T>());
                  }});
@@ -322,13 +410,19 @@ void Lowering::emit_prepared_copies() {
             continue;
         }
         const Primitive reorder = onednn_.reorder(source.desc, wanted.copy.desc);
-        program_.add_primitive(Section::prepare, wanted.copy.buffer->name, "reorder", reorder,
+        program_.add_primitive(Section::prepare(), wanted.copy.buffer->name, "reorder", reorder,
                                {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, wanted.copy}}, {DNNL_ARG_TO}, 0);
         if (is_variable) {
             reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
                                 ", once per weight update: the copy of a weight that convolutions read");
         }
     }
+}
+
+Blocks Lowering::channel_blocks(ValueId value, const Placed& tensor) const {
+    if (facts_.layout(value) == Layout::image) return blocks_of(tensor);
+    const TensorDesc& desc = graph_.desc(value);
+    return Blocks{desc.elements() / desc.shape.back(), 1, 1, desc.shape.back()};
 }
 
 Blocks blocks_of(const Placed& tensor) {
@@ -344,7 +438,7 @@ Blocks blocks_of(const Placed& tensor) {
 }
 
 Desc like_activation(const Desc& like, const TensorDesc& tensor) {
-    const Desc plain = plain_desc(tensor);
+    const Desc plain = image_desc(tensor);
     return with_layout_of(plain, like).value_or(plain);
 }
 

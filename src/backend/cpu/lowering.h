@@ -1,5 +1,6 @@
 // From graph nodes to program steps: where each value lies in memory, in which layout, and what computes it.
 //
+// Nodes are lowered in the order in which their sections run, so that memory is never reused before its last reader.
 // One function per op kind (lower_*.cpp) reads its operands through a Lowering, defines its results and adds steps. Layouts
 // are propagated: a convolution takes its input as it lies and says how it wants to write its output; everything else
 // works on any layout that keeps some channels together.
@@ -7,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,10 +37,21 @@ public:
     const OneDnn& onednn() const { return onednn_; }
     Program& program() { return program_; }
     const graph::Node& node() const { return graph_.node(current_); }
-    Section section() const;
+    /// Where the steps of the current node go.
+    Section section() const { return section_of(current_); }
 
-    /// The value where and how it lies.
+    /// The value for the current node, where and how it lies: an image or a kernel in any layout, anything else row-major. A
+    /// value of another class that the node takes as an image is one.
     Placed operand(graph::ValueId value);
+    /// Anything but a kernel, row-major with the axes of its shape.
+    Placed in_order(graph::ValueId value);
+    /// The same in any order of strides, gaps included.
+    Placed strided(graph::ValueId value);
+    /// Where and how the value lies.
+    Placed as_it_lies(graph::ValueId value);
+    graph::Layout layout(graph::ValueId value) const { return facts_.layout(value); }
+    /// [n][blocks][pixels][lanes] of an operand of any class whose last axis is its channels.
+    Blocks channel_blocks(graph::ValueId value, const Placed& tensor) const;
     /// The value in this layout and type; a reorder step is added (once per value and layout) when it lies otherwise.
     Placed operand_as(graph::ValueId value, const Desc& wanted, const std::string& reason);
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
@@ -67,6 +80,10 @@ public:
     bool dies_here(graph::ValueId value, const Desc& desc) const;
     /// define_over when it dies here, else define.
     Placed define_or_reuse(graph::ValueId result, const Desc& desc, graph::ValueId candidate);
+    /// False where a result must have memory of its own, to be read after the micro-batch.
+    bool may_alias(graph::ValueId result) const;
+    /// The result is a view of memory that other values have, too.
+    void define_alias(graph::ValueId result, const Placed& view);
     Placed temporary(const std::string& name, const Desc& desc, DType dtype);
 
     /// Adds a step of the current node.
@@ -96,7 +113,12 @@ private:
         std::int64_t merged = 1;
     };
 
-    void find_kernels();
+    void order_nodes();
+    Section section_of(graph::NodeId id) const;
+    std::int32_t position_of(graph::NodeId id) const { return position_[static_cast<std::size_t>(id.index)]; }
+    /// Error(internal) when the current node reads what a later section writes.
+    void check_order() const;
+    void find_kernel_groups();
     void find_channels();
     void find_slots_of_kernels();
     void place_inputs();
@@ -104,6 +126,9 @@ private:
     void emit_prepared_copies();
     /// A step that merges the groups of a kernel; the result is row-major.
     Placed emit_merged_kernel(graph::ValueId root, const Placed& source, std::int64_t merged);
+    bool is_output(graph::ValueId value) const;
+    bool is_taken_as_image(graph::ValueId value) const;
+    Placed reordered(graph::ValueId value, const Placed& now, const Desc& wanted, const std::string& reason);
     Placed place(const std::string& name, const Desc& desc, DType dtype, Storage storage);
 
     const graph::Graph& graph_;
@@ -111,12 +136,15 @@ private:
     const OneDnn& onednn_;
     Program& program_;
     graph::Facts facts_;
+    std::vector<graph::NodeId> order_;    // of execution
+    std::vector<std::int32_t> position_;  // by node: its place in order_
     graph::NodeId current_;
     std::vector<Placed> placed_;  // by value
     std::map<graph::ValueId, std::vector<Placed>> reordered_;
     std::map<graph::ValueId, Placed> sums_;  // over the micro-batches, as updates read them
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
+    std::set<const Buffer*> viewed_;  // read by several values
     /// Of every value that convolutions read as weights; 0: a [1,1,I,O] that dense layers read as a matrix.
     std::map<graph::ValueId, std::int64_t> kernel_groups_;
     bool channels_last_ = false;
@@ -140,13 +168,15 @@ std::span<const LoweringEntry> conv_lowerings();
 std::span<const LoweringEntry> dense_lowerings();
 std::span<const LoweringEntry> gate_lowerings();
 std::span<const LoweringEntry> loss_lowerings();
+std::span<const LoweringEntry> matmul_lowerings();
 std::span<const LoweringEntry> mixing_lowerings();
 std::span<const LoweringEntry> norm_lowerings();
 std::span<const LoweringEntry> pointwise_lowerings();
 std::span<const LoweringEntry> proxy_norm_lowerings();
 std::span<const LoweringEntry> update_lowerings();
+std::span<const LoweringEntry> view_lowerings();
 
-/// [n][blocks][pixels][lanes] of an activation [N,C,H,W] or [N,C]; Error(internal) for a layout without channel lanes.
+/// [n][blocks][pixels][lanes] of an image [N,C,H,W] or of [N,C]; Error(internal) for a layout without channel lanes.
 Blocks blocks_of(const Placed& tensor);
 /// The layout of `like` for other dims (same rank and channel order).
 Desc like_activation(const Desc& like, const TensorDesc& tensor);

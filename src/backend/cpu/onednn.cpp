@@ -180,9 +180,23 @@ dnnl::memory::data_type to_dnnl(DType type) {
     throw Error(ErrorKind::unsupported, "cpu backend: no oneDNN type for " + std::string(name(type)));
 }
 
-Desc plain_desc(const TensorDesc& desc) {
+Desc image_desc(const TensorDesc& desc) {
     const Shape& s = desc.shape;
-    if (s.size() == 4) return Desc({s[0], s[3], s[1], s[2]}, to_dnnl(desc.dtype), Tag::nhwc);
+    if (s.size() != 4) return row_major(desc);
+    return Desc({s[0], s[3], s[1], s[2]}, to_dnnl(desc.dtype), Tag::nhwc);
+}
+
+Dims strides_of(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+    return desc.get_strides();
+#else
+    const auto& strides = desc.data.format_desc.blocking.strides;
+    return Dims(strides, strides + desc.data.ndims);
+#endif
+}
+
+Desc row_major(const TensorDesc& desc) {
+    const Shape& s = desc.shape;
     if (s.empty()) return Desc({1}, to_dnnl(desc.dtype), Tag::x);
     Dims strides(s.size(), 1);
     for (std::size_t i = s.size() - 1; i > 0; --i)

@@ -18,8 +18,12 @@ using Dims = dnnl::memory::dims;
 
 dnnl::memory::data_type to_dnnl(DType type);
 
-/// Row-major NHWC (rank 4), or plain row-major for other ranks.
-Desc plain_desc(const TensorDesc& desc);
+/// Row-major, with the axes of the shape; a scalar has one axis of one element.
+Desc row_major(const TensorDesc& desc);
+/// An image [N,H,W,C]: row-major, with the axes N,C,H,W. Of another rank (rows [N,C] that image ops take too): row_major().
+Desc image_desc(const TensorDesc& desc);
+/// Of a layout that strides alone describe.
+Dims strides_of(const Desc& desc);
 /// Row-major HWIO kernel with `groups`; oneDNN dims [O,I,H,W], or [G,O/G,I,H,W] when groups > 1.
 Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups);
 /// The same dims and type, layout left to the primitive.

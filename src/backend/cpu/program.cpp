@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
 
 #include "backend/cpu/memory_plan.h"
 #include "cnntrain/base/error.h"
@@ -49,13 +50,47 @@ void Unmap::operator()(std::byte* memory) const {
     munmap(memory, bytes);
 }
 
+Program::Program(const OneDnn& onednn, std::int32_t stages)
+    : onednn_(onednn), stages_(static_cast<std::size_t>(stages)), steps_(2 * stages_ + 2) {
+    order_.push_back(Section::prepare());
+    for (std::int32_t stage = 0; stage < stages; ++stage)
+        order_.push_back(Section::forward(stage));
+    for (std::int32_t stage = stages - 1; stage >= 0; --stage)
+        order_.push_back(Section::backward(stage));
+    order_.push_back(Section::update());
+}
+
+std::size_t Program::position(Section section) const {
+    const auto found = std::find(order_.begin(), order_.end(), section);
+    CNNTRAIN_CHECK(found != order_.end(), "the program has no stage " + std::to_string(section.stage));
+    return static_cast<std::size_t>(found - order_.begin());
+}
+
+std::vector<std::uint64_t> Program::stash_bytes() const {
+    std::vector<std::uint64_t> bytes(stages_);
+    for (const Section section : backward_sections()) {
+        std::set<const Buffer*> stashed;
+        for (const Step& step : steps(section)) {
+            for (const Placed& tensor : step.reads) {
+                const Buffer& buffer = *tensor.buffer;
+                const bool given = buffer.storage == Storage::external ||
+                                   (buffer.storage == Storage::arena && buffer.first_step < first_backward_step_);
+                if (given) stashed.insert(&buffer);
+            }
+        }
+        for (const Buffer* buffer : stashed)
+            bytes[static_cast<std::size_t>(section.stage)] += buffer->bytes;
+    }
+    return bytes;
+}
+
 Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage) {
     buffers_.push_back(Buffer{std::move(name), bytes, storage, nullptr, -1, -1, nullptr});
     return &buffers_.back();
 }
 
 void Program::add_step(Section section, Step step) {
-    steps(section).push_back(std::move(step));
+    steps_[position(section)].push_back(std::move(step));
 }
 
 void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
@@ -63,18 +98,18 @@ void Program::add_primitive(Section section, std::string name, std::string op, c
                             double flops) {
     Step step{std::move(name), std::move(op), primitive.implementation, flops, {}, {}, {}};
     std::vector<dnnl_exec_arg_t> exec_arguments;
-    const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer) {
-        bindings_.push_back(Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer});
+    const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer, std::size_t offset) {
+        bindings_.push_back(Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer, offset});
         exec_arguments.push_back(dnnl_exec_arg_t{argument, bindings_.back().memory.get()});
     };
     for (const auto& [argument, tensor] : arguments) {
         const bool is_written = std::find(written.begin(), written.end(), argument) != written.end();
         (is_written ? step.writes : step.reads).push_back(tensor);
-        bind_argument(argument, tensor.desc, tensor.buffer);
+        bind_argument(argument, tensor.desc, tensor.buffer, tensor.offset);
     }
     if (const std::size_t bytes = primitive.scratchpad.get_size(); bytes > 0) {
         reserve_scratch(bytes);
-        bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr);  // null: the shared scratch memory
+        bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr, 0);  // null: the shared scratch memory
     }
     step.run = [handle = primitive.primitive, stream = onednn_.stream(),
                 call_arguments = std::move(exec_arguments)](const StepContext&) {
@@ -98,26 +133,28 @@ void Program::finish() {
     place_persistent();
     scratch_ = PageMemory(scratch_bytes_);
     for (Binding& binding : bindings_) {
-        binding.memory.set_data_handle(binding.buffer == nullptr ? scratch_.data() : binding.buffer->data);
+        binding.memory.set_data_handle(binding.buffer == nullptr ? scratch_.data()
+                                                                 : binding.buffer->data + binding.offset);
     }
 }
 
 void Program::set_live_ranges() {
-    int position = 0;
-    for (const Section section : {Section::micro, Section::update}) {
+    int step_position = 0;
+    for (const Section section : sections().subspan(1)) {
+        if (section == backward_sections().front()) first_backward_step_ = step_position;
         for (const Step& step : steps(section)) {
             for (const auto* tensors : {&step.reads, &step.writes}) {
                 for (const Placed& tensor : *tensors) {
                     Buffer& buffer = *tensor.buffer;
-                    if (buffer.first_step < 0) buffer.first_step = position;
-                    buffer.last_step = position;
+                    if (buffer.first_step < 0) buffer.first_step = step_position;
+                    buffer.last_step = step_position;
                 }
             }
-            ++position;
+            ++step_position;
         }
     }
     for (Buffer* buffer : kept_)
-        buffer->last_step = position;
+        buffer->last_step = step_position;
 }
 
 void Program::place_arena() {
@@ -156,7 +193,7 @@ void Program::bind(Buffer* buffer, std::byte* data) {
     if (buffer->data == data) return;
     buffer->data = data;
     for (Binding& binding : bindings_) {
-        if (binding.buffer == buffer) binding.memory.set_data_handle(data);
+        if (binding.buffer == buffer) binding.memory.set_data_handle(data + binding.offset);
     }
 }
 

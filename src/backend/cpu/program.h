@@ -1,13 +1,16 @@
-// What a compiled graph runs: buffers with fixed addresses and steps that read and write them, in three lists.
+// What a compiled graph runs: buffers with fixed addresses and steps that read and write them, in sections.
 //
-//   prepare  copies of parameters in the layouts and types that the other steps read; after a load and after an update
-//   micro    forward and backward of one micro-batch
-//   update   once per weight update
+//   prepare      copies of parameters in the layouts and types that the other steps read; after a load and after an update
+//   forward(s)   stage s of the forward pass of one micro-batch
+//   backward(s)  stage s of its backward pass, forward values that are computed again included
+//   update       once per weight update
+//
+// Memory is planned for one micro-batch at a time: forward sections in the order of their stages, backward sections in
+// the reverse order, then the update.
 //
 // Lowering fills a Program; finish() plans the memory, after which nothing is allocated any more.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,19 +36,20 @@ struct Buffer {
     std::size_t bytes = 0;
     Storage storage = Storage::arena;
     std::byte* data = nullptr;
-    int first_step = -1;  // arena: positions in the sequence micro steps, update steps
+    int first_step = -1;  // positions in the order of execution
     int last_step = -1;
     Buffer* same_as = nullptr;  // set: no memory of its own
 };
 
-/// A tensor in memory. Copies refer to the same buffer.
+/// A tensor in memory. Copies refer to the same buffer, views to a part of it.
 struct Placed {
     Buffer* buffer = nullptr;
     Desc desc;
     DType dtype = DType::f32;
+    std::size_t offset = 0;  // bytes from the beginning of the buffer
 
     explicit operator bool() const { return buffer != nullptr; }
-    template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data); }
+    template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data + offset); }
 };
 
 /// What changes from one execution to the next.
@@ -68,7 +72,18 @@ struct Step {
     double bytes_moved() const;
 };
 
-enum class Section : std::uint8_t { prepare, micro, update };
+/// A list of steps that runs as one piece.
+struct Section {
+    enum class Kind : std::uint8_t { prepare, forward, backward, update };
+    Kind kind = Kind::prepare;
+    std::int32_t stage = 0;  // of forward and backward sections
+
+    static constexpr Section prepare() { return {Kind::prepare, 0}; }
+    static constexpr Section forward(std::int32_t stage) { return {Kind::forward, stage}; }
+    static constexpr Section backward(std::int32_t stage) { return {Kind::backward, stage}; }
+    static constexpr Section update() { return {Kind::update, 0}; }
+    bool operator==(const Section&) const = default;
+};
 
 struct Unmap {
     std::size_t bytes = 0;
@@ -90,7 +105,14 @@ private:
 
 class Program {
 public:
-    explicit Program(const OneDnn& onednn) : onednn_(onednn) {}
+    Program(const OneDnn& onednn, std::int32_t stages);
+
+    /// In the order of execution; the first one is prepare, the last one update.
+    std::span<const Section> sections() const { return order_; }
+    std::span<const Section> forward_sections() const { return sections().subspan(1, stages_); }
+    std::span<const Section> backward_sections() const { return sections().subspan(1 + stages_, stages_); }
+    /// Index in sections().
+    std::size_t position(Section section) const;
 
     Buffer* add_buffer(std::string name, std::size_t bytes, Storage storage);
     void add_step(Section section, Step step);
@@ -109,8 +131,10 @@ public:
     /// Gives an external buffer its address for the coming micro-batch.
     void bind(Buffer* buffer, std::byte* data);
 
-    std::vector<Step>& steps(Section section) { return sections_[static_cast<std::size_t>(section)]; }
-    const std::vector<Step>& steps(Section section) const { return sections_[static_cast<std::size_t>(section)]; }
+    const std::vector<Step>& steps(Section section) const { return steps_[position(section)]; }
+    /// By stage: bytes of inputs and of what forward sections write that the stage's backward section reads. Valid after
+    /// finish().
+    std::vector<std::uint64_t> stash_bytes() const;
     std::size_t arena_bytes() const { return arena_.bytes(); }
     std::size_t persistent_bytes() const { return persistent_.bytes() + scratch_.bytes(); }
 
@@ -118,14 +142,18 @@ private:
     struct Binding {
         dnnl::memory memory;
         Buffer* buffer;
+        std::size_t offset;
     };
     void set_live_ranges();
     void place_arena();
     void place_persistent();
 
     const OneDnn& onednn_;
+    std::size_t stages_;
+    std::vector<Section> order_;
+    std::vector<std::vector<Step>> steps_;  // by position
     std::deque<Buffer> buffers_;
-    std::array<std::vector<Step>, 3> sections_;
+    int first_backward_step_ = 0;
     std::deque<Binding> bindings_;
     std::vector<Buffer*> kept_;
     std::size_t scratch_bytes_ = 0;

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
@@ -62,7 +63,7 @@ bool is_scalar_sum(const TensorDesc& desc) {
     return desc == TensorDesc{DType::f32, {}};
 }
 
-class RefExecutable : public Executable {
+class RefExecutable : public Executable, private Inspection {
 public:
     explicit RefExecutable(const CompileRequest& request);
 
@@ -75,7 +76,9 @@ public:
     StepResult train_step(data::BatchSource& source, const StepScalars& scalars) override;
     StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
+    Inspection& inspection() override { return *this; }
 
+private:
     std::optional<std::string> first_non_finite() const override;
     HostTensor gradient(const std::string& parameter_name) const override;
 
@@ -83,17 +86,17 @@ public:
     std::vector<ProfileRow> profile() const override;
     std::vector<ProfileRow> profile_alone(int repeats) override;
 
-private:
     RefTensor& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
     const RefTensor& at(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
     ValueId variable(const std::string& name) const;
     void find_crossing();
+    void find_stash(std::int32_t stages);
     void feed(data::BatchSource& source, StepResult& result);
     void run_phase(Phase phase);
     void add_outputs(Phase last_phase, StepResult& result) const;
     void start_sums();
     void add_to_sums();
-    ProfileRow profile_row(NodeId id, double seconds) const;
+    ProfileRow profile_row(NodeId id, double seconds, std::int64_t runs) const;
 
     Graph graph_;
     std::int64_t micro_batches_;
@@ -112,7 +115,7 @@ private:
 
 RefExecutable::RefExecutable(const CompileRequest& request)
     : graph_(*request.graph),
-      micro_batches_(request.micro_batches),
+      micro_batches_(request.plan.micro_batches),
       random_{.seed = request.runtime.seed},
       inputs_(graph_.values_with_role(Role::input)),
       input_fields_(match_fields(graph_, request.fields)),
@@ -131,6 +134,7 @@ RefExecutable::RefExecutable(const CompileRequest& request)
             report_.flops_per_micro_batch += graph_.node_flops(NodeId{i});
     }
     find_crossing();
+    find_stash(request.plan.stages);
     start_sums();
     report_.seconds = seconds_since(start);
 }
@@ -165,6 +169,23 @@ void RefExecutable::find_crossing() {
     for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
         if (facts.crosses_into_update(ValueId{i})) crossing_.push_back(ValueId{i});
     }
+}
+
+/// By stage, the inputs and forward values that its backward nodes read.
+void RefExecutable::find_stash(std::int32_t stages) {
+    std::set<std::pair<std::int32_t, ValueId>> stashed;
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const Node& node = graph_.node(NodeId{i});
+        if (node.phase != Phase::backward) continue;
+        for (const ValueId input : node.inputs) {
+            const Value& value = graph_.value(input);
+            const bool computed = value.producer.valid() && graph_.node(value.producer).phase == Phase::forward;
+            if (computed || value.role == Role::input) stashed.emplace(node.stage.index, input);
+        }
+    }
+    report_.stash_bytes.assign(static_cast<std::size_t>(stages), 0);
+    for (const auto& [stage, value] : stashed)
+        report_.stash_bytes[static_cast<std::size_t>(stage)] += at(value).values.size() * sizeof(double);
 }
 
 void RefExecutable::start_sums() {
@@ -299,7 +320,7 @@ void RefExecutable::set_profiling(bool enabled) {
     node_runs_.assign(node_runs_.size(), 0);
 }
 
-ProfileRow RefExecutable::profile_row(NodeId id, double seconds) const {
+ProfileRow RefExecutable::profile_row(NodeId id, double seconds, std::int64_t runs) const {
     const Node& node = graph_.node(id);
     double bytes = 0;
     for (const ValueId input : node.inputs)
@@ -310,6 +331,7 @@ ProfileRow RefExecutable::profile_row(NodeId id, double seconds) const {
             .op = std::string(graph_.def(node).name),
             .implementation = "naive float64",
             .milliseconds = seconds * 1e3,
+            .runs = runs,
             .gflops = graph_.node_flops(id) * 1e-9,
             .megabytes = bytes * 1e-6};
 }
@@ -319,7 +341,7 @@ std::vector<ProfileRow> RefExecutable::profile() const {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const auto k = static_cast<std::size_t>(i);
         if (node_runs_[k] == 0) continue;
-        rows.push_back(profile_row(NodeId{i}, node_seconds_[k] / static_cast<double>(node_runs_[k])));
+        rows.push_back(profile_row(NodeId{i}, node_seconds_[k] / static_cast<double>(node_runs_[k]), node_runs_[k]));
     }
     return rows;
 }
@@ -334,7 +356,7 @@ std::vector<ProfileRow> RefExecutable::profile_alone(int repeats) {
             evaluate_node(graph_, NodeId{i}, values_, random_);
             least = std::min(least, seconds_since(start));
         }
-        rows.push_back(profile_row(NodeId{i}, least));
+        rows.push_back(profile_row(NodeId{i}, least, std::max(repeats, 1)));
     }
     return rows;
 }
@@ -344,15 +366,19 @@ public:
     std::string_view name() const override { return "ref"; }
     DType half_type() const override { return DType::bf16; }
 
+    /// Fusions would only hide what the others are judged by.
+    graph::PassLists passes() const override {
+        static constexpr std::array kDeadCode{graph::kRemoveDeadNodes};
+        return {{}, kDeadCode, kDeadCode};
+    }
+
     std::string why_unsupported(const Graph& graph, const Node& node) const override {
         const graph::OpDef& def = graph.def(node);
         return def.evaluate == nullptr && def.evaluate_random == nullptr ? "the op has no naive evaluator" : "";
     }
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
-        CNNTRAIN_CHECK(request.graph != nullptr && request.micro_batches >= 1,
-                       "a graph and at least one micro-batch per update are needed");
-        check_supported(*this, request);
+        check_request(*this, request);
         return std::make_unique<RefExecutable>(request);
     }
 };

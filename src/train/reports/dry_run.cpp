@@ -207,7 +207,8 @@ private:
 }  // namespace
 
 std::string dry_run_text(const config::ParseResult& arguments) {
-    const ImageClassification task(arguments, make_backend(arguments.settings.run.backend)->half_type(), 0);
+    const auto backend = make_backend(arguments.settings.run.backend);
+    const ImageClassification task(arguments, *backend, 0);
     return Description(task, arguments).whole();
 }
 

@@ -11,18 +11,12 @@
 
 namespace cnntrain::train {
 
-backend::RuntimeSettings evaluation_runtime(const config::Settings& settings, std::uint64_t seed) {
-    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
-    runtime.stochastic_rounding = false;
-    return runtime;
-}
-
 Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
                      const config::Settings& settings, std::uint64_t seed)
     : task_(task),
       graph_(task.evaluation_graph(data.fields(settings.training.micro_batch_size))),
-      executable_(backend.compile(
-          {&graph_, 1, evaluation_runtime(settings, seed), data.fields(settings.training.micro_batch_size)})),
+      executable_(
+          backend.compile(compile_request(graph_, settings, data.fields(settings.training.micro_batch_size), 1, seed))),
       stream_(data.stream(validation_loader_settings(settings))),
       latency_(settings.device.latency) {}
 

@@ -16,9 +16,6 @@
 
 namespace cnntrain::train {
 
-/// Nothing is rounded stochastically.
-backend::RuntimeSettings evaluation_runtime(const config::Settings& settings, std::uint64_t seed);
-
 /// Compiled once, then run on any number of checkpoints. Every sample is counted once.
 class Evaluator {
 public:

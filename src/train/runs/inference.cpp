@@ -146,11 +146,11 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     refuse_measuring_options(arguments);
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
-    const ImageClassification task(arguments, backend->half_type(), seed);
+    const ImageClassification task(arguments, *backend, seed);
     const ImageClassification::Images images = task.images_to_classify();
     const std::vector<data::Field> fields = images.stream->fields();
     const graph::Graph graph = task.classifying_graph(fields);
-    const auto executable = backend->compile({&graph, 1, evaluation_runtime(settings, seed), fields});
+    const auto executable = backend->compile(compile_request(graph, settings, fields, 1, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = new_run_folder(task, settings.logging, *host.files);

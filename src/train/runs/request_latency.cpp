@@ -183,13 +183,13 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
 /// The executables of all threads; the compute threads are divided among them, each has at least one.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
                     const std::vector<data::Field>& fields, std::uint64_t seed) {
-    backend::RuntimeSettings runtime = runtime_settings(settings, seed);
+    backend::CompileRequest request = compile_request(graph, settings, fields, 1, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
-    const int cores = runtime.threads;
+    const int cores = request.devices.threads;
     Executables executables;
     for (int i = 0; i < count; ++i) {
-        runtime.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
-        executables.push_back(backend.compile({&graph, 1, runtime, fields}));
+        request.devices.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
+        executables.push_back(backend.compile(request));
     }
     return executables;
 }
@@ -266,7 +266,7 @@ int measure_requests(const config::ParseResult& arguments, const Host& host) {
     FileSystem& files = *host.files;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
-    const ImageClassification task(arguments, backend->half_type(), seed);
+    const ImageClassification task(arguments, *backend, seed);
     const auto data = task.open(data::Split::validation);
     const std::vector<data::Field> fields = data->fields(settings.training.micro_batch_size);
     const auto stream = data->stream(request_loader_settings(settings, fields));

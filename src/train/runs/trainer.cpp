@@ -87,7 +87,7 @@ std::string Trainer::divergence(double loss, const schedule::HostStep& step, dou
                           " (host step of iterations " + std::to_string(step.first_iteration + 1) + " to " +
                           std::to_string(step.end()) + ") is " + config::to_string(config::Value{loss}) +
                           ", learning rate " + config::to_string(config::Value{learning_rate});
-    const std::optional<std::string> where = parts_.executable->first_non_finite();
+    const std::optional<std::string> where = parts_.executable->inspection().first_non_finite();
     if (where) message += "; first tensor that is not finite: " + *where;
     return message;
 }

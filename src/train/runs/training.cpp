@@ -122,8 +122,8 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
                                                      const std::optional<ResumePoint>& resume) {
     run.observers.status("compilation_status", "in progress");
     const graph::Graph graph = run.task.training_graph(fields);
-    auto executable = run.backend.compile({&graph, run.settings().training.gradient_accumulation_count,
-                                           runtime_settings(run.settings(), run.seed), fields});
+    auto executable = run.backend.compile(
+        compile_request(graph, run.settings(), fields, run.settings().training.gradient_accumulation_count, run.seed));
     run.observers.status("compilation_status", "compiled");
     run.observers.line(variable_list(graph));
     if (resume) {
@@ -281,7 +281,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
 int run_training(const config::ParseResult& arguments, const Host& host) {
     RunStart start = run_start(arguments, *host.files);
     const auto backend = make_backend(start.arguments.settings.run.backend);
-    const ImageClassification task(start.arguments, backend->half_type(), seed_of(start));
+    const ImageClassification task(start.arguments, *backend, seed_of(start));
     return train(task, *backend, std::move(start), host);
 }
 

@@ -97,7 +97,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     if (settings.main.restore_path) points = checkpoint::find_checkpoints(files, *settings.main.restore_path);
 
     const auto backend = make_backend(settings.run.backend);
-    const ImageClassification task(arguments, backend->half_type(), seed);
+    const ImageClassification task(arguments, *backend, seed);
     const auto data = task.open(data::Split::validation);
     const RunFolder folder = new_run_folder(task, settings.logging, files);
     metrics::Observers observers = report_evaluation(task, arguments, folder, host);

@@ -89,8 +89,9 @@ bool measures_requests(const config::Settings& settings, config::Command command
 
 }  // namespace
 
-ImageClassification::ImageClassification(const config::ParseResult& arguments, DType half, std::uint64_t seed)
-    : arguments_(arguments), half_(half), seed_(seed) {}
+ImageClassification::ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend,
+                                         std::uint64_t seed)
+    : arguments_(arguments), backend_(backend), seed_(seed) {}
 
 const metrics::Columns& ImageClassification::columns() const {
     static const std::string correct(nn::kCorrect);
@@ -154,7 +155,7 @@ std::string ImageClassification::run_name(std::string_view tag) const {
 }
 
 std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
-    return std::make_unique<ImageSamples>(data_settings(settings(), half_, seed_), split);
+    return std::make_unique<ImageSamples>(data_settings(settings(), backend_.half_type(), seed_), split);
 }
 
 bool ImageClassification::has_real_data() const {
@@ -174,15 +175,15 @@ std::int64_t ImageClassification::used_samples(data::Split split) const {
 }
 
 graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {
-    return train::training_graph(settings(), half_, data::field_desc(fields, data::kImages));
+    return train::training_graph(settings(), backend_, data::field_desc(fields, data::kImages));
 }
 
 graph::Graph ImageClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return train::evaluation_graph(settings(), half_, data::field_desc(fields, data::kImages));
+    return train::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages));
 }
 
 graph::Graph ImageClassification::classifying_graph(const std::vector<data::Field>& fields) const {
-    return train::evaluation_graph(settings(), half_, data::field_desc(fields, data::kImages), /*with_logits=*/true);
+    return train::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages), /*with_logits=*/true);
 }
 
 std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {
@@ -195,7 +196,7 @@ std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) 
 std::vector<data::Field> ImageClassification::expected_fields() const {
     config::Settings generated = settings();
     generated.data.kind = data::DataKind::generated;
-    const data::InputData input(data_settings(generated, half_, seed_), data::Split::train);
+    const data::InputData input(data_settings(generated, backend_.half_type(), seed_), data::Split::train);
     return input.fields(settings().training.micro_batch_size);
 }
 
@@ -234,7 +235,8 @@ Topic ImageClassification::input_topic(config::Command command) const {
     if (command == config::Command::validation) loader = validation_loader_settings(settings());
     if (measures_requests(settings(), command)) loader = request_loader_settings(settings(), expected_fields());
     const data::Split split = command == config::Command::train ? data::Split::train : data::Split::validation;
-    const data::RingSize ring = data::ring_size(data_settings_without_folder(settings(), half_, seed_), split, loader);
+    const data::RingSize ring =
+        data::ring_size(data_settings_without_folder(settings(), backend_.half_type(), seed_), split, loader);
     return {"Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
                          std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
                          std::to_string(loader.threads) + (loader.threads == 1 ? " thread" : " threads")};
@@ -260,7 +262,7 @@ ImageClassification::Images ImageClassification::images_to_classify() const {
         throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
                                           " files there; a folder of JPEG files needs --dataset imagenet");
     }
-    const data::InputSettings format = data_settings_without_folder(settings(), half_, seed_);
+    const data::InputSettings format = data_settings_without_folder(settings(), backend_.half_type(), seed_);
     auto folder =
         std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, data::host_format(format), data.strict);
     std::vector<std::string> names = folder->names();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/config/parse.h"
 #include "train/tasks/task.h"
 
@@ -14,8 +15,8 @@ namespace cnntrain::train {
 
 class ImageClassification final : public Task {
 public:
-    /// `half`: Backend::half_type(). `seed`: of the order and the transformations of the images.
-    ImageClassification(const config::ParseResult& arguments, DType half, std::uint64_t seed);
+    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations of the images.
+    ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override;
     std::string loss() const override;
@@ -55,7 +56,7 @@ private:
 
     config::ParseResult arguments_;
     const config::Settings& settings() const { return arguments_.settings; }
-    DType half_;
+    const backend::Backend& backend_;
     std::uint64_t seed_;
 };
 

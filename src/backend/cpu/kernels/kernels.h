@@ -171,6 +171,16 @@ void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
 /// sum += x.
 template <typename T> void accumulate(std::int64_t count, const T* x, float* sum);
+/// `runs` neighbouring runs of a whole of which each has a part: all in bytes, those of one run.
+struct PartShape {
+    std::int64_t runs = 0;
+    std::int64_t before = 0;
+    std::int64_t part = 0;
+    std::int64_t whole = 0;
+};
+/// The whole is zero where the part is not.
+void place_part(const PartShape& shape, const std::byte* part, std::byte* whole);
+
 /// Lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);
 std::int64_t first_non_finite(std::span<const BFloat16> values);

@@ -1,0 +1,190 @@
+// Views among other operations, against ref: a block of attention as networks for text have it, whose views cost no step, and
+// a network that takes rows as images and images as rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/ops/op_table.h"
+#include "support/tensor_source.h"
+
+namespace cnntrain::test {
+namespace {
+
+using graph::Graph;
+using graph::NoAttrs;
+using graph::OpKind;
+using graph::ValueId;
+
+constexpr std::int64_t kBatch = 2;
+constexpr std::int64_t kTokens = 6;
+constexpr std::int64_t kHeads = 3;
+constexpr std::int64_t kHeadSize = 16;
+constexpr std::int64_t kWidth = kHeads * kHeadSize;
+
+/// The gradients of all parameters, as outputs.
+void add_gradients(Graph& graph, ValueId loss) {
+    const std::vector<ValueId> targets = graph.values_with_role(graph::Role::parameter);
+    const graph::Gradients gradients =
+        graph::build_backward(graph, {.loss = loss, .seed = 1, .targets = targets, .recompute_points = {}});
+    for (const auto& [target, gradient] : gradients.of)
+        graph.mark_output("grad/" + graph.value(target).name, gradient);
+    graph.verify();
+}
+
+/// y = dense(heads(q) heads(k)^T heads(v)) with q, k and v one dense layer of x each: no softmax, so that every number
+/// passes through views and products alone. The objective is the cross entropy of the rows of y.
+class Attention {
+public:
+    explicit Attention(DType type) : type_(type) {
+        const ValueId x = graph.add_parameter("x", {type_, {kBatch, kTokens, kWidth}}, {});
+        const ValueId q = heads(dense(x, "query"), "query");
+        const ValueId k = heads(dense(x, "key"), "key");
+        const ValueId v = heads(dense(x, "value"), "value");
+        const ValueId scores = graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{false, true}, {q, k}, "scores");
+        const ValueId shared = graph.add_one(OpKind::add, NoAttrs{}, {scores, scores}, "doubled");
+        const ValueId mixed = graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{}, {shared, v}, "mixed");
+        const ValueId joined = reshaped(exchanged(mixed, "join"), {kBatch, kTokens, kWidth}, "join");
+        const ValueId y = dense(joined, "out");
+        const ValueId first = graph.add_one(OpKind::slice, graph::SliceAttrs{1, 0, 1, 0}, {y}, "first_token");
+        graph.mark_output("y", y);
+        const ValueId labels = graph.add_input("labels", {DType::i32, {kBatch}});
+        const ValueId logits = reshaped(first, {kBatch, kWidth}, "first_token");
+        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss");
+        graph.mark_output("loss", loss[0]);
+        loss_ = loss[0];
+    }
+
+    void differentiate() { add_gradients(graph, loss_); }
+
+    Graph graph{ops::op_table()};
+
+private:
+    ValueId dense(ValueId x, const std::string& name) {
+        const ValueId w = graph.add_parameter(name + "/weight", {type_, {kWidth, kWidth}}, {});
+        const ValueId b = graph.add_parameter(name + "/bias", {type_, {kWidth}}, {});
+        return graph.add_one(OpKind::dense, graph::DenseAttrs{}, {x, w, b}, name);
+    }
+    ValueId reshaped(ValueId x, const Shape& shape, const std::string& name) {
+        return graph.add_one(OpKind::reshape, graph::ReshapeAttrs{shape}, {x}, name + "/reshape");
+    }
+    ValueId exchanged(ValueId x, const std::string& name) {
+        return graph.add_one(OpKind::transpose, graph::TransposeAttrs{{0, 2, 1, 3}}, {x}, name + "/transpose");
+    }
+    ValueId heads(ValueId x, const std::string& name) {
+        return exchanged(reshaped(x, {kBatch, kTokens, kHeads, kHeadSize}, name), name);
+    }
+
+    DType type_;
+    ValueId loss_;
+};
+
+/// Rows become images, pass a convolution, an activation and a sum with rows taken as images, and become rows again.
+Graph rows_and_images(DType type) {
+    Graph graph{ops::op_table()};
+    const auto reshaped = [&](ValueId x, const Shape& shape, const std::string& name) {
+        return graph.add_one(OpKind::reshape, graph::ReshapeAttrs{shape}, {x}, name);
+    };
+    const ValueId rows = graph.add_parameter("rows", {type, {kBatch, 4 * 4 * 4}}, {});
+    const ValueId image = reshaped(rows, {kBatch, 4, 4, 4}, "image");
+    const ValueId kernel = graph.add_parameter("kernel", {type, {3, 3, 4, 32}}, {});
+    graph::ConvAttrs attrs;
+    attrs.padding = graph::same_padding(4, 4, 3, 1);
+    const ValueId conv = graph.add_one(OpKind::conv2d, attrs, {image, kernel}, "conv");
+    const ValueId shift =
+        reshaped(graph.add_parameter("shift", {type, {kBatch, 4 * 4 * 32}}, {}), {kBatch, 4, 4, 32}, "shift");
+    const ValueId shifted = graph.add_one(OpKind::add, NoAttrs{}, {conv, shift}, "shifted");
+    const ValueId swapped = graph.add_one(OpKind::add, NoAttrs{}, {shift, shifted}, "shifted_again");
+    const ValueId y =
+        graph.add_one(OpKind::activation, graph::ActivationAttrs{graph::Activation::swish}, {shifted}, "y");
+    const ValueId sum = graph.add_one(OpKind::add, NoAttrs{}, {y, swapped}, "sum");
+    graph.mark_output("sum", sum);
+    const ValueId labels = graph.add_input("labels", {DType::i32, {kBatch}});
+    const ValueId logits = reshaped(sum, {kBatch, 4 * 4 * 32}, "flat");
+    const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss");
+    graph.mark_output("loss", loss[0]);
+    add_gradients(graph, loss[0]);
+    return graph;
+}
+
+TensorSource labels() {
+    return TensorSource({{"labels", HostTensor::of<std::int32_t>({kBatch}, {3, 17})}});
+}
+
+std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const Graph& graph) {
+    auto executable = backend.compile({&graph, labels().fields()});
+    std::uint64_t index = 0;
+    for (const std::string& name : executable->variable_names()) {
+        HostTensor tensor(executable->store(name).desc());
+        Rng rng(11, RngStream::test, 0, index++);
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            tensor.set(i, rng.uniform(-0.3, 0.3));
+        executable->load(name, tensor);
+    }
+    return executable;
+}
+
+std::map<std::string, HostTensor> outputs_of(const backend::Backend& backend, const Graph& graph) {
+    const auto executable = compile(backend, graph);
+    TensorSource source = labels();
+    executable->train_step(source, {});
+    std::map<std::string, HostTensor> outputs;
+    for (const graph::Output& output : graph.outputs())
+        outputs[output.name] = executable->output(output.name);
+    return outputs;
+}
+
+void expect_cpu_agrees_with_ref(const Graph& graph, DType type) {
+    const auto got = outputs_of(*backend::make_cpu_backend(), graph);
+    const double tolerance = type == DType::f32 ? 2e-5 : 4e-2;  // bf16: many roundings in a row
+    for (const auto& [name, want] : outputs_of(*backend::make_ref_backend(), graph)) {
+        double squares = 0;
+        for (std::int64_t i = 0; i < want.elements(); ++i)
+            squares += want.at(i) * want.at(i);
+        const double scale = std::sqrt(squares / static_cast<double>(want.elements()));
+        ASSERT_EQ(got.at(name).shape(), want.shape()) << name;
+        for (std::int64_t i = 0; i < want.elements(); ++i) {
+            EXPECT_NEAR(got.at(name).at(i), want.at(i), tolerance * std::max(scale, std::abs(want.at(i))))
+                << name << "[" << i << "]";
+        }
+    }
+}
+
+class Views : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Types, Views, testing::Values(DType::f32, DType::bf16),
+                         [](const auto& parameter) { return std::string(name(parameter.param)); });
+
+TEST_P(Views, OfAttentionGiveTheValuesAndGradientsOfRef) {
+    Attention block(GetParam());
+    block.differentiate();
+    EXPECT_EQ(block.graph.outputs().size(), 2U + 1 + 4 * 2);
+    expect_cpu_agrees_with_ref(block.graph, GetParam());
+}
+
+TEST_P(Views, ImagesAndRowsBecomeEachOther) {
+    expect_cpu_agrees_with_ref(rows_and_images(GetParam()), GetParam());
+}
+
+TEST_P(Views, CostNoStepWhereStridesCanTell) {
+    const Attention block(GetParam());
+    const auto executable = compile(*backend::make_cpu_backend(), block.graph);
+    TensorSource source = labels();
+    executable->evaluate(source, 1);
+    executable->inspection().set_profiling(true);
+    executable->evaluate(source, 1);
+    std::map<std::string, int> steps;
+    for (const backend::ProfileRow& row : executable->inspection().profile())
+        ++steps[row.op];
+    // No strides tell of heads that are joined, or of single tokens as rows: these two reshapes copy.
+    const std::map<std::string, int> expected = {
+        {"add", 1}, {"batched_matmul", 2}, {"dense", 4}, {"reorder", 2}, {"softmax_cross_entropy", 1}};
+    EXPECT_EQ(steps, expected);
+}
+
+}  // namespace
+}  // namespace cnntrain::test
