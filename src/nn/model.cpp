@@ -58,8 +58,9 @@ Network make_network(const NetworkSettings& settings) {
     const FamilyEntry& family = entry(settings.family);
     const std::vector<std::string> sizes = family.sizes(settings.dataset);
     if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
-        throw Error(ErrorKind::usage, std::string(family.name) + " for " + std::string(dataset_name(settings.dataset)) +
-                                          " has no size '" + settings.size + "'; sizes: " + joined(sizes) +
+        throw Error(ErrorKind::usage, std::string(name(settings.family)) + " for " +
+                                          std::string(dataset_name(settings.dataset)) + " has no size '" +
+                                          settings.size + "'; sizes: " + joined(sizes) +
                                           suggestion(settings.size, sizes));
     }
     return family.network(settings);

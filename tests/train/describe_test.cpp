@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cnntrain/backend/cpu.h"
 #include "cnntrain/train/dry_run.h"
 #include "train/fixtures.h"
 #include "train/tasks/image_classification.h"

@@ -3,13 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include "cnntrain/backend/cpu.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+const backend::Backend& cpu() {
+    static const auto backend = backend::make_cpu_backend();
+    return *backend;
+}
+
 ImageClassification task(const std::string& options = "") {
-    return {parse("--dataset cifar-10 --generated-data --model-size 8 " + options), DType::bf16, 1};
+    return {parse("--dataset cifar-10 --generated-data --model-size 8 " + options), cpu(), 1};
 }
 
 metrics::TrainingRow training_row() {
@@ -84,7 +90,7 @@ TEST(ImageClassification, RowsHaveTheColumnsOfTheirFilesAndTheirLine) {
 
 TEST(ImageClassification, AShareOfImageNetsTrainingFilesIsUsed) {
     const ImageClassification imagenet(
-        parse("--dataset imagenet --generated-data --model-size 18 --dataset-percentage-to-use 10"), DType::bf16, 1);
+        parse("--dataset imagenet --generated-data --model-size 18 --dataset-percentage-to-use 10"), cpu(), 1);
     EXPECT_EQ(imagenet.published_samples(data::Split::train), 1281167);
     EXPECT_EQ(imagenet.used_samples(data::Split::train), 128116);
     EXPECT_EQ(imagenet.used_samples(data::Split::validation), 50000);

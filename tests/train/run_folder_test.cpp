@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cnntrain/backend/cpu.h"
 #include "train/fixtures.h"
 #include "train/reports/predictions.h"
 #include "train/tasks/image_classification.h"

@@ -17,7 +17,7 @@
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
-#include "train/weights.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {
