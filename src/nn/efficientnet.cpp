@@ -1,11 +1,11 @@
-#include "nn/efficientnet.h"
-
+// EfficientNets (Tan and Le 2019), with grouped spatial convolutions as an alternative to depthwise ones.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "nn/families.h"
 
 namespace cnntrain::nn {
 
@@ -261,8 +261,6 @@ Plan make_plan(const ModelSettings& model, const Size& size) {
     return plan;
 }
 
-}  // namespace
-
 std::vector<std::string> efficientnet_sizes(DatasetKind /*dataset*/) {
     std::vector<std::string> names;
     names.reserve(std::size(kSizes));
@@ -297,6 +295,12 @@ Network efficientnet(const NetworkSettings& settings) {
              return layers.dense(x, scope + "/logits/dense", classes);
          }});
     return network;
+}
+
+}  // namespace
+
+FamilyRow efficientnet_family() {
+    return {Family::efficientnet, efficientnet_sizes, efficientnet};
 }
 
 }  // namespace cnntrain::nn

@@ -4,10 +4,7 @@
 #include <array>
 
 #include "cnntrain/base/error.h"
-#include "nn/efficientnet.h"
-#include "nn/network.h"
-#include "nn/resnet.h"
-#include "nn/resnext.h"
+#include "nn/families.h"
 
 namespace cnntrain::nn {
 
@@ -18,24 +15,11 @@ using graph::ValueId;
 
 namespace {
 
-/// One row per family; a new family is a file like resnet.cpp and its row.
-struct FamilyEntry {
-    Family family;
-    std::vector<std::string> (*sizes)(DatasetKind);
-    Network (*network)(const NetworkSettings&);
-};
-
-constexpr std::array<FamilyEntry, 3> kFamilies{{
-    {Family::resnet, resnet_sizes, resnet},
-    {Family::resnext, resnext_sizes, resnext},
-    {Family::efficientnet, efficientnet_sizes, efficientnet},
-}};
-
-const FamilyEntry& entry(Family family) {
-    const auto* found =
-        std::find_if(kFamilies.begin(), kFamilies.end(), [&](const FamilyEntry& e) { return e.family == family; });
-    CNNTRAIN_CHECK(found != kFamilies.end(), "family without a row");
-    return *found;
+FamilyRow row_of(Family family) {
+    for (const auto make_row : kFamilies) {
+        if (const FamilyRow row = make_row(); row.family == family) return row;
+    }
+    throw Error(ErrorKind::internal, "a family of models without a row");
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -55,7 +39,7 @@ std::string_view dataset_name(DatasetKind dataset) {
 }
 
 Network make_network(const NetworkSettings& settings) {
-    const FamilyEntry& family = entry(settings.family);
+    const FamilyRow family = row_of(settings.family);
     const std::vector<std::string> sizes = family.sizes(settings.dataset);
     if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
         throw Error(ErrorKind::usage, std::string(name(settings.family)) + " for " +
@@ -185,7 +169,7 @@ std::string_view name(Family family) {
 }
 
 std::vector<std::string> model_sizes(Family family, DatasetKind dataset) {
-    return entry(family).sizes(dataset);
+    return row_of(family).sizes(dataset);
 }
 
 std::vector<std::string> split_points(const NetworkSettings& settings) {

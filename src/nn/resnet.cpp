@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "nn/families.h"
 
 namespace cnntrain::nn {
 
@@ -125,13 +126,6 @@ Unit describe_unit(const ResidualShape& shape, int stage, int unit) {
 
 }  // namespace
 
-std::vector<std::string> resnet_sizes(DatasetKind dataset) {
-    std::vector<std::string> names;
-    for (const Size& size : sizes(dataset))
-        names.emplace_back(size.name);
-    return names;
-}
-
 Network residual_network(const ResidualShape& shape) {
     Network network;
     network.push_back({"stage0", [shape](Layers& layers, ValueId x, const std::string& scope) {
@@ -158,6 +152,15 @@ Network residual_network(const ResidualShape& shape) {
     return network;
 }
 
+namespace {
+
+std::vector<std::string> resnet_sizes(DatasetKind dataset) {
+    std::vector<std::string> names;
+    for (const Size& size : sizes(dataset))
+        names.emplace_back(size.name);
+    return names;
+}
+
 Network resnet(const NetworkSettings& settings) {
     const auto table = sizes(settings.dataset);
     const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
@@ -172,6 +175,12 @@ Network resnet(const NetworkSettings& settings) {
     shape.outputs = size->block == Block::two_conv ? shape.width : shape.width * kBottleneckExpansion;
     shape.classes = settings.classes;
     return residual_network(shape);
+}
+
+}  // namespace
+
+FamilyRow resnet_family() {
+    return {Family::resnet, resnet_sizes, resnet};
 }
 
 }  // namespace cnntrain::nn

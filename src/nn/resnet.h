@@ -1,9 +1,8 @@
-// Residual networks (He et al. 2015), bottlenecks with the stride on the 3x3 (v1.5), and the skeleton that ResNeXt shares.
+// The skeleton that ResNet and ResNeXt share.
 #pragma once
 
 #include <array>
-#include <string>
-#include <vector>
+#include <cstdint>
 
 #include "nn/network.h"
 
@@ -24,10 +23,5 @@ struct ResidualShape {
 };
 
 Network residual_network(const ResidualShape& shape);
-
-std::vector<std::string> resnet_sizes(DatasetKind dataset);
-
-/// `settings.size` must be one of resnet_sizes().
-Network resnet(const NetworkSettings& settings);
 
 }  // namespace cnntrain::nn

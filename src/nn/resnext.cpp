@@ -1,11 +1,11 @@
-#include "nn/resnext.h"
-
+// Residual networks with grouped convolutions (Xie et al. 2016).
 #include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "nn/families.h"
 #include "nn/resnet.h"
 
 namespace cnntrain::nn {
@@ -39,8 +39,6 @@ std::span<const Size> sizes(DatasetKind dataset) {
     return kCifarSizes;
 }
 
-}  // namespace
-
 std::vector<std::string> resnext_sizes(DatasetKind dataset) {
     std::vector<std::string> names;
     for (const Size& size : sizes(dataset))
@@ -68,6 +66,12 @@ Network resnext(const NetworkSettings& settings) {
     shape.groups = groups.convolution_groups;
     shape.classes = settings.classes;
     return residual_network(shape);
+}
+
+}  // namespace
+
+FamilyRow resnext_family() {
+    return {Family::resnext, resnext_sizes, resnext};
 }
 
 }  // namespace cnntrain::nn

@@ -98,10 +98,14 @@ HWY_INLINE Floats gelu_tanh(Floats x) {
 
 HWY_INLINE Floats gelu_tanh_slope(Floats x) {
     const FloatTag d;
-    const Floats s = sigmoid_of_number(gelu_tanh_inner(x));
+    const Floats limit = hn::Set(d, 87.0F);
+    const Floats inner = hn::Max(hn::Min(gelu_tanh_inner(x), limit), hn::Neg(limit));
+    const Floats exponential = exp_of_number(hn::Neg(inner));
+    const Floats s = hn::Div(hn::Set(d, 1.0F), hn::Add(exponential, hn::Set(d, 1.0F)));
+    const Floats rest = hn::Mul(exponential, s);  // 1 - s, with all its digits
     const Floats inner_slope =
         hn::Mul(hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.134145F), hn::Set(d, 1.0F)), hn::Set(d, 1.5957691216F));
-    return hn::MulAdd(hn::Mul(hn::Mul(x, s), hn::Sub(hn::Set(d, 1.0F), s)), inner_slope, s);
+    return hn::MulAdd(hn::Mul(hn::Mul(x, s), rest), inner_slope, s);
 }
 
 /// What the kernels know of an activation: its value, and a gradient times its slope.

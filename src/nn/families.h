@@ -1,0 +1,26 @@
+// The table of model families: each is a file like resnet.cpp that exports its row.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "nn/network.h"
+
+namespace cnntrain::nn {
+
+struct FamilyRow {
+    Family family;
+    /// The legal sizes, smallest first.
+    std::vector<std::string> (*sizes)(DatasetKind dataset);
+    /// `settings.size` is one of them. Error(usage): values that make no network, such as groups that do not divide channels.
+    Network (*network)(const NetworkSettings& settings);
+};
+
+FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride on the 3x3 convolution (v1.5)
+FamilyRow resnext_family();       // Xie et al. 2016
+FamilyRow efficientnet_family();  // Tan and Le 2019
+
+inline constexpr std::array kFamilies = {resnet_family, resnext_family, efficientnet_family};
+
+}  // namespace cnntrain::nn
