@@ -7,6 +7,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "support/op_cases.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::test {
 namespace {
@@ -82,6 +83,38 @@ TEST(RandomScale, MasksDependOnSeedIterationMicroBatchAndSite) {
         EXPECT_NE(masked_ones(*backend, {.iteration = 1}, false), first);
         EXPECT_NE(masked_ones(*backend, {.site = 1}, false), first);
         EXPECT_NE(masked_ones(*backend, {.micro_batches = 2}, false), first) << "the last micro-batch's output";
+    }
+}
+
+/// Ones through dropout, fed in micro-batches of so many samples; the first eight samples' results.
+std::vector<double> first_eight(const backend::Backend& backend, std::int64_t micro_batch, bool per_sample) {
+    const TensorDesc desc{DType::f32, {micro_batch, 3, 2, 16}};
+    graph::Graph graph(ops::op_table());
+    const graph::RandomScaleAttrs attrs{.keep = 0.5, .per_sample = per_sample, .site = 9};
+    const ValueId x = graph.add_input("x", desc);
+    graph.mark_output("y", graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
+    HostTensor ones(desc);
+    for (std::int64_t i = 0; i < ones.elements(); ++i)
+        ones.set(i, 1);
+    TensorSource source({{"x", ones}});
+    const auto executable = backend.compile({&graph, source.fields()});
+    std::vector<double> values;
+    for (std::int64_t done = 0; done < 8; done += micro_batch) {
+        executable->train_step(source, {.learning_rate = 0.1, .iteration = done});
+        const HostTensor y = executable->output("y");
+        for (std::int64_t i = 0; i < y.elements(); ++i)
+            values.push_back(y.at(i));
+    }
+    return values;
+}
+
+TEST(RandomScale, WhatIsDroppedOfASampleDoesNotDependOnTheMicroBatch) {
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        for (const bool per_sample : {false, true}) {
+            const std::vector<double> whole = first_eight(*backend, 8, per_sample);
+            EXPECT_EQ(first_eight(*backend, 4, per_sample), whole);
+            EXPECT_EQ(first_eight(*backend, 1, per_sample), whole);
+        }
     }
 }
 
