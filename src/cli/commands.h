@@ -1,4 +1,4 @@
-// The commands as the program runs them: one function and one file each.
+// The commands as the program runs them: one function each.
 #pragma once
 
 #include <string>
@@ -22,6 +22,13 @@ int average_command(const Invocation& invocation);
 int analyse_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
+
+// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes the words behind its name, returns the
+// process's exit code and throws Error.
+int dataset_imagenet(const std::vector<std::string>& arguments);
+int dataset_inspect(const std::vector<std::string>& arguments);
+int dataset_verify(const std::vector<std::string>& arguments);
+int dataset_reshard(const std::vector<std::string>& arguments);
 
 /// The whole program: `words` are argv[1], argv[2], ...; errors are printed to standard error.
 int run_program(const std::string& program, const std::vector<std::string>& words);

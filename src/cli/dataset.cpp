@@ -4,7 +4,6 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/dataset_commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/dataset_commands.h"
+#include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cnntrain/base/cores.h"

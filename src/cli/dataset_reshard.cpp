@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/dataset_commands.h"
+#include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cli/signals.h"

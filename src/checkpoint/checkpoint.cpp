@@ -10,6 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/file.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -84,6 +85,43 @@ void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoi
     for (const Entry* entry : order)
         file->write(entry->second.bytes());
     file->commit();
+}
+
+Checkpoint load(const FileSystem& files, const std::string& path) {
+    const CheckpointFile file(files, path);
+    Checkpoint checkpoint;
+    checkpoint.iteration = file.iteration();
+    checkpoint.epoch = file.epoch();
+    checkpoint.metadata = file.metadata();
+    std::uint32_t crc = 0;
+    for (const std::string& name : file.names()) {
+        HostTensor tensor = file.read(name);
+        crc = crc32c(tensor.bytes(), crc);
+        checkpoint.tensors.emplace(name, std::move(tensor));
+    }
+    file.check_crc(crc);
+    return checkpoint;
+}
+
+void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path) {
+    std::string differences;
+    for (const auto& [name, desc] : expected) {
+        const auto found = checkpoint.tensors.find(name);
+        if (found == checkpoint.tensors.end()) {
+            differences += "\n  missing: " + name + " " + to_string(desc.shape);
+        } else if (found->second.shape() != desc.shape) {
+            differences += "\n  differs: " + name + " is " + to_string(found->second.shape()) + ", the model needs " +
+                           to_string(desc.shape);
+        }
+    }
+    for (const auto& [name, tensor] : checkpoint.tensors) {
+        if (!expected.contains(name)) differences += "\n  extra:   " + name + " " + to_string(tensor.shape());
+    }
+    if (differences.empty()) return;
+    throw Error(ErrorKind::data, "checkpoint '" + path +
+                                     "' does not fit the model; give the model flags that it was trained with, or "
+                                     "another checkpoint. Tensors:" +
+                                     differences);
 }
 
 }  // namespace cnntrain::checkpoint
