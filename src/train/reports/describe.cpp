@@ -106,8 +106,10 @@ void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings
             out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
             out << " Skip List: " << text(settings.lars.skip) << '\n';
             return;
-        default:
-            out << config::name(settings.kind) << '\n';
+        default:  // Adam's family
+            out << config::name(settings.kind) << "\n Betas: " << text(settings.adam.beta1) << ' '
+                << text(settings.adam.beta2) << '\n';
+            out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
     }
 }
 
