@@ -1,6 +1,7 @@
 #include "cnntrain/graph/activation.h"
 
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <string>
 
@@ -63,6 +64,8 @@ constexpr ActivationRow kRows[] = {
      {9, 14}},
     {Activation::sigmoid, "sigmoid", sigmoid, [](double y) { return y * (1 - y); }, {3, 3}},
 };
+
+static_assert(std::size(kRows) == kActivations.size());
 
 const ActivationRow& row_of(Activation activation) {
     for (const ActivationRow& row : kRows) {

@@ -63,7 +63,7 @@ DType Layers::stored_type(const std::string& variable) const {
 }
 
 ValueId Layers::parameter(const std::string& variable, Shape shape, Initialiser initialiser) {
-    return graph_.add_parameter(variable, {stored_type(variable), std::move(shape)}, initialiser);
+    return graph_.add_parameter(variable, {stored_type(variable), std::move(shape)}, std::move(initialiser));
 }
 
 ValueId Layers::in_compute_type(ValueId x, const std::string& scope) {
@@ -163,7 +163,8 @@ ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::strin
                               {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
     }
     const std::vector<ValueId> outputs = graph_.add(OpKind::batch_norm, attrs, {x, gamma, beta}, scope);
-    const auto count = static_cast<double>(graph_.desc(x).elements() / channels(x));
+    const std::int64_t elements = graph_.desc(x).elements() / channels(x);  // of one channel
+    const auto count = static_cast<double>(elements);
     graph_.set_followed(mean, outputs[1], 1);
     graph_.set_followed(variance, outputs[2], count / std::max(1.0, count - 1));
     return outputs[0];
@@ -197,7 +198,7 @@ ValueId Layers::global_average_pool(ValueId x, const std::string& scope) {
 ValueId Layers::affine(ValueId x, const std::string& scope, Shape shape, Initialiser initialiser) {
     const std::string name = kernel_name(scope);
     const std::int64_t outputs = shape.back();
-    const ValueId weight = parameter(name, std::move(shape), initialiser);
+    const ValueId weight = parameter(name, std::move(shape), std::move(initialiser));
     const ValueId bias = parameter(scope + "/bias", {outputs}, kZeros);
     const ValueId used = in_compute_type(weight, name + "/cast");
     return graph_.add_one(OpKind::dense, graph::DenseAttrs{}, {x, used, channel_vector(bias)}, scope);
@@ -208,7 +209,7 @@ ValueId Layers::dense(ValueId x, const std::string& scope, std::int64_t outputs)
 }
 
 ValueId Layers::pixel_conv(ValueId x, const std::string& scope, std::int64_t filters, Initialiser initialiser) {
-    return affine(x, scope, {1, 1, channels(x), filters}, initialiser);
+    return affine(x, scope, {1, 1, channels(x), filters}, std::move(initialiser));
 }
 
 ValueId Layers::scale_channels(ValueId x, ValueId gate, const std::string& scope) {

@@ -26,7 +26,7 @@ struct SlotRow {
 struct OptimiserRow {
     Optimiser kind;
     graph::UpdateRule rule;
-    bool scales_gradient;
+    bool unscales_gradient;
     std::vector<SlotRow> slots;
     void (*set)(graph::UpdateAttrs&, const UpdateSettings&, const std::string& variable);
 };
@@ -79,6 +79,7 @@ const std::vector<OptimiserRow>& optimisers() {
 }
 
 const OptimiserRow& row_of(Optimiser kind) {
+    CNNTRAIN_CHECK(optimisers().size() == kOptimiserNames.size(), "every optimiser has a name and a row");
     const auto row = std::ranges::find(optimisers(), kind, &OptimiserRow::kind);
     CNNTRAIN_CHECK(row != optimisers().end(), "unknown optimiser");
     return *row;
@@ -92,7 +93,7 @@ graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::strin
     const OptimiserRow& row = row_of(settings.kind);
     graph::UpdateAttrs attrs;
     attrs.rule = row.rule;
-    const double left_in_gradient = row.scales_gradient ? 1 : settings.loss_scaling;
+    const double left_in_gradient = row.unscales_gradient ? 1 : settings.loss_scaling;
     attrs.gradient_scale = left_in_gradient / (static_cast<double>(settings.micro_batches) * settings.loss_scaling);
     if (!contains_any(variable, settings.weight_decay_exclude)) {
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
@@ -172,8 +173,8 @@ void add_moving_average(Graph& graph, const UpdateSettings& settings, ValueId mo
 
 }  // namespace
 
-bool scales_gradient(Optimiser kind) {
-    return row_of(kind).scales_gradient;
+bool unscales_gradient(Optimiser kind) {
+    return row_of(kind).unscales_gradient;
 }
 
 std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<std::string>& filter) {

@@ -188,21 +188,26 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
     return result;
 }
 
-graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
-                            const TensorDesc& images) {
-    nn::Model model = nn::build_training(build_request(settings, backend.half_type(), images), ops::op_table());
-    warn_of_idle_filters(model.graph, settings.device);
-    graph::Graph graph = graph::run_passes(std::move(model.graph), backend.passes().training);
-
-    const nn::ModelValues values = nn::model_values(graph);
+graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
+                         const backend::Backend& backend) {
+    graph::Graph graph = graph::run_passes(std::move(forward), backend.passes().training);
+    const auto output = std::ranges::find(graph.outputs(), loss, &graph::Output::name);
+    CNNTRAIN_CHECK(output != graph.outputs().end(), "the graph has no output '" + std::string(loss) + "'");
     graph::Objective objective;
-    objective.loss = values.loss;
+    objective.loss = output->value;
     objective.seed = settings.optimiser.loss_scaling / static_cast<double>(settings.training.micro_batch_size);
     objective.targets = optim::trainable_parameters(graph, settings.optimiser.variable_filter);
     if (settings.training.recomputation) objective.recompute_points = graph::choose_recompute_points(graph, objective);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, update_settings(settings));
     return graph::run_passes(std::move(graph), backend.passes().backward);
+}
+
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
+                            const TensorDesc& images) {
+    nn::Model model = nn::build_training(build_request(settings, backend.half_type(), images), ops::op_table());
+    warn_of_idle_filters(model.graph, settings.device);
+    return with_update(std::move(model.graph), nn::kLoss, settings, backend);
 }
 
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,

@@ -3,7 +3,7 @@
 namespace cnntrain::cpu {
 namespace {
 
-constexpr UpdateFactors kFactors{.gradient_scale = 0.25F, .weight_decay = 0.01F, .step = 0.1F, .momentum = 0.9F};
+constexpr UpdateFactors kFactors{.gradient_scale = 0.25F, .weight_decay = 0.01F, .rate = 0.1F, .momentum = 0.9F};
 constexpr UpdateRounding kStochastic{
     .how = {.stochastic = true, .seed = 42, .iteration = 7}, .target = 3, .second_slot = 4};
 
@@ -96,7 +96,7 @@ TYPED_TEST(Update, RmsPropOfNoGradientMovesByTheVelocityOnly) {
         std::vector<TypeParam> s(19, rounded<TypeParam>(0));  // 0 / sqrt(0) without an epsilon
         std::vector<TypeParam> v(19, rounded<TypeParam>(0.5));
         const std::vector<float> g(19, 0.0F);
-        rmsprop(19, p.data(), s.data(), v.data(), g.data(), {.step = 1, .momentum = 0.5F, .decay = 0.5F}, {});
+        rmsprop(19, p.data(), s.data(), v.data(), g.data(), {.rate = 1, .momentum = 0.5F, .decay = 0.5F}, {});
         expect_near(p, std::vector<double>(19, 2.75), 0, "parameter");
         expect_near(s, std::vector<double>(19, 0), 0, "mean square");
         expect_near(v, std::vector<double>(19, 0.25), 0, "velocity");
@@ -153,7 +153,7 @@ TYPED_TEST(Update, MovingAverage) {
 std::vector<BFloat16> rounded_sums(std::int64_t count, double value, double added, const UpdateRounding& rounding) {
     std::vector<BFloat16> p(at(count), to_bfloat16(static_cast<float>(value)));
     const std::vector<float> g(at(count), static_cast<float>(-added));
-    update_by_gradient(count, p.data(), g.data(), {.step = 1.0F}, rounding);
+    update_by_gradient(count, p.data(), g.data(), {.rate = 1.0F}, rounding);
     return p;
 }
 
@@ -211,7 +211,7 @@ TEST(StochasticRounding, OfRmsPropAndLarsIsUnbiased) {
             std::vector<BFloat16> p(at(count), to_bfloat16(0.0F));
             std::vector<BFloat16> v(at(count), to_bfloat16(1.0F));
             const std::vector<float> one(at(count), 1.0F);
-            const UpdateFactors factors{.step = static_cast<float>(fraction / 128), .momentum = 1};
+            const UpdateFactors factors{.rate = static_cast<float>(fraction / 128), .momentum = 1};
             update_with_velocity(UpdateRule::lars, count, p.data(), one.data(), v.data(), factors, kStochastic);
             EXPECT_NEAR(share_rounded_up(p), fraction, near);
             EXPECT_NEAR(share_rounded_up(v), fraction, near);
@@ -265,7 +265,7 @@ TEST(StochasticRounding, ParameterAndVelocityAreIndependent) {
     // v becomes 1 + 1/256 and p becomes 1 - (1 + 1/256) * 2 = -(1 + 1/128): use a step that leaves p between neighbours.
     const std::vector<float> g(count, 1.0F + 1.0F / 256);
     update_with_velocity(UpdateRule::momentum, static_cast<std::int64_t>(count), p.data(), g.data(), v.data(),
-                         {.step = -1.0F / 257}, kStochastic);
+                         {.rate = -1.0F / 257}, kStochastic);
     double together = 0;
     double ups = 0;
     for (std::size_t i = 0; i < count; ++i) {

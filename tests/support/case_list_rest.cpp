@@ -27,7 +27,7 @@ void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
                      .inputs = {{"a", image}, {"b", image}},
                      .tolerance = tolerance});
     for (const graph::Activation activation : graph::kActivations) {
-        // The slope y * (1 - y) of a 16-bit y loses its digits where y is near 1; a ReLU has none at 0.
+        // The sigmoid's slope y * (1 - y) loses its digits where a 16-bit y is near 1. At 0 a ReLU has no slope: the gap.
         const double high = type != DType::f32 && activation == graph::Activation::sigmoid ? 0.5 : 4;
         cases.push_back({.name = "activation/" + std::string(graph::name(activation)),
                          .kind = OpKind::activation,

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/config/settings.h"
 #include "train/tasks/task.h"
 
 namespace cnntrain::train::testing {
@@ -16,6 +18,10 @@ class PointFitting final : public Task {
 public:
     static constexpr std::int64_t kTraining = 64;
     static constexpr std::int64_t kValidation = 19;
+
+    /// Both must outlive the task.
+    PointFitting(const config::Settings& settings, const backend::Backend& backend)
+        : settings_(settings), backend_(backend) {}
 
     const metrics::Columns& columns() const override;
     std::string loss() const override { return "error"; }
@@ -35,6 +41,10 @@ public:
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
 
     std::vector<Topic> dry_run_topics(config::Command) const override { return {{"Data", "64 points"}}; }
+
+private:
+    const config::Settings& settings_;
+    const backend::Backend& backend_;
 };
 
 }  // namespace cnntrain::train::testing

@@ -25,7 +25,8 @@ using ::testing::StartsWith;
 Outcome fit(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {}) {
     const auto arguments = parse(
         "--dataset cifar-10 --generated-data --model-size 8 --backend ref --micro-batch-size 8 --seed 7 "
-        "--warmup-epochs 0 --lr-schedule cosine --logs-per-epoch 4 --abs-learning-rate 0.05 --epochs 10 " +
+        "--warmup-epochs 0 --optimiser momentum --weight-decay 0 --lr-schedule cosine --logs-per-epoch 4 "
+        "--abs-learning-rate 0.05 --epochs 10 " +
         options);
     std::ostringstream console;
     Host host;
@@ -34,7 +35,8 @@ Outcome fit(FileSystem& files, const std::string& options = "", const std::funct
     host.console = &console;
     host.stop_requested = stop;
     const auto backend = make_backend(arguments.settings.run.backend);
-    const int exit_code = cnntrain::train::train(PointFitting(), *backend, run_start(arguments, files), host);
+    const PointFitting task(arguments.settings, *backend);
+    const int exit_code = cnntrain::train::train(task, *backend, run_start(arguments, files), host);
     return {exit_code, console.str()};
 }
 

@@ -1,7 +1,6 @@
 // Activation functions y = f(x), element by element: their names, values and slopes.
 //
-// A row of the table in activation.cpp defines one for every evaluator that is not built for speed; fast kernels have their
-// own (exhaustive) list.
+// The table in activation.cpp defines each in float64. Fast kernels have formulas of their own, listed by exhaustive switches.
 #pragma once
 
 #include <array>
@@ -12,6 +11,7 @@ namespace cnntrain::graph {
 
 enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh };
 
+/// All of them: what tests run over. activation.cpp has as many rows, or does not compile.
 inline constexpr std::array kActivations = {Activation::none,    Activation::relu, Activation::swish,
                                             Activation::sigmoid, Activation::gelu, Activation::gelu_tanh};
 
@@ -21,7 +21,8 @@ std::string_view name(Activation activation);
 /// f(x); NaN stays NaN.
 double activated(Activation activation, double x);
 
-/// Whether the slope is a function of y alone: backward then reads y, and x need not be kept.
+/// Whether the slope is a function of y alone: backward then reads y, and x need not be kept. It decides what slope() and the
+/// kernels' times_slope() are given.
 constexpr bool slope_follows_from_result(Activation activation) {
     return activation == Activation::none || activation == Activation::relu || activation == Activation::sigmoid;
 }

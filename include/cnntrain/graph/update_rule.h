@@ -30,9 +30,9 @@ struct UpdateAttrs {
     UpdateRule rule = UpdateRule::sgd;
     double gradient_scale = 1;       // 1 / (micro-batches per update * replicas), and 1 / loss scaling where g needs it
     double weight_decay = 0;         // in the scale of g
-    double learning_rate_scale = 1;  // 1 / loss scaling, where g still has it
-    double momentum = 0;
-    double decay = 0;  // of the mean of squares
+    double learning_rate_scale = 1;  // 1 / loss scaling, where g is still multiplied by it
+    double momentum = 0;             // adamw, lamb: beta1
+    double decay = 0;                // of the mean of squares; adamw, lamb: beta2
     double epsilon = 0;
     double rule_weight_decay = 0;  // of the rule's own, on top of weight_decay
     double trust_scale = 0;        // lars

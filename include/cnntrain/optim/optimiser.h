@@ -25,8 +25,9 @@ inline constexpr std::string_view kMeanSquareSlot = "/RMSProp";         // start
 inline constexpr std::string_view kRmsPropMomentumSlot = "/RMSProp_1";  // RMSprop
 inline constexpr std::string_view kMasterSlot = "/fp32";                // 32-bit master of a 16-bit variable
 
-/// Whether the loss scaling is taken out of the gradient; otherwise it is taken out of the step.
-bool scales_gradient(Optimiser kind);
+/// Whether the loss scaling is taken out of the gradient, as it must be unless the step is linear in the gradient; otherwise
+/// it is taken out of the step.
+bool unscales_gradient(Optimiser kind);
 
 /// The user's settings and what a run adds to them.
 struct UpdateSettings : OptimiserSettings {

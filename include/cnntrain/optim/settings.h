@@ -12,7 +12,8 @@
 namespace cnntrain::optim {
 
 enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb };
-/// As flags, configurations and logs spell them, in the enumerators' order.
+/// As flags, configurations and logs spell them, in the enumerators' order. New ones come last: models have default learning
+/// rates by place (nn/settings.h).
 inline constexpr std::array<std::string_view, 6> kOptimiserNames = {"SGD",  "RMSprop", "momentum",
                                                                     "LARS", "AdamW",   "LAMB"};
 
@@ -25,7 +26,7 @@ struct LarsSettings {
     std::vector<std::string> skip;  // variables whose name contains one: trust ratio 1, none of this weight decay
 };
 
-/// The weight decay of these optimisers is their own, not a part of the gradient.
+/// AdamW and LAMB. Their weight decay is a step of its own, not a part of the gradient.
 struct AdamSettings {
     double beta1 = 0.9;    // decay of the mean of gradients
     double beta2 = 0.999;  // decay of the mean of squares

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/config/settings.h"
@@ -48,6 +49,11 @@ optim::UpdateSettings update_settings(const config::Settings& settings);
 backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
                                         std::vector<data::Field> fields, std::int64_t micro_batches,
                                         std::uint64_t seed);
+
+/// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
+/// averages; with the passes that the backend wants. `loss`: name of the output that is summed over a micro-batch's samples.
+graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
+                         const backend::Backend& backend);
 
 /// One whole weight update: forward, backward, optimiser, moving averages; with the passes that the backend wants.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,

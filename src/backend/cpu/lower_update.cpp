@@ -40,7 +40,7 @@ UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context) {
     const auto correction = [&](double decay) { return attrs.corrects_bias ? 1 / (1 - std::pow(decay, step)) : 1; };
     return {.gradient_scale = static_cast<float>(attrs.gradient_scale),
             .weight_decay = static_cast<float>(attrs.weight_decay),
-            .step = static_cast<float>(context.learning_rate * attrs.learning_rate_scale),
+            .rate = static_cast<float>(context.learning_rate * attrs.learning_rate_scale),
             .momentum = static_cast<float>(attrs.momentum),
             .decay = static_cast<float>(attrs.decay),
             .epsilon = static_cast<float>(attrs.epsilon),
@@ -88,7 +88,7 @@ void lower_optimiser_update(Lowering& lower) {
             if (facts_of(attrs.rule).has_trust()) {
                 const SquareSums sums = update_norms(attrs.rule, at.count, tensors, factors, rounding, scratch());
                 const double trust = trust_ratio(attrs, std::sqrt(sums.target), std::sqrt(sums.other));
-                factors.step = static_cast<float>(static_cast<double>(factors.step) * trust);
+                factors.rate = static_cast<float>(static_cast<double>(factors.rate) * trust);
             }
             update(attrs.rule, at.count, tensors, factors, rounding);
         });

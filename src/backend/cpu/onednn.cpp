@@ -279,11 +279,11 @@ Primitive OneDnn::conv_forward(const ConvProblem& problem) const {
 namespace {
 
 void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
-    const auto append = [&](dnnl::algorithm algorithm, float alpha) {
+    const auto append = [&](dnnl::algorithm algorithm, float alpha, float beta = 0) {
 #if DNNL_VERSION_MAJOR >= 3
-        post_ops.append_eltwise(algorithm, alpha, 0.0F);
+        post_ops.append_eltwise(algorithm, alpha, beta);
 #else
-        post_ops.append_eltwise(1.0F, algorithm, alpha, 0.0F);
+        post_ops.append_eltwise(1.0F, algorithm, alpha, beta);
 #endif
     };
     switch (activation) {

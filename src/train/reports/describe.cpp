@@ -192,7 +192,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
                                                        const TaskDescription& task, const RunFacts& facts) {
     const Settings& settings = arguments.settings;
     const std::int64_t batch = batch_plan(settings).global_batch();
-    const bool scales_gradient = optim::scales_gradient(settings.optimiser.kind);
+    const bool unscales_gradient = optim::unscales_gradient(settings.optimiser.kind);
     const auto optional_text = [](const std::string& value) -> config::Value {
         if (value.empty()) return std::monostate{};
         return value;
@@ -209,8 +209,8 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"wd_exclude", settings.optimiser.weight_decay_exclude},
         {"warmup", settings.learning_rate.warmup_epochs > 0},
         {"global_batch_size", batch},
-        {"lr_scale", scales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
-        {"grad_scale", scales_gradient ? 1.0 / settings.optimiser.loss_scaling : 1.0},
+        {"lr_scale", unscales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
+        {"grad_scale", unscales_gradient ? 1.0 / settings.optimiser.loss_scaling : 1.0},
         {"name", facts.folder.name},
         {"validation_global_batch_size", settings.training.micro_batch_size},
         {"hostname", facts.hostname},

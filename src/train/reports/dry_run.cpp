@@ -83,9 +83,7 @@ private:
                            std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
                            std::to_string(plan.log_freq) + ", host steps of " +
                            std::to_string(plan.iterations_per_host_step));
-        std::string optimiser(config::name(how.kind));
-        if (how.kind != optim::Optimiser::sgd) optimiser += ", momentum " + text(how.momentum);
-        line("Optimiser", optimiser + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
+        line("Optimiser", optimiser(how) + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
                               text(how.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
         learning_rate(plan);
         const std::string none = "none";
@@ -93,6 +91,20 @@ private:
         line("Validation", validates() ? "of each of them, " + passes() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (training.init_path) line("Initial weights", *training.init_path);
+    }
+
+    static std::string optimiser(const optim::OptimiserSettings& how) {
+        const std::string name(config::name(how.kind));
+        switch (how.kind) {
+            case optim::Optimiser::sgd:
+                return name;
+            case optim::Optimiser::momentum:
+            case optim::Optimiser::rmsprop:
+            case optim::Optimiser::lars:
+                return name + ", momentum " + text(how.momentum);
+            default:  // Adam's family
+                return name + ", betas " + text(how.adam.beta1) + " and " + text(how.adam.beta2);
+        }
     }
 
     static std::string stages(const TrainingSettings& training, std::int64_t count) {

@@ -27,7 +27,8 @@ public:
     virtual std::int64_t count() const = 0;
     /// Of a micro-batch: what the graphs are built for.
     virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
-    /// Training batches or passes, as the split asks for.
+    /// Training batches or passes, as the split asks for. Its own are `settings.feed` and `settings.seed`: whoever calls this
+    /// does not set them.
     virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
 };
 
@@ -42,7 +43,7 @@ struct MlperfBenchmark {
 /// What a task says about itself.
 struct TaskDescription {
     std::string model;                            // in names of files: "resnet50"
-    std::map<std::string, std::string> identity;  // by kind of fact: what a model of this task depends on
+    std::map<std::string, std::string> identity;  // what a compiled model depends on: "model" -> "resnet-50"
     std::string summary_head;                     // first and last lines of a run's summary
     std::string summary_tail;
     std::map<std::string, config::Value> arguments;  // the keys that arguments.json has beyond the options
@@ -73,13 +74,14 @@ public:
 
     /// Error(data) when files are missing or damaged, Error(usage) for settings that cannot be.
     virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
-    /// False when all samples are made up alike: their results mean nothing, and any number of them is as good.
+    /// False when all samples are made up alike: results of them mean nothing, and a few tell as much as many.
     virtual bool has_real_data() const = 0;
     /// Samples of the published set, and those of them that a run uses; both without opening any file.
     virtual std::int64_t published_samples(data::Split split) const = 0;
     virtual std::int64_t used_samples(data::Split split) const = 0;
 
-    /// One whole weight update. `fields`: Samples::fields().
+    /// One whole weight update, with all that the options ask for; with_update() in assemble.h makes it of a forward graph.
+    /// `fields`: Samples::fields().
     virtual graph::Graph training_graph(const std::vector<data::Field>& fields) const = 0;
     /// Forward only, with the outputs that the columns of validation and inference read.
     virtual graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const = 0;

@@ -32,7 +32,7 @@ HWY_INLINE Floats exp_of_number(Floats x) {
     return hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
 }
 
-/// 1 / (1 + exp(-x)), at least 1e-38; some number for NaN, so that only what multiplies it keeps NaN.
+/// 1 / (1 + exp(-x)), at least 1e-38; for a NaN it is some number: a product with the NaN itself stays NaN.
 HWY_INLINE Floats sigmoid_of_number(Floats x) {
     const FloatTag d;
     const Floats limit = hn::Set(d, 87.0F);

@@ -312,11 +312,11 @@ struct UpdateRounding {
     std::uint64_t second_slot = 0;  // the first one shares the target's
 };
 
-/// UpdateAttrs of one update: `step` is r, times the trust of rules that have one.
+/// UpdateAttrs of one update: `rate` is r, times the trust of rules that have one.
 struct UpdateFactors {
     float gradient_scale = 1;
     float weight_decay = 0;
-    float step = 0;
+    float rate = 0;
     float momentum = 0;
     float decay = 0;
     float epsilon = 0;

@@ -17,56 +17,59 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
+/// A rule has change(g, target, slots), which leaves the new values in target and slots. A rule with a trust also has
+/// first_pass(g, target, slots), which returns the vector of the second norm, and says in kFirstPassWritesSlots whether the
+/// slots have their new values then; change() finds these and must leave them.
 template <UpdateRule kRule> struct RuleOf;
 
 template <> struct RuleOf<UpdateRule::sgd> {
-    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : step(hn::Set(FloatTag(), f.step)) {}
+    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : rate(hn::Set(FloatTag(), f.rate)) {}
     HWY_INLINE void change(Floats g, Floats& target, Floats* /*slots*/) const {
-        target = hn::NegMulAdd(step, g, target);
+        target = hn::NegMulAdd(rate, g, target);
     }
-    Floats step;
+    Floats rate;
 };
 
 template <> struct RuleOf<UpdateRule::momentum> {
     explicit HWY_INLINE RuleOf(const UpdateFactors& f)
-        : step(hn::Set(FloatTag(), f.step)), momentum(hn::Set(FloatTag(), f.momentum)) {}
+        : rate(hn::Set(FloatTag(), f.rate)), momentum(hn::Set(FloatTag(), f.momentum)) {}
     HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
         slots[0] = hn::MulAdd(momentum, slots[0], g);
-        target = hn::NegMulAdd(step, slots[0], target);
+        target = hn::NegMulAdd(rate, slots[0], target);
     }
-    Floats step, momentum;
+    Floats rate, momentum;
 };
 
 template <> struct RuleOf<UpdateRule::rmsprop> {
     explicit HWY_INLINE RuleOf(const UpdateFactors& f)
-        : step(hn::Set(FloatTag(), f.step)),
+        : rate(hn::Set(FloatTag(), f.rate)),
           momentum(hn::Set(FloatTag(), f.momentum)),
           decay(hn::Set(FloatTag(), f.decay)),
           rest(hn::Set(FloatTag(), 1.0F - f.decay)),
           epsilon(hn::Set(FloatTag(), f.epsilon)) {}
     HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
         slots[1] = hn::MulAdd(hn::Mul(rest, g), g, hn::Mul(decay, slots[1]));
-        const Floats quotient = hn::Div(hn::Mul(step, g), hn::Sqrt(hn::Add(slots[1], epsilon)));
+        const Floats quotient = hn::Div(hn::Mul(rate, g), hn::Sqrt(hn::Add(slots[1], epsilon)));
         const Floats moved = hn::IfThenZeroElse(hn::Eq(g, hn::Zero(FloatTag())), quotient);
         slots[0] = hn::MulAdd(momentum, slots[0], moved);
         target = hn::Sub(target, slots[0]);
     }
-    Floats step, momentum, decay, rest, epsilon;
+    Floats rate, momentum, decay, rest, epsilon;
 };
 
 template <> struct RuleOf<UpdateRule::lars> {
     explicit HWY_INLINE RuleOf(const UpdateFactors& f)
-        : step(hn::Set(FloatTag(), f.step)),
+        : rate(hn::Set(FloatTag(), f.rate)),
           momentum(hn::Set(FloatTag(), f.momentum)),
-          decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
+          weight_decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
     /// The norm is that of g.
     HWY_INLINE Floats first_pass(Floats g, Floats /*target*/, Floats* /*slots*/) const { return g; }
     HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
-        slots[0] = hn::MulAdd(momentum, slots[0], hn::Mul(step, hn::MulAdd(target, decay, g)));
+        slots[0] = hn::MulAdd(momentum, slots[0], hn::Mul(rate, hn::MulAdd(target, weight_decay, g)));
         target = hn::Sub(target, slots[0]);
     }
     static constexpr bool kFirstPassWritesSlots = false;
-    Floats step, momentum, decay;
+    Floats rate, momentum, weight_decay;
 };
 
 /// What the rules of Adam's family share.
@@ -79,7 +82,7 @@ struct AdamMoments {
           mean_correction(hn::Set(FloatTag(), f.mean_correction)),
           square_correction(hn::Set(FloatTag(), f.square_correction)),
           epsilon(hn::Set(FloatTag(), f.epsilon)),
-          decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
+          weight_decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
     HWY_INLINE void set(Floats g, Floats* slots) const {
         slots[0] = hn::MulAdd(beta1, slots[0], hn::Mul(rest1, g));
         slots[1] = hn::MulAdd(beta2, slots[1], hn::Mul(rest2, hn::Mul(g, g)));
@@ -87,34 +90,34 @@ struct AdamMoments {
     HWY_INLINE Floats direction(Floats target, const Floats* slots) const {
         const Floats root = hn::Sqrt(hn::Mul(slots[1], square_correction));
         const Floats quotient = hn::Div(hn::Mul(slots[0], mean_correction), hn::Add(root, epsilon));
-        return hn::MulAdd(decay, target, quotient);
+        return hn::MulAdd(weight_decay, target, quotient);
     }
-    Floats beta1, rest1, beta2, rest2, mean_correction, square_correction, epsilon, decay;
+    Floats beta1, rest1, beta2, rest2, mean_correction, square_correction, epsilon, weight_decay;
 };
 
 template <> struct RuleOf<UpdateRule::adamw> {
-    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), step(hn::Set(FloatTag(), f.step)) {}
+    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), rate(hn::Set(FloatTag(), f.rate)) {}
     HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
         moments.set(g, slots);
-        target = hn::NegMulAdd(step, moments.direction(target, slots), target);
+        target = hn::NegMulAdd(rate, moments.direction(target, slots), target);
     }
     AdamMoments moments;
-    Floats step;
+    Floats rate;
 };
 
 template <> struct RuleOf<UpdateRule::lamb> {
-    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), step(hn::Set(FloatTag(), f.step)) {}
+    explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), rate(hn::Set(FloatTag(), f.rate)) {}
     /// The norm is that of the direction; in 16 bits, before the means are rounded.
     HWY_INLINE Floats first_pass(Floats g, Floats target, Floats* slots) const {
         moments.set(g, slots);
         return moments.direction(target, slots);
     }
     HWY_INLINE void change(Floats /*g*/, Floats& target, Floats* slots) const {
-        target = hn::NegMulAdd(step, moments.direction(target, slots), target);
+        target = hn::NegMulAdd(rate, moments.direction(target, slots), target);
     }
     static constexpr bool kFirstPassWritesSlots = true;
     AdamMoments moments;
-    Floats step;
+    Floats rate;
 };
 
 /// Calls call.template operator()<rule>().
