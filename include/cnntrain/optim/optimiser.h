@@ -1,8 +1,8 @@
 // The optimiser as update ops of the graph.
 //
-// L loss scaling, lambda weight decay, G micro-batches per update, of all replicas. The loss's gradient has been scaled by L. SGD and
-// momentum read g / G + lambda * L * w and step by lr / L; RMSprop and LARS, whose steps are not linear in the
-// gradient, read g / (G * L) + lambda * w and step by lr.
+// L loss scaling, lambda weight decay, G micro-batches per update, of all replicas. The loss's gradient has been scaled by L.
+// SGD and momentum read g / G + lambda * L * w and step by lr / L. The others, whose steps are not linear in the gradient,
+// read g / (G * L) + lambda * w and step by lr; AdamW and LAMB read it without lambda, which is in their own rule.
 #pragma once
 
 #include <cstdint>
