@@ -1,6 +1,5 @@
 #include "cnntrain/metrics/meters.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <sstream>
@@ -48,34 +47,25 @@ Meters::Meters(std::vector<Column> columns, std::int64_t global_batch, std::int6
       window_(static_cast<std::size_t>(window)),
       step_increment_(step_increment) {
     CNNTRAIN_CHECK(global_batch >= 1 && window >= 1, "meters need a batch and a window");
-    current_.outputs.resize(outputs_.size());
+    begin_host_step();
+}
+
+void Meters::begin_host_step() {
+    current_ = {};
+    for (const std::string& output : outputs_)
+        current_.outputs[output] = 0;
 }
 
 void Meters::add(const Sums& sums, std::int64_t samples, double seconds) {
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-        current_.outputs[i] += sum_of(sums, outputs_[i]);
-    }
+    for (auto& [output, sum] : current_.outputs)
+        sum += sum_of(sums, output);
     current_.samples += samples;
     current_.seconds += seconds;
     ++timed_updates_;
 }
 
-double Meters::sum(const std::string& output) const {
-    const auto found = std::ranges::find(outputs_, output);
-    return current_.outputs[static_cast<std::size_t>(found - outputs_.begin())];
-}
-
-std::vector<double> Meters::means() const {
-    std::vector<double> result;
-    for (const Column& column : columns_) {
-        const double divisor = column.divisor.empty() ? static_cast<double>(current_.samples) : sum(column.divisor);
-        result.push_back(column.scale * (divisor != 0 ? sum(column.output) / divisor : 0));
-    }
-    return result;
-}
-
 void Meters::finish_host_step() {
-    recent_.push_back(means());
+    recent_.push_back(values_of(columns_, current_.outputs, current_.samples));
     if (recent_.size() > window_) recent_.pop_front();
     step_ += step_increment_;
     last_it_seconds_ = mean(current_.seconds, timed_updates_);
@@ -84,7 +74,7 @@ void Meters::finish_host_step() {
         interval_updates_ += timed_updates_;
     }
     first_host_step_ = false;
-    current_ = {std::vector<double>(outputs_.size())};
+    begin_host_step();
     timed_updates_ = 0;
 }
 
@@ -118,8 +108,8 @@ double Meters::recent_samples_per_second() const {
 std::string Meters::state() const {
     std::string text = kStateVersion;
     write_count(text, step_);
-    for (const double sum : current_.outputs)
-        write_double(text, sum);
+    for (const std::string& output : outputs_)
+        write_double(text, current_.outputs.at(output));
     write_count(text, current_.samples);
     write_count(text, static_cast<std::int64_t>(recent_.size()));
     for (const std::vector<double>& one : recent_) {
@@ -137,9 +127,9 @@ void Meters::restore(const std::string& state) {
         throw Error(ErrorKind::data, "the meters saved in the checkpoint are of an unknown form: '" + version + "'");
     }
     step_ = read_number<std::int64_t>(in);
-    current_ = {};
-    for (std::size_t i = 0; i < outputs_.size(); ++i)
-        current_.outputs.push_back(read_number<double>(in));
+    begin_host_step();
+    for (const std::string& output : outputs_)
+        current_.outputs[output] = read_number<double>(in);
     current_.samples = read_number<std::int64_t>(in);
     recent_.clear();
     for (auto count = read_number<std::int64_t>(in); count > 0; --count) {

@@ -72,10 +72,7 @@ struct UpdateView {
     double gradient(std::size_t i) const {
         return attrs.gradient_scale * inputs[kGradient]->values[i] + attrs.weight_decay * target(i);
     }
-    /// Of a mean that started at 0 and decays so.
-    double correction(double decay) const {
-        return attrs.corrects_bias ? 1 / (1 - std::pow(decay, inputs[kStep]->values[0])) : 1;
-    }
+    double correction(double decay) const { return bias_correction(attrs, decay, inputs[kStep]->values[0]); }
     double slot(std::size_t k, std::size_t i) const { return inputs[kFirstSlot + k]->values[i]; }
     double& new_target(std::size_t i) const { return outputs[0].values[i]; }
     double& new_slot(std::size_t k, std::size_t i) const { return outputs[1 + k].values[i]; }

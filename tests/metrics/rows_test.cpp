@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "support/metric_rows.h"
+
 namespace cnntrain::metrics {
 namespace {
 
@@ -13,28 +15,6 @@ const Columns kColumns = {
     .validation = {{.name = "val_acc", .output = "correct", .scale = 100}},
     .inference = {{.name = "val_acc", .output = "correct", .scale = 100}},
 };
-
-TrainingRow training_row() {
-    return {.step = 97,
-            .iteration = 194,
-            .epoch = 0.12416,
-            .lr = 0.5,
-            .results = {{1.5, 1.7254123456789012}, {40, 36.4321}},
-            .it_time = 0.0123456789,
-            .samples_per_second = 2592.0000235,
-            .total_time = 12.34};
-}
-
-ValidationRow validation_row() {
-    return {.name = "ckpt-15625",
-            .iteration = 15625,
-            .epoch = 10,
-            .results = {84.5678},
-            .val_time = 1.25,
-            .val_size = 10000,
-            .samples_per_second = 8000,
-            .latency = -1};
-}
 
 TEST(Rows, Inference) {
     InferenceRow row;
@@ -55,25 +35,26 @@ TEST(Rows, Inference) {
 
 TEST(Rows, CsvColumnsAreThoseOfTheTask) {
     EXPECT_EQ(
-        csv_header(record(training_row(), kColumns)),
+        csv_header(record(testing::training_row(), kColumns)),
         "step,iteration,epoch,lr,loss_batch,loss_avg,train_acc_batch,train_acc_avg,it_time,img_per_sec,total_time");
-    EXPECT_EQ(csv_header(record(validation_row(), kColumns)),
+    EXPECT_EQ(csv_header(record(testing::validation_row({84.5678}), kColumns)),
               "name,iteration,epoch,val_acc,val_time,val_size,img_per_sec,latency");
     EXPECT_EQ(csv_header(record(TrainingRow(), {.unit = {"point", "points", "pt"}})),
               "step,iteration,epoch,lr,it_time,pt_per_sec,total_time");
 }
 
 TEST(Rows, CsvHasAllDigits) {
-    EXPECT_EQ(csv_row(record(training_row(), kColumns)),
+    EXPECT_EQ(csv_row(record(testing::training_row(), kColumns)),
               "97,194,0.12416,0.5,1.5,1.7254123456789012,40,36.4321,0.0123456789,2592.0000235,12.34");
-    EXPECT_EQ(csv_row(record(validation_row(), kColumns)), "ckpt-15625,15625,10,84.5678,1.25,10000,8000,-1");
-    TrainingRow row = training_row();
+    EXPECT_EQ(csv_row(record(testing::validation_row({84.5678}), kColumns)),
+              "ckpt-15625,15625,10,84.5678,1.25,10000,8000,-1");
+    TrainingRow row = testing::training_row();
     row.results[0].average = std::nan("");
     EXPECT_NE(csv_row(record(row, kColumns)).find(",nan,"), std::string::npos);
 }
 
 TEST(Rows, CsvQuotesAwkwardNames) {
-    ValidationRow row = validation_row();
+    ValidationRow row = testing::validation_row({84.5678});
     row.name = "a,\"b\"";
     EXPECT_EQ(csv_row(record(row, kColumns)).substr(0, 10), "\"a,\"\"b\"\"\",");
 }

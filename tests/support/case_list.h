@@ -13,6 +13,16 @@ inline double tolerance_of(DType type) {
     return type == DType::f32 ? kTolerance : kHalfTolerance;
 }
 
+/// Class numbers from `low` to `high`; those outside the classes mark samples that do not count.
+inline CaseInput labels(std::int64_t samples, double low, double high) {
+    return {.name = "labels",
+            .desc = {DType::i32, {samples}},
+            .low = low,
+            .high = high,
+            .fill = Fill::integers,
+            .fed = true};
+}
+
 void add_pointwise_cases(std::vector<OpCase>& cases, DType type);
 void add_conv_cases(std::vector<OpCase>& cases, DType type);
 void add_pool_cases(std::vector<OpCase>& cases, DType type);

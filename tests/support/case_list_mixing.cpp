@@ -47,12 +47,7 @@ void add_mixing_cases(std::vector<OpCase>& cases, DType type) {
                          .kind = OpKind::mixed_cross_entropy,
                          .attrs = graph::MixedTargetsAttrs{smoothing, distances},
                          .inputs = {{"logits", {type, {samples, classes}}, -4, 4},
-                                    {.name = "labels",
-                                     .desc = {DType::i32, {samples}},
-                                     .low = low,
-                                     .high = high,
-                                     .fill = Fill::integers,
-                                     .fed = true},
+                                    labels(samples, low, high),
                                     shares("target_shares", {samples, static_cast<std::int64_t>(distances.size())})},
                          .tolerance = tolerance_of(type)});
     };

@@ -108,13 +108,7 @@ void add_loss_cases(std::vector<OpCase>& cases, DType type) {
         cases.push_back({.name = std::string("softmax_cross_entropy/") + name,
                          .kind = OpKind::softmax_cross_entropy,
                          .attrs = graph::SoftmaxAttrs{smoothing},
-                         .inputs = {{"logits", {type, {samples, classes}}, -4, 4},
-                                    {.name = "labels",
-                                     .desc = {DType::i32, {samples}},
-                                     .low = low,
-                                     .high = high,
-                                     .fill = Fill::integers,
-                                     .fed = true}},
+                         .inputs = {{"logits", {type, {samples, classes}}, -4, 4}, labels(samples, low, high)},
                          .tolerance = tolerance_of(type)});
     };
     add("c10", 16, 10, 0, 0, 9);

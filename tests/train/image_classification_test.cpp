@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
+#include "support/metric_rows.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
@@ -18,36 +19,14 @@ ImageClassification task(const std::string& options = "") {
     return {parse("--dataset cifar-10 --generated-data --model-size 8 " + options), cpu(), 1};
 }
 
-metrics::TrainingRow training_row() {
-    return {.step = 97,
-            .iteration = 194,
-            .epoch = 0.12416,
-            .lr = 0.5,
-            .results = {{1.5, 1.7254123456789012}, {40, 36.4321}},
-            .it_time = 0.0123456789,
-            .samples_per_second = 2592.0000235,
-            .total_time = 12.34};
-}
-
-metrics::ValidationRow validation_row() {
-    return {.name = "ckpt-15625",
-            .iteration = 15625,
-            .epoch = 10,
-            .results = {84.5678, 84.5678},
-            .val_time = 1.25,
-            .val_size = 10000,
-            .samples_per_second = 8000,
-            .latency = -1};
-}
-
 TEST(ImageClassification, PrintsTrainingRows) {
-    EXPECT_EQ(task().printed(training_row()),
+    EXPECT_EQ(task().printed(metrics::testing::training_row()),
               "step:     97, iteration:    194, epoch:   0.12, lr:    0.5, loss:  1.725, top-1 accuracy: 36.432 %, "
               "throughput: 2592.00 samples/sec, time: 0.012346, total_time:     12.3");
 }
 
 TEST(ImageClassification, PrintsLearningRates) {
-    metrics::TrainingRow row = training_row();
+    metrics::TrainingRow row = metrics::testing::training_row();
     const auto lr_part = [&](double lr) {
         row.lr = lr;
         const std::string line = task().printed(row);
@@ -59,7 +38,7 @@ TEST(ImageClassification, PrintsLearningRates) {
 }
 
 TEST(ImageClassification, PrintsValidationRows) {
-    EXPECT_EQ(task().printed(validation_row()),
+    EXPECT_EQ(task().printed(metrics::testing::validation_row({84.5678, 84.5678})),
               "Validation top-1 accuracy: 84.568 % [ckpt-15625] (iteration:  15625, epoch:  10.00, throughput: 8000.00 "
               "samples/sec, time: 1.250000, latency avg:  -1.0000 ms)");
 }
@@ -79,12 +58,12 @@ TEST(ImageClassification, PrintsInferenceRows) {
 }
 
 TEST(ImageClassification, RowsHaveTheColumnsOfTheirFilesAndTheirLine) {
-    const metrics::Record training = reported(task(), training_row());
+    const metrics::Record training = reported(task(), metrics::testing::training_row());
     EXPECT_EQ(
         metrics::csv_header(training),
         "step,iteration,epoch,lr,loss_batch,loss_avg,train_acc_batch,train_acc_avg,it_time,img_per_sec,total_time");
-    EXPECT_EQ(training.text, task().printed(training_row()));
-    EXPECT_EQ(metrics::csv_header(reported(task(), validation_row())),
+    EXPECT_EQ(training.text, task().printed(metrics::testing::training_row()));
+    EXPECT_EQ(metrics::csv_header(reported(task(), metrics::testing::validation_row({84.5678, 84.5678}))),
               "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -81,6 +82,11 @@ static_assert([] {
 inline double trust_ratio(const UpdateAttrs& attrs, double target_norm, double other_norm) {
     if (!attrs.adapts || !(target_norm > 0) || !(other_norm > 0)) return 1;
     return facts_of(attrs.rule).trust(attrs, target_norm, other_norm);
+}
+
+/// By which a mean is multiplied that started at 0 and has decayed so for `step` updates; 1 for rules without the correction.
+inline double bias_correction(const UpdateAttrs& attrs, double decay, double step) {
+    return attrs.corrects_bias ? 1 / (1 - std::pow(decay, step)) : 1;
 }
 
 }  // namespace cnntrain::graph

@@ -43,13 +43,12 @@ public:
 private:
     /// Of the host step under way.
     struct HostStepSums {
-        std::vector<double> outputs;
+        Sums outputs;  // those that the columns read
         std::int64_t samples = 0;
         double seconds = 0;
     };
 
-    double sum(const std::string& output) const;
-    std::vector<double> means() const;
+    void begin_host_step();
 
     std::vector<Column> columns_;
     std::vector<std::string> outputs_;  // that the columns read

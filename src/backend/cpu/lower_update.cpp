@@ -37,7 +37,7 @@ UpdateOperands place_update(Lowering& lower) {
 
 UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context) {
     const auto step = static_cast<double>(context.iteration + 1);
-    const auto correction = [&](double decay) { return attrs.corrects_bias ? 1 / (1 - std::pow(decay, step)) : 1; };
+    const auto correction = [&](double decay) { return bias_correction(attrs, decay, step); };
     return {.gradient_scale = static_cast<float>(attrs.gradient_scale),
             .weight_decay = static_cast<float>(attrs.weight_decay),
             .rate = static_cast<float>(context.learning_rate * attrs.learning_rate_scale),
