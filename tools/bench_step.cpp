@@ -110,8 +110,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     const std::int64_t micro_batches = options.evaluate ? 1 : settings.training.gradient_accumulation_count;
 
     const auto backend = train::make_backend(settings.run.backend);
-    const DType half = backend->half_type();
-    const data::InputData input(train::data_settings(settings, half, 1), data::Split::train);
+    const data::InputData input(train::data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = input.fields(micro_batch);
     const TensorDesc& images_desc = data::field_desc(fields, data::kImages);
     const graph::Graph graph = options.evaluate ? train::evaluation_graph(settings, *backend, images_desc)
@@ -167,8 +166,7 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     std::printf("convolutions alone, as this program computes them: %.1f images/s (%.1f ms), %.2f\n",
                 images / executed * 1e3, executed, executed / (1e3 * typical));
     const double gflops = report.flops_per_micro_batch * static_cast<double>(micro_batches) / typical / 1e9;
-    const double peak =
-        measured_peak_gflops(settings.device.precision == nn::Precision::p32_32 ? DType::f32 : half, threads);
+    const double peak = measured_peak_gflops(train::arithmetic(settings.device, *backend).type, threads);
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
                 peak);
     std::printf("%zu layout changes are left:\n", report.reorders.size());

@@ -15,6 +15,12 @@ Violation one_norm(const OptionValues& values) {
     return "--batch-norm and --group-norm are both given; choose one";
 }
 
+Violation compute_type_of_16(const OptionValues& values) {
+    const bool asks = values.has("compute_type") && values.text("compute_type") == name(nn::ComputeType::bf16);
+    if (!asks || values.text("precision") != name(nn::Precision::p32_32)) return {};
+    return "--precision 32.32 computes in f32: leave out --compute-type bf16 or choose --precision 16.32";
+}
+
 Violation one_length(const OptionValues& values) {
     if (values.number("epochs") == 0.0 || values.integer("iterations") == 0) return {};
     return "--epochs and --iterations are both given; choose one";
@@ -197,6 +203,7 @@ struct Rule {
 
 constexpr Rule kRules[] = {
     {kTVE, one_norm},
+    {kTVE, compute_type_of_16},
     {kTVE, one_length},
     {kTVE, one_data_source},
     {kTVE, cache_or_not},

@@ -45,6 +45,11 @@ template <> const std::vector<std::string_view>& names<nn::Precision>() {
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<nn::ComputeType>() {
+    static const std::vector<std::string_view> all = {"auto", "bf16", "f32"};
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>() {
     static const std::vector<std::string_view> all = {"ON", "ON_prng_stable", "RI_prng_stable", "OFF"};
     return all;
@@ -66,6 +71,9 @@ std::string_view name(optim::LrSchedule value) {
     return spelling(value);
 }
 std::string_view name(nn::Precision value) {
+    return spelling(value);
+}
+std::string_view name(nn::ComputeType value) {
     return spelling(value);
 }
 std::string_view name(backend::StochasticRounding value) {

@@ -17,6 +17,7 @@ template <> const std::vector<std::string_view>& names<data::DatasetId>();
 template <> const std::vector<std::string_view>& names<optim::Optimiser>();
 template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
 template <> const std::vector<std::string_view>& names<nn::Precision>();
+template <> const std::vector<std::string_view>& names<nn::ComputeType>();
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
 
 /// The enumerator spelled exactly like this.

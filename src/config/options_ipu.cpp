@@ -10,10 +10,21 @@ std::vector<Option> numerics_options() {
         {.flag = "--precision",
          .type = Type::choice,
          .fallback = "16.16",
-         .help = "Compute type . master-weight type. 16 is bfloat16 on a CPU and half on an IPU.",
+         .help = "Compute type . master-weight type. 16 promises weights kept in 16 bits (bfloat16 on a CPU, half on "
+                 "an IPU) and "
+                 "at least their precision in what is computed (--compute-type).",
          .choices = names<nn::Precision>(),
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::precision>()},
+        {.flag = "--compute-type",
+         .type = Type::choice,
+         .fallback = "auto",
+         .help = "What the compute type 16 computes in: auto is what this processor is fastest in (bf16 with AMX and "
+                 "on AMD "
+                 "processors with AVX512-BF16, else f32). Weights of 16 bits stay 16 bits.",
+         .choices = names<nn::ComputeType>(),
+         .commands = kTVE | kR,
+         .bind = to<&Settings::device, &train::DeviceSettings::compute_type>()},
         {.flag = "--force-weight-to-fp16",
          .type = Type::texts,
          .fallback = std::vector<std::string>{},
@@ -45,7 +56,7 @@ std::vector<Option> numerics_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::device_iterations>()},
         {.flag = "--seed",
          .type = Type::integer,
-         .help = "Makes the run reproducible, with any number of threads.",
+         .help = "Makes the run reproducible; with any number of threads, too, where --thread-independent is given.",
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::seed>()},
         {.flag = "--BN-span",

@@ -100,6 +100,11 @@ std::vector<Option> run_options() {
          .range = at_least(0),
          .commands = kTVE | kR,
          .bind = to<&Settings::run, &train::RunSettings::threads>()},
+        {.flag = "--thread-independent",
+         .help = "The same numbers, bit for bit, with any --threads: sums over a batch are cut by its size. "
+                 "Without it the threads cut those in gradients of convolution weights, and last bits follow.",
+         .commands = kT | kR,
+         .bind = to<&Settings::run, &train::RunSettings::thread_independent>()},
         {.flag = "--input-threads",
          .type = Type::integer,
          .fallback = std::int64_t{0},

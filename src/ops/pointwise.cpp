@@ -39,11 +39,14 @@ std::vector<TensorDesc> infer_cast(const Attrs& attrs, Descs inputs) {
     return {result};
 }
 
+/// The gradient of a 16-bit weight that was widened stays as wide as it is: updates compute in f32.
 void cast_gradient(GradContext& context) {
+    const graph::ValueId x = context.input(0);
     const graph::ValueId dy = context.grad_output(0);
-    const DType type = context.desc(context.input(0)).dtype;
-    const bool already = context.desc(dy).dtype == type;
-    context.set_grad(0, already ? dy : context.add_one(OpKind::cast, graph::CastAttrs{type}, {dy}, "grad"));
+    const DType type = context.desc(x).dtype;
+    const bool is_wide = context.is_variable(x) && context.desc(dy).dtype == DType::f32;
+    const bool fits = is_wide || context.desc(dy).dtype == type;
+    context.set_grad(0, fits ? dy : context.add_one(OpKind::cast, graph::CastAttrs{type}, {dy}, "grad"));
 }
 
 void evaluate_copy(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {

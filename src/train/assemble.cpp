@@ -83,25 +83,40 @@ schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images
     return schedule::make_run_plan({settings.training, settings.checkpoint, images, 1, settings.validation.enabled});
 }
 
-nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, DType half) {
+backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
+    if (settings.precision == nn::Precision::p32_32) return {DType::f32, "--precision 32.32"};
+    switch (settings.compute_type) {
+        case nn::ComputeType::automatic:
+            return backend.fastest_arithmetic();
+        case nn::ComputeType::bf16:
+            return {DType::bf16, "--compute-type bf16"};
+        case nn::ComputeType::f32:
+            return {DType::f32, "--compute-type f32"};
+    }
+    throw Error(ErrorKind::internal, "unknown compute type");
+}
+
+nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
     nn::NumericsSettings result;
-    result.compute = settings.precision == nn::Precision::p32_32 ? DType::f32 : half;
-    result.parameters = settings.precision == nn::Precision::p16_16 ? half : DType::f32;
-    result.half = half;
+    result.compute = arithmetic(settings, backend).type;
+    result.half = backend.half_type();
+    result.parameters = settings.precision == nn::Precision::p16_16 ? result.half : DType::f32;
     result.force_weight_to_fp16 = settings.force_weight_to_fp16;
     result.force_weight_to_fp32 = settings.force_weight_to_fp32;
     return result;
 }
 
-data::InputSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed) {
-    data::InputSettings result = data_settings_without_folder(settings, half, seed);
+data::InputSettings data_settings(const config::Settings& settings, const backend::Backend& backend,
+                                  std::uint64_t seed) {
+    data::InputSettings result = data_settings_without_folder(settings, backend, seed);
     if (result.kind == data::DataKind::real) result.folder = data::find_data_folder(result.dataset, result.data_dir);
     return result;
 }
 
-data::InputSettings data_settings_without_folder(const config::Settings& settings, DType half, std::uint64_t seed) {
+data::InputSettings data_settings_without_folder(const config::Settings& settings, const backend::Backend& backend,
+                                                 std::uint64_t seed) {
     data::InputSettings result{settings.data};
-    result.compute_dtype = numerics(settings.device, half).compute;
+    result.compute_dtype = arithmetic(settings.device, backend).type;
     result.seed = seed;
     result.threads = core_budget(settings.run).input_threads;
     return result;
@@ -155,10 +170,11 @@ void check_network(const config::Settings& settings) {
     nn::check_splits(model, training.pipeline_splits);
 }
 
-nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images) {
+nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
+                               const TensorDesc& images) {
     nn::BuildRequest request;
     request.model = network_settings(settings);
-    request.numerics = numerics(settings.device, half);
+    request.numerics = numerics(settings.device, backend);
     request.input.images = images;
     if (const auto normalisation = data::device_normalisation(settings.data))
         request.input.normalise = on_device(*normalisation);
@@ -185,6 +201,7 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
     result.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
     result.runtime.seed = seed;
     result.runtime.check_finite = settings.run.stop_on_nan;
+    result.runtime.thread_independent = settings.run.thread_independent;
     return result;
 }
 
@@ -205,14 +222,14 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
 
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images) {
-    nn::Model model = nn::build_training(build_request(settings, backend.half_type(), images), ops::op_table());
+    nn::Model model = nn::build_training(build_request(settings, backend, images), ops::op_table());
     warn_of_idle_filters(model.graph, settings.device);
     return with_update(std::move(model.graph), nn::kLoss, settings, backend);
 }
 
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
                               const TensorDesc& images, bool with_logits) {
-    nn::BuildRequest request = build_request(settings, backend.half_type(), images);
+    nn::BuildRequest request = build_request(settings, backend, images);
     request.label_smoothing = 0;
     nn::Model model = nn::build_evaluation(request, ops::op_table());
     if (with_logits) model.graph.mark_output(kLogits, model.values.logits);

@@ -24,6 +24,7 @@ class OffByALittle : public backend::Backend {
 public:
     std::string_view name() const override { return "off"; }
     DType half_type() const override { return inner_->half_type(); }
+    backend::Arithmetic fastest_arithmetic() const override { return inner_->fastest_arithmetic(); }
     graph::PassLists passes() const override { return inner_->passes(); }
     std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
         return inner_->why_unsupported(graph, node);

@@ -36,7 +36,7 @@ std::int64_t allocations_per_step(const std::string& options, int steps) {
               small_cifar() + " " + options)
             .settings;
     const auto backend = make_backend(settings.run.backend);
-    const data::InputData data(data_settings(settings, backend->half_type(), 1), data::Split::train);
+    const data::InputData data(data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(4);
     const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
     const auto executable = backend->compile(compile_request(graph, settings, fields, 1, 1));

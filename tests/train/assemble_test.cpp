@@ -28,9 +28,10 @@ TEST(Assemble, PrecisionIsComputeTypeThenStoredType) {
         DType compute;
         DType parameters;
     };
+    const auto ref = make_backend(backend::BackendKind::ref);
     for (const Row& row : {Row{"16.16", DType::bf16, DType::bf16}, Row{"16.32", DType::bf16, DType::f32},
                            Row{"32.32", DType::f32, DType::f32}}) {
-        const auto result = numerics(settings(std::string("--precision ") + row.precision).device, DType::bf16);
+        const auto result = numerics(settings(std::string("--precision ") + row.precision).device, *ref);
         EXPECT_EQ(result.compute, row.compute) << row.precision;
         EXPECT_EQ(result.parameters, row.parameters) << row.precision;
     }
@@ -38,8 +39,9 @@ TEST(Assemble, PrecisionIsComputeTypeThenStoredType) {
 
 TEST(Assemble, ModelFollowsTheOptions) {
     const TensorDesc images{DType::bf16, {4, 32, 32, 3}};
+    const auto ref = make_backend(backend::BackendKind::ref);
     const auto request = build_request(
-        settings("--group-norm --groups 8 --label-smoothing 0.1 --force-weight-to-fp32 fc1"), DType::bf16, images);
+        settings("--group-norm --groups 8 --label-smoothing 0.1 --force-weight-to-fp32 fc1"), *ref, images);
     EXPECT_EQ(request.model.size, "8");
     EXPECT_EQ(request.model.dataset, nn::DatasetKind::cifar);
     EXPECT_EQ(request.model.classes, 10);
@@ -157,17 +159,18 @@ TEST(AssembleNetwork, WrongSizesAndGroupsAreFoundBeforeAnythingRuns) {
 TEST(Assemble, ImageNetIsNormalisedOnTheDeviceUnlessTheHostDoes) {
     const TensorDesc images{DType::bf16, {4, 224, 224, 3}};
     const std::string line = "--dataset imagenet --generated-data --model-size 18 --micro-batch-size 4 ";
-    EXPECT_TRUE(build_request(parse(line).settings, DType::bf16, images).input.normalise.has_value());
-    EXPECT_FALSE(build_request(parse(line + "--hostside-norm").settings, DType::bf16, images).input.normalise);
-    EXPECT_EQ(data_settings(parse(line + "--hostside-norm").settings, DType::bf16, 1).hostside_norm, true);
-    EXPECT_EQ(data_settings(parse(line + "--eight-bit-io").settings, DType::bf16, 1).eight_bit_io, true);
+    const auto ref = make_backend(backend::BackendKind::ref);
+    EXPECT_TRUE(build_request(parse(line).settings, *ref, images).input.normalise.has_value());
+    EXPECT_FALSE(build_request(parse(line + "--hostside-norm").settings, *ref, images).input.normalise);
+    EXPECT_EQ(data_settings(parse(line + "--hostside-norm").settings, *ref, 1).hostside_norm, true);
+    EXPECT_EQ(data_settings(parse(line + "--eight-bit-io").settings, *ref, 1).eight_bit_io, true);
 }
 
 TEST(Assemble, EightBitImagesOfCifarAreConvertedOnTheDevice) {
     const auto cpu = backend::make_cpu_backend();
     for (const std::string precision : {"16.16", "32.32"}) {
         const config::Settings all = settings("--eight-bit-io --precision " + precision);
-        const data::InputData data(data_settings(all, cpu->half_type(), 1), data::Split::train);
+        const data::InputData data(data_settings(all, *cpu, 1), data::Split::train);
         const std::vector<data::Field> fields = data.fields(4);
         const TensorDesc& images = data::field_desc(fields, data::kImages);
         EXPECT_EQ(images.dtype, DType::u8);

@@ -62,7 +62,8 @@ TEST(DryRun, TellsTheRingOfTheLoader) {
     EXPECT_THAT(text("--mixup-alpha 0.2 --hostside-image-mixing"), HasSubstr(" ring of 18 (10.6 MB), "));
     EXPECT_THAT(text("--generated-data"), Not(HasSubstr("ring")));
     const auto evaluation = [](config::Command command, const std::string& line) {
-        return dry_run_text(parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 " + line, command));
+        return dry_run_text(
+            parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 --compute-type bf16 " + line, command));
     };
     EXPECT_THAT(evaluation(config::Command::validation, "--latency"), HasSubstr(" 1 batch ahead, ring of 3 "));
     EXPECT_THAT(evaluation(config::Command::inference, "--iterations 5 --num-inference-thread 30"),

@@ -188,6 +188,7 @@ TaskDescription PointFitting::description() const {
             .identity = {{"model", "plane"}},
             .summary_head = "A plane through points\n",
             .summary_tail = "",
+            .arithmetic = {DType::f32, "points are f32"},
             .arguments = {{"axes", kAxes}},
             .mlperf = {}};
 }

@@ -44,8 +44,9 @@ graph::Graph renumbered(const graph::Graph& source) {
 }
 
 /// Unfused, because fusions do not cross stages.
-graph::Graph training_graph_of(const config::Settings& settings, const TensorDesc& images, const Variant& variant) {
-    nn::BuildRequest request = build_request(settings, DType::bf16, images);
+graph::Graph training_graph_of(const config::Settings& settings, const backend::Backend& backend,
+                               const TensorDesc& images, const Variant& variant) {
+    nn::BuildRequest request = build_request(settings, backend, images);
     request.splits = variant.splits;
     nn::Model model = nn::build_training(request, ops::op_table());
     const graph::Objective objective{.loss = model.values.loss,
@@ -68,9 +69,9 @@ Numbers run(const Variant& variant) {
                                             " --micro-batch-size 8 --precision 16.16 --optimiser momentum " + kProxyNet)
                                           .settings;
     const auto backend = backend::make_cpu_backend();
-    const data::InputData data(data_settings(settings, backend->half_type(), 1), data::Split::train);
+    const data::InputData data(data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(8);
-    const graph::Graph graph = training_graph_of(settings, data::field_desc(fields, data::kImages), variant);
+    const graph::Graph graph = training_graph_of(settings, *backend, data::field_desc(fields, data::kImages), variant);
     backend::CompileRequest request = compile_request(graph, settings, fields, 1, 1);
     request.plan.stages = static_cast<std::int32_t>(variant.splits.size()) + 1;
     const auto executable = backend->compile(request);

@@ -52,8 +52,9 @@ struct Training {
     }
 };
 
-Training training_of(const config::Settings& settings, const Shape& shape, const TensorDesc& images) {
-    nn::BuildRequest request = build_request(settings, DType::bf16, images);
+Training training_of(const config::Settings& settings, const backend::Backend& backend, const Shape& shape,
+                     const TensorDesc& images) {
+    nn::BuildRequest request = build_request(settings, backend, images);
     request.splits = shape.splits;
     nn::Model model = nn::build_training(request, ops::op_table());
     graph::Objective objective;
@@ -82,8 +83,8 @@ public:
                           shape.options)
                         .settings),
           backend_(make_backend(settings_.run.backend)),
-          data_(data_settings(settings_, backend_->half_type(), 1), data::Split::train),
-          training_(training_of(settings_, shape, data::field_desc(data_.fields(kSamples), data::kImages))),
+          data_(data_settings(settings_, *backend_, 1), data::Split::train),
+          training_(training_of(settings_, *backend_, shape, data::field_desc(data_.fields(kSamples), data::kImages))),
           executable_(backend_->compile(request_of(training_.graph, settings_, shape, data_.fields(kSamples)))),
           stream_(data_.stream(loader_settings(settings_, 0))) {
         initialise(*executable_, training_.graph, 1);

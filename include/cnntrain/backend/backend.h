@@ -30,6 +30,7 @@ struct RuntimeSettings {
     bool stochastic_rounding = true;  // of 16-bit parameters and states when they are updated
     std::uint64_t seed = 0;           // of the rounding, dropout and drop-connect
     bool check_finite = true;         // look for non-finite values when the loss is one
+    bool thread_independent = false;  // the same bits with any number of threads, where that costs time, too
 };
 
 struct CompileRequest {
@@ -114,12 +115,20 @@ public:
     virtual Inspection& inspection() = 0;
 };
 
+/// What a 16-bit precision computes in.
+struct Arithmetic {
+    DType type = DType::f32;  // of activations and their gradients
+    std::string reason;       // for people, as in "f32: <reason>"
+};
+
 class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
-    /// The type that `16` means here.
+    /// The type that `16` means here: weights of 16 bits are kept in it.
     virtual DType half_type() const = 0;
+    /// What is fastest here for a 16-bit precision: half_type() or f32. Follows from the processor's features.
+    virtual Arithmetic fastest_arithmetic() const = 0;
     /// The passes that make graphs fast here, or fit to run at all.
     virtual graph::PassLists passes() const = 0;
     /// Why a node cannot be executed here; empty when it can.

@@ -20,6 +20,7 @@ std::string_view name(backend::StochasticRounding value);
 std::string_view name(data::DatasetId value);
 std::string_view name(nn::Family value);
 std::string_view name(nn::Precision value);
+std::string_view name(nn::ComputeType value);
 std::string_view name(optim::LrSchedule value);
 std::string_view name(optim::Optimiser value);
 

@@ -50,6 +50,7 @@ public:
     ValueId input(std::size_t i) const { return node_.inputs.at(i); }
     ValueId output(std::size_t i) const { return node_.outputs.at(i); }
     const TensorDesc& desc(ValueId value) const { return graph_.desc(value); }
+    bool is_variable(ValueId value) const { return graph_.is_variable(value); }
     bool has_grad_output(std::size_t i) const { return grad_outputs_.at(i).valid(); }
     ValueId grad_output(std::size_t i) const { return grad_outputs_.at(i); }  // invalid: zero
     bool needs(std::size_t i) const { return needed_.at(i); }

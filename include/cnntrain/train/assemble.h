@@ -27,12 +27,15 @@ schedule::BatchPlan batch_plan(const config::Settings& settings);
 /// `images`: of the training data. Error(usage) as schedule::make_run_plan().
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images);
 
-/// `half` is Backend::half_type(): what "16" means.
-nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, DType half);
+/// What activations are computed in, and why.
+backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend);
+nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backend::Backend& backend);
 /// Real data: looks for the folder that holds the files.
-data::InputSettings data_settings(const config::Settings& settings, DType half, std::uint64_t seed);
+data::InputSettings data_settings(const config::Settings& settings, const backend::Backend& backend,
+                                  std::uint64_t seed);
 /// The same without looking for it.
-data::InputSettings data_settings_without_folder(const config::Settings& settings, DType half, std::uint64_t seed);
+data::InputSettings data_settings_without_folder(const config::Settings& settings, const backend::Backend& backend,
+                                                 std::uint64_t seed);
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
 /// With --latency, a queue of batches that wait would be all that is measured: it is as short as it can be unless its
 /// length is given.
@@ -42,7 +45,8 @@ data::LoaderSettings request_loader_settings(const config::Settings& settings, c
 nn::NetworkSettings network_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, or not as many splits as --shards asks for.
 void check_network(const config::Settings& settings);
-nn::BuildRequest build_request(const config::Settings& settings, DType half, const TensorDesc& images);
+nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
+                               const TensorDesc& images);
 optim::UpdateSettings update_settings(const config::Settings& settings);
 /// `fields`: of the source that will feed the graph. `micro_batches`: per weight update; 1 for a graph that is only
 /// evaluated. `seed`: of the rounding and of dropout.

@@ -15,9 +15,10 @@ namespace cnntrain::train {
 /// How this machine runs it.
 struct RunSettings {
     backend::BackendKind backend = backend::BackendKind::cpu;
-    std::int64_t threads = 0;        // compute threads, 0 = all cores of the process
-    std::int64_t input_threads = 0;  // threads that prepare images, 0 = chosen by the loader
-    bool stop_on_nan = true;         // stop with Error(diverged) at the first non-finite loss
+    std::int64_t threads = 0;         // compute threads, 0 = all cores of the process
+    bool thread_independent = false;  // the same numbers with any number of compute threads
+    std::int64_t input_threads = 0;   // threads that prepare images, 0 = chosen by the loader
+    bool stop_on_nan = true;          // stop with Error(diverged) at the first non-finite loss
 };
 
 struct MainSettings {

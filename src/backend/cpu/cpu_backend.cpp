@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backend/cpu/executable.h"
+#include "backend/cpu/isa.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 
@@ -10,10 +11,33 @@ namespace cnntrain::backend {
 
 namespace {
 
+using graph::OpKind;
+
+/// Operations that are oneDNN's.
+bool is_primitive(OpKind kind) {
+    switch (kind) {
+        case OpKind::conv2d:
+        case OpKind::conv2d_input_grad:
+        case OpKind::conv2d_weight_grad:
+        case OpKind::max_pool:
+        case OpKind::max_pool_grad:
+        case OpKind::dense:
+        case OpKind::dense_input_grad:
+        case OpKind::dense_weight_grad:
+        case OpKind::batched_matmul:
+            return true;
+        default:
+            return false;
+    }
+}
+
 class CpuBackend : public Backend {
 public:
+    CpuBackend() { cpu::limit_kernels(isa_); }
+
     std::string_view name() const override { return "cpu"; }
     DType half_type() const override { return DType::bf16; }
+    Arithmetic fastest_arithmetic() const override { return cpu::fastest_arithmetic(isa_); }
 
     /// Kernels that are bound by memory do the work of their neighbours too.
     graph::PassLists passes() const override {
@@ -32,6 +56,9 @@ public:
                 if (type == DType::f16 || type == DType::f64) {
                     return "the cpu backend computes in f32 and bf16, not in " + std::string(cnntrain::name(type));
                 }
+                if (type == DType::bf16 && is_primitive(node.kind) && !isa_.avx512) {
+                    return "in bfloat16 it needs AVX-512, which this processor does not have; use --compute-type f32";
+                }
             }
         }
         return {};
@@ -46,6 +73,9 @@ public:
                         "cpu backend: oneDNN refused while compiling: " + std::string(error.what()));
         }
     }
+
+private:
+    cpu::Isa isa_ = cpu::effective_isa();
 };
 
 }  // namespace

@@ -120,6 +120,23 @@ void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to
         std::memcpy(to, from, to_desc.get_size());
         return;
     }
+    if (with_type(from_desc, DType::bf16) == from_desc) return copy_as_floats(from_desc, from, to_desc, to);
+    reorder(from_desc, from, to_desc, to);
+}
+
+/// oneDNN lays out bfloat16 with AVX-512 only.
+void CpuExecutable::copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
+    const std::optional<Desc> wide_from = with_type(from_desc, DType::f32);
+    const std::optional<Desc> wide_to = with_type(to_desc, DType::f32);
+    CNNTRAIN_CHECK(wide_from && wide_to, "a 16-bit tensor lies in an unnamed layout");
+    std::vector<float> source(wide_from->get_size() / sizeof(float));
+    std::vector<float> target(wide_to->get_size() / sizeof(float));
+    cast(static_cast<std::int64_t>(source.size()), static_cast<const BFloat16*>(from), source.data());
+    reorder(*wide_from, source.data(), *wide_to, target.data());
+    cast(static_cast<std::int64_t>(target.size()), target.data(), static_cast<BFloat16*>(to));
+}
+
+void CpuExecutable::reorder(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
     dnnl::memory source(from_desc, onednn_.engine(), const_cast<void*>(from));
     dnnl::memory target(to_desc, onednn_.engine(), to);
     dnnl::stream stream = onednn_.stream();

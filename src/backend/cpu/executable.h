@@ -47,6 +47,8 @@ private:
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
     HostTensor read(const Tensor& tensor) const;
     void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
+    void copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
+    void reorder(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
 
     void use_threads() const;
     void run_section(Section section, const StepContext& context);

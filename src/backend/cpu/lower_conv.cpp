@@ -1,6 +1,7 @@
 // Convolutions and max pooling: oneDNN primitives on operands as they lie.
 #include <algorithm>
 
+#include "backend/cpu/isa.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 
@@ -50,8 +51,7 @@ template <typename Make> Primitive fastest(std::initializer_list<ConvProblem> pr
     }
     if (usable) return *usable;
     throw Error(ErrorKind::unsupported,
-                "cpu backend: oneDNN has no convolution for these shapes and types on this processor; 16-bit "
-                "precision needs AVX-512: use --precision 32.32");
+                "cpu backend: oneDNN has no convolution for these shapes and types on this processor");
 }
 
 /// The kernel as the primitive gets it. Vectors span sixteen channels: narrower groups are computed together, as one
@@ -275,19 +275,75 @@ void lower_depthwise_weight_grad(Lowering& lower) {
     });
 }
 
-bool has_amx() {
-    // Each bit of the values is a set of instructions.
-    constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
-    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
-}
-
 /// Where the matrix product above is the faster way.
 bool is_matrix_product(Lowering& lower, const ConvAttrs& attrs, const Shape& kernel) {
     const Placed x = lower.operand(lower.node().inputs[0]);
     const Placed dy = lower.operand(lower.node().inputs[1]);
     const bool is_projection =
         kernel[0] == 1 && kernel[1] == 1 && attrs.groups == 1 && attrs.padding == graph::Padding{};
-    return has_amx() && is_projection && x.dtype == DType::bf16 && is_channels_last(x) && is_channels_last(dy);
+    return effective_isa().amx && is_projection && x.dtype == DType::bf16 && is_channels_last(x) &&
+           is_channels_last(dy);
+}
+
+/// How the sum over a batch is cut where the number of threads must not decide it: parts of so many samples, which threads
+/// take one after another and whose sums are added in order.
+struct BatchParts {
+    explicit BatchParts(std::int64_t samples) : count(std::min(samples, kMost)) {
+        while (samples % count != 0)
+            --count;
+    }
+
+    TensorDesc part_of(TensorDesc batch) const {
+        batch.shape[0] /= count;
+        return batch;
+    }
+    Placed part_of(Placed batch, const Desc& desc, std::int64_t part) const {
+        batch.offset += static_cast<std::size_t>(part) * desc.get_size();
+        batch.desc = desc;
+        return batch;
+    }
+
+    static constexpr std::int64_t kMost = 16;
+    std::int64_t count;
+};
+
+/// The weight gradient of each part of the batch by a primitive of one thread, and their sum.
+void lower_weight_grad_by_parts(Lowering& lower, const GroupedKernel& grouped) {
+    const auto& attrs = lower.node().as<ConvAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const TensorDesc& x_desc = lower.graph().desc(inputs[0]);
+    const TensorDesc& dy_desc = lower.graph().desc(inputs[1]);
+    const ValueId dw = lower.node().outputs[0];
+    const BatchParts parts(x_desc.shape[0]);
+    const TensorDesc x_part = parts.part_of(x_desc);
+    const TensorDesc dy_part = parts.part_of(dy_desc);
+    const ConvProblem as_it_lies{like_activation(lower.operand(inputs[0]).desc, x_part),
+                                 open_kernel(grouped.desc, DType::f32, grouped.groups),
+                                 like_activation(lower.operand(inputs[1]).desc, dy_part), attrs.stride, attrs.padding};
+    ConvProblem open = as_it_lies;
+    open.src = open_activation(x_part);
+    const Primitive conv = [&] {
+        const OneThread one_thread;
+        return fastest({as_it_lies, open, channels_last(as_it_lies, x_part, dy_part)},
+                       [&](const ConvProblem& problem) { return lower.onednn().conv_weight_grad(problem); });
+    }();
+    const Placed source = lower.operand_as(inputs[0], like_activation(conv.src, x_desc), kConvReason);
+    const Placed gradient = lower.operand_as(inputs[1], like_activation(conv.dst, dy_desc), kConvReason);
+    const Placed result =
+        grouped.merged > 1 ? lower.temporary("merged", conv.weights, DType::f32) : lower.define(dw, conv.weights);
+    const auto count = static_cast<std::int64_t>(conv.weights.get_size() / sizeof(float));
+    const Placed sums = lower.temporary_floats("parts", parts.count * count);
+    std::vector<Arguments> calls;
+    for (std::int64_t part = 0; part < parts.count; ++part) {
+        calls.push_back({{DNNL_ARG_SRC, parts.part_of(source, conv.src, part)},
+                         {DNNL_ARG_DIFF_DST, parts.part_of(gradient, conv.dst, part)},
+                         {DNNL_ARG_DIFF_WEIGHTS, parts.part_of(sums, conv.weights, part)}});
+    }
+    lower.add_parts(conv, calls, {DNNL_ARG_DIFF_WEIGHTS});
+    lower.add_copy_step("sum", sums, result, [sums, result, count, parts](const StepContext&) {
+        sum_parts(parts.count, count, sums.as<float>(), result.as<float>());
+    });
+    if (grouped.merged > 1) split_merged_gradient(lower, result, grouped);
 }
 
 void lower_conv2d_weight_grad(Lowering& lower) {
@@ -295,11 +351,12 @@ void lower_conv2d_weight_grad(Lowering& lower) {
     const auto& inputs = lower.node().inputs;
     const ValueId dw = lower.node().outputs[0];
     const TensorDesc& dw_desc = lower.graph().desc(dw);
-    if (is_matrix_product(lower, attrs, dw_desc.shape)) return lower_projection_weight_grad(lower);
     if (is_depthwise(attrs, dw_desc.shape)) return lower_depthwise_weight_grad(lower);
+    const GroupedKernel grouped(dw_desc, attrs);
+    if (lower.request().runtime.thread_independent) return lower_weight_grad_by_parts(lower, grouped);
+    if (is_matrix_product(lower, attrs, dw_desc.shape)) return lower_projection_weight_grad(lower);
     const Placed x = lower.operand(inputs[0]);
     const Placed dy = lower.operand(inputs[1]);
-    const GroupedKernel grouped(dw_desc, attrs);
     const ConvProblem as_it_lies{x.desc, open_kernel(grouped.desc, dw_desc.dtype, grouped.groups), dy.desc,
                                  attrs.stride, attrs.padding};
     ConvProblem open = as_it_lies;

@@ -98,13 +98,12 @@ void lower_optimiser_update(Lowering& lower) {
 /// Both lie alike where the master's layout has a 16-bit form.
 void lower_round_copy(Lowering& lower) {
     const ValueId parameter = lower.node().inputs[0];
-    const Placed master = lower.operand(lower.node().inputs[1]);
-    const Placed copy = lower.master(parameter, with_type(master.desc, lower.graph().desc(parameter).dtype));
-    if (with_type(copy.desc, DType::f32) != master.desc) {
-        lower.add_primitive(lower.onednn().reorder(master.desc, copy.desc),
-                            {{DNNL_ARG_FROM, master}, {DNNL_ARG_TO, copy}}, {DNNL_ARG_TO});
-        return;
-    }
+    const ValueId source = lower.node().inputs[1];
+    const Placed copy =
+        lower.master(parameter, with_type(lower.operand(source).desc, lower.graph().desc(parameter).dtype));
+    const std::optional<Desc> as_floats = with_type(copy.desc, DType::f32);
+    CNNTRAIN_CHECK(as_floats.has_value(), "a parameter lies in an unnamed layout: " + lower.node().name);
+    const Placed master = lower.operand_as(source, *as_floats, "the master's layout has no 16-bit form");
     const auto count = static_cast<std::int64_t>(copy.desc.get_size() / sizeof(BFloat16));
     lower.add_step("kernel", {master}, {copy},
                    [master, copy, count](const StepContext&) { cast(count, master.as<float>(), copy.as<BFloat16>()); });

@@ -266,13 +266,16 @@ Placed Lowering::float_vector(ValueId value) {
     TensorDesc desc = graph_.desc(root);
     desc.dtype = DType::f32;
     const Placed copy = place(kept.buffer->name + ":f32", row_major(desc), DType::f32, Storage::persistent);
-    const std::int64_t count = desc.elements();
-    program_.add_step(
-        Section::prepare(),
-        Step{kept.buffer->name, "cast", "kernel", 0, {kept}, {copy}, [kept, copy, count](const StepContext&) {
-                 cast(count, kept.as<BFloat16>(), copy.as<float>());
-             }});
+    emit_cast_to_floats(kept, copy);
     return float_vectors_[root] = copy;
+}
+
+void Lowering::emit_cast_to_floats(const Placed& from, const Placed& to) {
+    const auto count = static_cast<std::int64_t>(from.desc.get_size() / sizeof(BFloat16));
+    program_.add_step(Section::prepare(),
+                      Step{from.buffer->name, "cast", "kernel", 0, {from}, {to}, [from, to, count](const StepContext&) {
+                               cast(count, from.as<BFloat16>(), to.as<float>());
+                           }});
 }
 
 Desc Lowering::preferred_activation(const TensorDesc& tensor) const {
@@ -326,6 +329,10 @@ Placed Lowering::temporary(const std::string& name, const Desc& desc, DType dtyp
     return place(node().name + ":" + name, desc, dtype, Storage::arena);
 }
 
+Placed Lowering::temporary_floats(const std::string& name, std::int64_t count) {
+    return temporary(name, row_major({DType::f32, {count}}), DType::f32);
+}
+
 void Lowering::add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
                         std::function<void(const StepContext&)> run) {
     program_.add_step(section(),
@@ -338,10 +345,15 @@ void Lowering::add_copy_step(const std::string& op, const Placed& from, const Pl
     program_.add_step(section(), Step{node().name + ":" + op, op, "kernel", 0, {from}, {to}, std::move(run)});
 }
 
-void Lowering::add_primitive(const Primitive& primitive, const std::vector<std::pair<int, Placed>>& arguments,
-                             const std::vector<int>& written) {
+void Lowering::add_primitive(const Primitive& primitive, const Arguments& arguments, const std::vector<int>& written) {
     program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive, arguments, written,
                            graph_.node_flops(current_));
+}
+
+void Lowering::add_parts(const Primitive& primitive, const std::vector<Arguments>& parts,
+                         const std::vector<int>& written) {
+    program_.add_parts(section(), node().name, std::string(graph_.def(node()).name), primitive, parts, written,
+                       graph_.node_flops(current_));
 }
 
 std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
@@ -400,10 +412,29 @@ Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int
     return result;
 }
 
+/// A 16-bit weight as floats, laid out as it is. Where a prepared copy wants just that, the copy is made from the weight
+/// directly.
+Placed Lowering::as_floats(ValueId root, const Placed& kept) {
+    const auto found = floats_.find(root);
+    if (found != floats_.end()) return found->second;
+    const std::optional<Desc> desc = with_type(kept.desc, DType::f32);
+    CNNTRAIN_CHECK(desc.has_value(), kept.buffer->name + " lies in an unnamed layout");
+    const auto same = std::ranges::find_if(prepared_, [&](const PreparedCopy& wanted) {
+        return wanted.root == root && wanted.merged == 1 && wanted.copy.desc == *desc;
+    });
+    const Placed floats = same != prepared_.end()
+                              ? same->copy
+                              : place(kept.buffer->name + ":f32", *desc, DType::f32, Storage::persistent);
+    emit_cast_to_floats(kept, floats);
+    return floats_[root] = floats;
+}
+
 void Lowering::emit_prepared_copies() {
     for (const PreparedCopy& wanted : prepared_) {
         const bool is_variable = graph_.value(wanted.root).role != Role::intermediate;
         Placed source = is_variable ? master(wanted.root) : operand(wanted.root);
+        if (source.dtype == DType::bf16 && wanted.copy.dtype == DType::f32) source = as_floats(wanted.root, source);
+        if (source.buffer == wanted.copy.buffer) continue;
         if (wanted.merged > 1) source = emit_merged_kernel(wanted.root, source, wanted.merged);
         if (source.desc == wanted.copy.desc) {
             wanted.copy.buffer->same_as = source.buffer;

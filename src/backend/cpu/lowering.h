@@ -85,6 +85,7 @@ public:
     /// The result is a view of memory that other values have, too.
     void define_alias(graph::ValueId result, const Placed& view);
     Placed temporary(const std::string& name, const Desc& desc, DType dtype);
+    Placed temporary_floats(const std::string& name, std::int64_t count);
 
     /// Adds a step of the current node.
     void add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
@@ -92,8 +93,9 @@ public:
     /// Adds a step of its own name that moves data for the current node.
     void add_copy_step(const std::string& op, const Placed& from, const Placed& to,
                        std::function<void(const StepContext&)> run);
-    void add_primitive(const Primitive& primitive, const std::vector<std::pair<int, Placed>>& arguments,
-                       const std::vector<int>& written);
+    void add_primitive(const Primitive& primitive, const Arguments& arguments, const std::vector<int>& written);
+    /// Adds a step that runs a primitive of one thread on several lists of arguments side by side.
+    void add_parts(const Primitive& primitive, const std::vector<Arguments>& parts, const std::vector<int>& written);
     /// Room for `count` floats while the step runs; valid once the program is finished.
     std::function<std::span<float>()> scratch_floats(std::int64_t count);
 
@@ -124,6 +126,9 @@ private:
     void place_inputs();
     void accumulate_crossing_results();
     void emit_prepared_copies();
+    Placed as_floats(graph::ValueId root, const Placed& kept);
+    /// A step that widens a bfloat16 tensor into one that lies alike.
+    void emit_cast_to_floats(const Placed& from, const Placed& to);
     /// A step that merges the groups of a kernel; the result is row-major.
     Placed emit_merged_kernel(graph::ValueId root, const Placed& source, std::int64_t merged);
     bool is_output(graph::ValueId value) const;
@@ -144,7 +149,8 @@ private:
     std::map<graph::ValueId, Placed> sums_;  // over the micro-batches, as updates read them
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
-    std::set<const Buffer*> viewed_;  // read by several values
+    std::map<graph::ValueId, Placed> floats_;  // 16-bit weights as prepared copies are made of them
+    std::set<const Buffer*> viewed_;           // read by several values
     /// Of every value that convolutions read as weights; 0: a [1,1,I,O] that dense layers read as a matrix.
     std::map<graph::ValueId, std::int64_t> kernel_groups_;
     bool channels_last_ = false;

@@ -4,9 +4,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <set>
 
+#include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/memory_plan.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
@@ -93,32 +95,70 @@ void Program::add_step(Section section, Step step) {
     steps_[position(section)].push_back(std::move(step));
 }
 
-void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
-                            const std::vector<std::pair<int, Placed>>& arguments, const std::vector<int>& written,
-                            double flops) {
-    Step step{std::move(name), std::move(op), primitive.implementation, flops, {}, {}, {}};
-    std::vector<dnnl_exec_arg_t> exec_arguments;
+Program::Call Program::bind_call(const Primitive& primitive, const Arguments& arguments, std::size_t scratch_offset) {
+    Call call;
     const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer, std::size_t offset) {
         bindings_.push_back(Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer, offset});
-        exec_arguments.push_back(dnnl_exec_arg_t{argument, bindings_.back().memory.get()});
+        call.push_back(dnnl_exec_arg_t{argument, bindings_.back().memory.get()});
     };
+    for (const auto& [argument, tensor] : arguments)
+        bind_argument(argument, tensor.desc, tensor.buffer, tensor.offset);
+    if (const std::size_t bytes = primitive.scratchpad.get_size(); bytes > 0) {
+        reserve_scratch(scratch_offset + bytes);
+        bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr, scratch_offset);  // null: the scratch memory
+    }
+    return call;
+}
+
+namespace {
+
+/// A primitive's step without what it runs.
+Step primitive_step(std::string name, std::string op, const Primitive& primitive, const Arguments& arguments,
+                    const std::vector<int>& written, double flops) {
+    Step step{std::move(name), std::move(op), primitive.implementation, flops, {}, {}, {}};
     for (const auto& [argument, tensor] : arguments) {
         const bool is_written = std::find(written.begin(), written.end(), argument) != written.end();
         (is_written ? step.writes : step.reads).push_back(tensor);
-        bind_argument(argument, tensor.desc, tensor.buffer, tensor.offset);
     }
-    if (const std::size_t bytes = primitive.scratchpad.get_size(); bytes > 0) {
-        reserve_scratch(bytes);
-        bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr, 0);  // null: the shared scratch memory
+    return step;
+}
+
+dnnl_status_t execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+                      const std::vector<dnnl_exec_arg_t>& call) {
+    return dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(call.size()), call.data());
+}
+
+void check(dnnl_status_t status) {
+    if (status == dnnl_success) return;
+    throw Error(ErrorKind::internal,
+                "cpu backend: a oneDNN primitive failed with status " + std::to_string(static_cast<int>(status)));
+}
+
+}  // namespace
+
+void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
+                            const Arguments& arguments, const std::vector<int>& written, double flops) {
+    Step step = primitive_step(std::move(name), std::move(op), primitive, arguments, written, flops);
+    step.run = [handle = primitive.primitive, stream = onednn_.stream(), call = bind_call(primitive, arguments, 0)](
+                   const StepContext&) { check(execute(handle, stream, call)); };
+    add_step(section, std::move(step));
+}
+
+void Program::add_parts(Section section, std::string name, std::string op, const Primitive& primitive,
+                        const std::vector<Arguments>& parts, const std::vector<int>& written, double flops) {
+    Step step = primitive_step(std::move(name), std::move(op), primitive, parts.at(0), written, flops);
+    std::vector<Call> calls;
+    for (const Arguments& arguments : parts) {
+        const std::size_t scratch = round_up(primitive.scratchpad.get_size(), kCacheLineBytes);
+        calls.push_back(bind_call(primitive, arguments, calls.size() * scratch));
     }
-    step.run = [handle = primitive.primitive, stream = onednn_.stream(),
-                call_arguments = std::move(exec_arguments)](const StepContext&) {
-        const dnnl_status_t status = dnnl_primitive_execute(
-            handle.get(), stream.get(), static_cast<int>(call_arguments.size()), call_arguments.data());
-        if (status != dnnl_success) {
-            throw Error(ErrorKind::internal, "cpu backend: a oneDNN primitive failed with status " +
-                                                 std::to_string(static_cast<int>(status)));
-        }
+    step.run = [handle = primitive.primitive, stream = onednn_.stream(), calls = std::move(calls)](const StepContext&) {
+        std::atomic<dnnl_status_t> failure = dnnl_success;
+        parallel_tasks(static_cast<std::int64_t>(calls.size()), [&](std::int64_t part) {
+            const dnnl_status_t status = execute(handle, stream, calls[static_cast<std::size_t>(part)]);
+            if (status != dnnl_success) failure = status;
+        });
+        check(failure);
     };
     add_step(section, std::move(step));
 }
@@ -133,8 +173,8 @@ void Program::finish() {
     place_persistent();
     scratch_ = PageMemory(scratch_bytes_);
     for (Binding& binding : bindings_) {
-        binding.memory.set_data_handle(binding.buffer == nullptr ? scratch_.data()
-                                                                 : binding.buffer->data + binding.offset);
+        std::byte* const start = binding.buffer == nullptr ? scratch_.data() : binding.buffer->data;
+        binding.memory.set_data_handle(start + binding.offset);
     }
 }
 

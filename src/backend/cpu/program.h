@@ -103,6 +103,9 @@ private:
     std::size_t bytes_ = 0;
 };
 
+/// What a oneDNN primitive works on: DNNL_ARG_... and the tensor.
+using Arguments = std::vector<std::pair<int, Placed>>;
+
 class Program {
 public:
     Program(const OneDnn& onednn, std::int32_t stages);
@@ -118,8 +121,10 @@ public:
     void add_step(Section section, Step step);
     /// A step that runs one oneDNN primitive on these arguments (DNNL_ARG_... -> tensor).
     void add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
-                       const std::vector<std::pair<int, Placed>>& arguments, const std::vector<int>& written,
-                       double flops);
+                       const Arguments& arguments, const std::vector<int>& written, double flops);
+    /// A step that runs a primitive of one thread on several lists of arguments side by side.
+    void add_parts(Section section, std::string name, std::string op, const Primitive& primitive,
+                   const std::vector<Arguments>& parts, const std::vector<int>& written, double flops);
     /// Memory that any step may use while it runs; valid after finish().
     void reserve_scratch(std::size_t bytes);
     std::byte* scratch() const { return scratch_.data(); }
@@ -144,6 +149,9 @@ private:
         Buffer* buffer;
         std::size_t offset;
     };
+    using Call = std::vector<dnnl_exec_arg_t>;
+    /// Arguments as oneDNN takes them; `scratch_offset`: of the call's scratchpad in the shared scratch memory.
+    Call bind_call(const Primitive& primitive, const Arguments& arguments, std::size_t scratch_offset);
     void set_live_ranges();
     void place_arena();
     void place_persistent();

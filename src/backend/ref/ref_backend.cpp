@@ -365,6 +365,7 @@ class RefBackend : public Backend {
 public:
     std::string_view name() const override { return "ref"; }
     DType half_type() const override { return DType::bf16; }
+    Arithmetic fastest_arithmetic() const override { return {DType::bf16, "results are rounded as bfloat16 would be"}; }
 
     /// Fusions would only hide what the others are judged by.
     graph::PassLists passes() const override {

@@ -134,9 +134,11 @@ void write_training(std::ostream& out, const Settings& settings) {
     write_learning_rate(out, settings.learning_rate);
 }
 
-void write_device(std::ostream& out, const Settings& settings, const RunFacts& facts) {
+void write_device(std::ostream& out, const Settings& settings, const backend::Arithmetic& arithmetic,
+                  const RunFacts& facts) {
     const bool rounding_off = settings.device.stochastic_rounding == backend::StochasticRounding::off;
     out << "Device\n Precision: " << config::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
+    out << " Arithmetic: " << name(arithmetic.type) << " (" << arithmetic.reason << ")\n";
     out << " Half partials: " << python(false) << '\n';
     out << " Backend: " << config::name(settings.run.backend) << '\n';
     out << " " << facts.hostname << '\n';
@@ -181,7 +183,7 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
     if (plan == nullptr || plan->validate)
         out << "Validation\n Batch Size: " << settings.training.micro_batch_size << '\n';
     if (plan != nullptr) out << "Using Infeeds\n Max Batches Per Step: " << plan->iterations_per_host_step << '\n';
-    write_device(out, settings, facts);
+    write_device(out, settings, task.arithmetic, facts);
     out << "Logging\n Name: " << facts.folder.name << '\n';
     out << " Saving to " << (facts.folder.logs.empty() ? facts.folder.checkpoints : facts.folder.logs) << '\n';
     out << task.summary_tail;
@@ -216,6 +218,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"hostname", facts.hostname},
         {"datetime", facts.datetime},
         {"poplar_version", std::monostate{}},
+        {"arithmetic", std::string(name(task.arithmetic.type))},
         {"seed_specified", seed_was_given(arguments)},
         {"logs_path", optional_text(facts.folder.logs)},
         {"checkpoint_path", facts.folder.checkpoints + "/ckpt"},

@@ -56,8 +56,10 @@ std::uint64_t seed_of(const RunStart& start) {
     return static_cast<std::uint64_t>(*start.arguments.settings.device.seed);
 }
 
-std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments) {
+std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
+                                                const backend::Arithmetic& arithmetic) {
     return {{kSeedKey, std::to_string(*arguments.settings.device.seed)},
+            {kArithmeticKey, std::string(name(arithmetic.type))},
             {kFingerprintKey, config::numerics_fingerprint(arguments)}};
 }
 
@@ -72,6 +74,15 @@ void compare_fingerprints(const ResumePoint& resume, const config::ParseResult& 
     log::warning(resume.found.path +
                  " was written with other options: the run does not continue exactly as it "
                  "would have; `restore` takes the options of the run itself");
+}
+
+void compare_arithmetic(const ResumePoint& resume, const backend::Arithmetic& arithmetic) {
+    const std::string before = metadata(resume.checkpoint, kArithmeticKey);
+    if (before.empty() || before == name(arithmetic.type)) return;
+    log::warning(resume.found.path + " was computed in " + before + "; the run goes on in " +
+                 std::string(name(arithmetic.type)) + " (" + arithmetic.reason +
+                 "), with the same weights but not with the numbers that it would have had; --compute-type " + before +
+                 " keeps to the old arithmetic");
 }
 
 }  // namespace cnntrain::train

@@ -146,6 +146,7 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
     std::optional<std::int64_t> last_saved;
     if (resume) {
         compare_fingerprints(*resume, run.arguments);
+        compare_arithmetic(*resume, run.task.description().arithmetic);
         iteration = resume->checkpoint.iteration;
         last_saved = iteration;
         drop_rows_after(run.folder, iteration, run.files());
@@ -157,7 +158,7 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
 
 TrainerSettings trainer_settings(const Run& run) {
     return {run.settings().checkpoint.keep, run.settings().device.analyse_nans, run.settings().run.stop_on_nan,
-            run_metadata(run.arguments)};
+            run_metadata(run.arguments, run.task.description().arithmetic)};
 }
 
 bool wants_checkpoints(const CheckpointSettings& settings) {

@@ -144,6 +144,7 @@ TaskDescription ImageClassification::description() const {
                      {"image size", std::to_string(settings().data.image_size)}},
         .summary_head = summary_head(arguments_),
         .summary_tail = summary_tail(settings()),
+        .arithmetic = arithmetic(settings().device, backend_),
         .arguments = {{"shortcut_type", std::string(settings().data.dataset == data::DatasetId::imagenet ? "B" : "A")},
                       {"norm_type", std::string(settings().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")}},
         .mlperf = mlperf_benchmark(arguments_),
@@ -155,7 +156,7 @@ std::string ImageClassification::run_name(std::string_view tag) const {
 }
 
 std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
-    return std::make_unique<ImageSamples>(data_settings(settings(), backend_.half_type(), seed_), split);
+    return std::make_unique<ImageSamples>(data_settings(settings(), backend_, seed_), split);
 }
 
 bool ImageClassification::has_real_data() const {
@@ -196,7 +197,7 @@ std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) 
 std::vector<data::Field> ImageClassification::expected_fields() const {
     config::Settings generated = settings();
     generated.data.kind = data::DataKind::generated;
-    const data::InputData input(data_settings(generated, backend_.half_type(), seed_), data::Split::train);
+    const data::InputData input(data_settings(generated, backend_, seed_), data::Split::train);
     return input.fields(settings().training.micro_batch_size);
 }
 
@@ -236,7 +237,7 @@ Topic ImageClassification::input_topic(config::Command command) const {
     if (measures_requests(settings(), command)) loader = request_loader_settings(settings(), expected_fields());
     const data::Split split = command == config::Command::train ? data::Split::train : data::Split::validation;
     const data::RingSize ring =
-        data::ring_size(data_settings_without_folder(settings(), backend_.half_type(), seed_), split, loader);
+        data::ring_size(data_settings_without_folder(settings(), backend_, seed_), split, loader);
     return {"Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
                          std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
                          std::to_string(loader.threads) + (loader.threads == 1 ? " thread" : " threads")};
@@ -262,7 +263,7 @@ ImageClassification::Images ImageClassification::images_to_classify() const {
         throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
                                           " files there; a folder of JPEG files needs --dataset imagenet");
     }
-    const data::InputSettings format = data_settings_without_folder(settings(), backend_.half_type(), seed_);
+    const data::InputSettings format = data_settings_without_folder(settings(), backend_, seed_);
     auto folder =
         std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, data::host_format(format), data.strict);
     std::vector<std::string> names = folder->names();

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/field.h"
 #include "cnntrain/data/loader.h"
@@ -46,6 +47,7 @@ struct TaskDescription {
     std::map<std::string, std::string> identity;  // what a compiled model depends on: "model" -> "resnet-50"
     std::string summary_head;                     // first and last lines of a run's summary
     std::string summary_tail;
+    backend::Arithmetic arithmetic;                  // of this machine's part of the run
     std::map<std::string, config::Value> arguments;  // the keys that arguments.json has beyond the options
     std::optional<MlperfBenchmark> mlperf;           // empty: MLPerf has no such benchmark
 };

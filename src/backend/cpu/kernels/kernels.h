@@ -22,6 +22,9 @@
 
 namespace cnntrain::cpu {
 
+/// From now on no kernel of this process uses AVX-512, whatever the processor has.
+void disable_avx512();
+
 struct Blocks {
     std::int64_t n = 0, blocks = 0, pixels = 0, lanes = 0;
 
@@ -169,6 +172,8 @@ template <typename T> void activate(std::int64_t count, Activation activation, c
 template <typename T> void activation_grad(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx);
 void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
+/// y[i] = x[0][i] + x[1][i] + ... in this order, x[parts][count].
+void sum_parts(std::int64_t parts, std::int64_t count, const float* x, float* y);
 /// sum += x.
 template <typename T> void accumulate(std::int64_t count, const T* x, float* sum);
 /// `runs` neighbouring runs of a whole of which each has a part: all in bytes, those of one run.

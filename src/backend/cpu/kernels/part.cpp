@@ -1,4 +1,4 @@
-// Puts a part of a tensor into a whole that is zero elsewhere.
+// Parts of a tensor: put into a whole that is zero elsewhere, or summed.
 #include <cstring>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -14,6 +14,21 @@ void place_part(const PartShape& shape, const std::byte* part, std::byte* whole)
         std::memcpy(to + shape.before, part + run * shape.part, static_cast<std::size_t>(shape.part));
         std::memset(to + shape.before + shape.part, 0, static_cast<std::size_t>(after));
     });
+}
+
+void sum_parts(std::int64_t parts, std::int64_t count, const float* x, float* y) {
+    constexpr std::int64_t kGrain = 1 << 12;  // its sum stays in the first-level cache
+    parallel_ranges(
+        count,
+        [=](std::int64_t begin, std::int64_t end) {
+            std::copy(x + begin, x + end, y + begin);
+            for (std::int64_t part = 1; part < parts; ++part) {
+                const float* const summand = x + part * count;
+                for (std::int64_t i = begin; i < end; ++i)
+                    y[i] += summand[i];
+            }
+        },
+        kGrain);
 }
 
 }  // namespace cnntrain::cpu

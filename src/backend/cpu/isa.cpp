@@ -1,0 +1,37 @@
+#include "backend/cpu/isa.h"
+
+#include <dnnl.hpp>
+
+#include "backend/cpu/kernels/kernels.h"
+
+namespace cnntrain::cpu {
+
+namespace {
+
+/// Each bit of the values is a set of instructions.
+bool includes(dnnl::cpu_isa all, dnnl::cpu_isa part) {
+    return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) == static_cast<unsigned>(part);
+}
+
+}  // namespace
+
+Isa effective_isa() {
+    const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+    return {.avx512 = includes(isa, dnnl::cpu_isa::avx512_core),
+            .avx512_bf16 = includes(isa, dnnl::cpu_isa::avx512_core_bf16),
+            .amx = includes(isa, dnnl::cpu_isa::avx512_core_amx),
+            .amd = __builtin_cpu_is("amd") != 0};
+}
+
+backend::Arithmetic fastest_arithmetic(const Isa& isa) {
+    if (isa.amx) return {DType::bf16, "AMX multiplies bfloat16 in tiles"};
+    if (isa.avx512_bf16 && isa.amd) return {DType::bf16, "AVX512-BF16 multiplies bfloat16 twice as fast as f32"};
+    if (isa.avx512_bf16) return {DType::f32, "bfloat16 products are slower than f32 ones without AMX"};
+    return {DType::f32, "this processor has no bfloat16 products"};
+}
+
+void limit_kernels(const Isa& isa) {
+    if (!isa.avx512) disable_avx512();
+}
+
+}  // namespace cnntrain::cpu
