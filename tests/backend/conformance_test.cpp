@@ -6,6 +6,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
+#include "support/bf16_products.h"
 #include "support/op_cases.h"
 
 namespace cnntrain::test {
@@ -16,7 +17,14 @@ TEST(Conformance, RefAgreesWithItself) {
 }
 
 TEST(Conformance, CpuAgreesWithRef) {
-    EXPECT_EQ(check_backend(*backend::make_cpu_backend()), std::vector<std::string>{});
+    std::vector<std::string> failures = check_backend(*backend::make_cpu_backend());
+    if (!has_bf16_products()) {
+        const auto refusals = std::erase_if(failures, [](const std::string& failure) {
+            return failure.find("in bfloat16 it needs AVX-512") != std::string::npos;
+        });
+        EXPECT_GT(refusals, 0U);
+    }
+    EXPECT_EQ(failures, std::vector<std::string>{});
 }
 
 /// An executable that passes everything to another one but gets every output slightly wrong.

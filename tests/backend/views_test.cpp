@@ -11,6 +11,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/bf16_products.h"
 #include "support/tensor_source.h"
 
 namespace cnntrain::test {
@@ -155,7 +156,11 @@ void expect_cpu_agrees_with_ref(const Graph& graph, DType type) {
     }
 }
 
-class Views : public testing::TestWithParam<DType> {};
+class Views : public testing::TestWithParam<DType> {
+    void SetUp() override {
+        if (GetParam() == DType::bf16 && !has_bf16_products()) GTEST_SKIP() << "no bfloat16 products here";
+    }
+};
 INSTANTIATE_TEST_SUITE_P(Types, Views, testing::Values(DType::f32, DType::bf16),
                          [](const auto& parameter) { return std::string(name(parameter.param)); });
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/isa.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "support/bf16_products.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
@@ -41,9 +41,7 @@ double last_loss(const FileSystem& files) {
     throw std::runtime_error("no column loss_batch in " + rows.front());
 }
 
-bool has_bf16_products() {
-    return cpu::effective_isa().avx512;
-}
+using test::has_bf16_products;
 
 TEST(ComputeType, F32KeepsWeightsIn16Bits) {
     MemoryFiles files;

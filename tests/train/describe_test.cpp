@@ -54,7 +54,8 @@ TEST(DerivedArguments, SayWhereTheLossScalingIsTakenOut) {
 
 TEST(DryRun, TellsTheRingOfTheLoader) {
     const auto text = [](const std::string& line) {
-        return dry_run_text(parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 --precision 16.32 " + line));
+        return dry_run_text(parse(
+            "--dataset cifar-10 --data-dir /nowhere --model-size 8 --precision 16.32 --compute-type bf16 " + line));
     };
     // 32 images of 32 x 32 x 3 in 16 bits, and their labels, are 196.7 kB.
     EXPECT_THAT(text(""), HasSubstr(" 16 batches ahead, ring of 18 (3.5 MB), "));
