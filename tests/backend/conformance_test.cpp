@@ -23,6 +23,7 @@ TEST(Conformance, CpuAgreesWithRef) {
 class OffByALittle : public backend::Backend {
 public:
     std::string_view name() const override { return "off"; }
+    std::string library() const override { return inner_->library(); }
     DType half_type() const override { return inner_->half_type(); }
     graph::PassLists passes() const override { return inner_->passes(); }
     std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {

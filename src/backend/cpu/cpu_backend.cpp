@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backend/cpu/executable.h"
+#include "backend/cpu/library.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 
@@ -13,6 +14,7 @@ namespace {
 class CpuBackend : public Backend {
 public:
     std::string_view name() const override { return "cpu"; }
+    std::string library() const override { return cpu::library_text(); }
     DType half_type() const override { return DType::bf16; }
 
     /// Kernels that are bound by memory do the work of their neighbours too.
