@@ -5,6 +5,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/spinning.h"
 #include "support/op_cases.h"
 
 namespace cnntrain {
@@ -59,6 +60,7 @@ int run(const Options& options) {
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {
+    cnntrain::limit_spinning(argv);
     cnntrain::Options options;
     CLI::App app{"Times the op cases of the tests on a backend."};
     app.add_option("--backend", options.backend, "cpu or ref")

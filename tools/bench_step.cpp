@@ -15,6 +15,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/spinning.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
@@ -29,6 +30,7 @@ namespace {
 
 struct Options {
     int steps = 10;
+    double seconds = 0;
     int warmup = 2;
     int rows = 25;
     bool evaluate = false;
@@ -139,16 +141,18 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     for (int i = 0; i < options.warmup; ++i)
         step();
     std::vector<double> seconds;
-    for (int i = 0; i < options.steps; ++i) {
+    const double first = seconds_now();
+    while (std::ssize(seconds) < options.steps || seconds_now() - first < options.seconds) {
         const double start = seconds_now();
         step();
         seconds.push_back(seconds_now() - start);
     }
+    const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
     const auto images = static_cast<double>(micro_batch * micro_batches);
     const double typical = median(seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
-    std::printf("whole step: %.1f images/s (median of %d; %.1f to %.1f), %.1f ms a step\n", images / typical,
-                options.steps, images / *most, images / *least, 1e3 * typical);
+    std::printf("whole step: %.1f images/s (median of %td; %.1f to %.1f), %.1f ms a step, mean %.1f images/s\n",
+                images / typical, std::ssize(seconds), images / *most, images / *least, 1e3 * typical, images / mean);
 
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -190,11 +194,13 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {
+    cnntrain::limit_spinning(argv);
     cnntrain::Options options;
     CLI::App app{
         "Times whole steps of a run on synthetic data. All other options are those of `cnntrain train`, for example:\n"
         "  bench_step --table --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 16"};
     app.add_option("--steps", options.steps, "timed steps")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--seconds", options.seconds, "more timed steps, until they have taken so long");
     app.add_option("--warmup", options.warmup, "untimed steps first")->capture_default_str();
     app.add_option("--rows", options.rows, "rows of the table of longest steps")->capture_default_str();
     app.add_flag("--evaluate", options.evaluate, "time evaluation instead of training");

@@ -79,6 +79,10 @@ std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vect
     return numbers;
 }
 
+bool stops_before(std::int64_t micro_batch, const std::function<bool()>& stop_requested) {
+    return micro_batch > 0 && stop_requested && stop_requested();
+}
+
 std::span<const std::byte> field_bytes(const data::Batch& batch, std::size_t field, const TensorDesc& desc) {
     const bool there = field < batch.fields.size();
     CNNTRAIN_CHECK(there && batch.fields[field].size() == desc.bytes(),

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numeric>
+#include <set>
 #include <sstream>
 #include <thread>
+#include <vector>
 
-#include "base/cpu_quota.h"
+#include "base/core_files.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain {
@@ -37,11 +40,20 @@ bool names_cpu(const std::string& controllers) {
     return ("," + controllers + ",").find(",cpu,") != std::string::npos;
 }
 
-int affinity_cores() {
+/// The processors, as the system counts them, on which this process may run.
+std::vector<int> allowed_processors() {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-    return static_cast<int>(std::thread::hardware_concurrency());
+    std::vector<int> processors;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
+        for (int i = 0; i < CPU_SETSIZE; ++i) {
+            if (CPU_ISSET(i, &set)) processors.push_back(i);
+        }
+        return processors;
+    }
+    processors.resize(std::thread::hardware_concurrency());
+    std::iota(processors.begin(), processors.end(), 0);
+    return processors;
 }
 
 std::string read_small_file(const std::string& path) {
@@ -75,16 +87,49 @@ std::optional<double> cpu_quota(const ReadText& read) {
     return quota;
 }
 
-int available_cores() {
-    int cores = affinity_cores();
-    // Rounded down: a throttled thread would keep all others waiting at the next barrier.
-    if (const auto quota = cpu_quota(read_small_file)) cores = std::min(cores, static_cast<int>(std::floor(*quota)));
-    return std::max(cores, 1);
+int cores_of(const std::vector<int>& processors, const ReadText& read) {
+    std::set<std::string> cores;
+    for (const int number : processors) {
+        const std::string text = std::to_string(number);
+        const std::string siblings = read("/sys/devices/system/cpu/cpu" + text + "/topology/thread_siblings_list");
+        cores.insert(siblings.empty() ? "only " + text : siblings);
+    }
+    return static_cast<int>(cores.size());
 }
 
-CoreBudget plan_cores(int available, int compute_threads, int input_threads) {
-    CNNTRAIN_CHECK(available >= 1 && compute_threads >= 0 && input_threads >= 0, "thread counts must not be negative");
-    return {compute_threads > 0 ? compute_threads : available, input_threads > 0 ? input_threads : available};
+CoreCount count_cores() {
+    const std::vector<int> processors = allowed_processors();
+    return {static_cast<int>(processors.size()), cores_of(processors, read_small_file), cpu_quota(read_small_file)};
+}
+
+std::string to_string(const CoreCount& count) {
+    std::ostringstream text;
+    text << count.cores << (count.cores == 1 ? " core" : " cores");
+    if (count.processors > count.cores) text << " with " << count.processors << " hyper-threads";
+    if (count.quota) text << ", a quota of " << *count.quota << " processors";
+    return text.str();
+}
+
+int within_quota(int count, const std::optional<double>& quota) {
+    // Rounded down: a throttled thread would keep all others waiting at the next barrier.
+    const int granted = quota ? static_cast<int>(std::floor(std::min<double>(*quota, count))) : count;
+    return std::max(granted, 1);
+}
+
+int available_cores() {
+    const CoreCount count = count_cores();
+    return within_quota(count.cores, count.quota);
+}
+
+int available_processors() {
+    const CoreCount count = count_cores();
+    return within_quota(count.processors, count.quota);
+}
+
+CoreBudget plan_cores(int cores, int processors, int compute_threads, int input_threads) {
+    CNNTRAIN_CHECK(cores >= 1 && processors >= cores && compute_threads >= 0 && input_threads >= 0,
+                   "thread counts must not be negative");
+    return {compute_threads > 0 ? compute_threads : cores, input_threads > 0 ? input_threads : processors};
 }
 
 }  // namespace cnntrain

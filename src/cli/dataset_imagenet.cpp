@@ -65,7 +65,7 @@ data::ImagenetWriterSettings settings_from(const Flags& flags) {
     settings.validation_shards = file_count(flags, "--validation-shards");
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     const auto threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), 4096));
-    settings.threads = threads == 0 ? available_cores() : threads;
+    settings.threads = threads == 0 ? available_processors() : threads;
     if (flags.given("--max-skipped")) settings.max_skipped = flags.integer("--max-skipped", 0);
     settings.overwrite = flags.given("--overwrite");
     return settings;

@@ -234,8 +234,8 @@ int dataset_inspect(const std::vector<std::string>& arguments) {
     data::InspectSettings settings;
     settings.path = flags.text("PATH");
     if (flags.given("--records")) settings.records_per_file = flags.integer("--records", 1);
-    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_cores()));
-    if (settings.threads == 0) settings.threads = available_cores();
+    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_processors()));
+    if (settings.threads == 0) settings.threads = available_processors();
     std::vector<data::SetReport> sets;
     {
         ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");

@@ -84,7 +84,7 @@ int dataset_reshard(const std::vector<std::string>& arguments) {
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     settings.overwrite = flags.given("--overwrite");
     const auto threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), 4096));
-    settings.threads = threads == 0 ? available_cores() : threads;
+    settings.threads = threads == 0 ? available_processors() : threads;
     catch_stop_signals();
     settings.stop_requested = stop_requested;
     data::ReshardResult result;

@@ -71,8 +71,8 @@ int dataset_verify(const std::vector<std::string>& arguments) {
     data::VerifySettings settings;
     settings.path = flags.text("PATH");
     settings.decode = flags.given("--decode");
-    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_cores()));
-    if (settings.threads == 0) settings.threads = available_cores();
+    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_processors()));
+    if (settings.threads == 0) settings.threads = available_processors();
     data::VerifyResult result;
     double seconds = 0;
     {

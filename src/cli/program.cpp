@@ -5,7 +5,10 @@
 
 #include "cli/commands.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/machine.h"
 
 namespace cnntrain::cli {
 
@@ -51,7 +54,23 @@ void print_overview() {
         if (entry(info.command) == nullptr) line += " - not available yet";
         std::cout << line << '\n';
     }
-    std::cout << "\ncnntrain <command> --help lists the options of a command.\n";
+    std::cout << "\ncnntrain <command> --help lists the options of a command.\n"
+                 "cnntrain --version --verbose says what this machine computes with.\n";
+}
+
+/// `options`: behind --version.
+int print_version(const std::vector<std::string>& options) {
+    const bool verbose = options == std::vector<std::string>{"--verbose"};
+    if (!verbose && !options.empty()) {
+        throw Error(ErrorKind::usage, "--version takes --verbose and nothing else, not '" + options.front() + "'");
+    }
+    std::cout << train::version_line() << '\n';
+    if (!verbose) return 0;
+    const train::RunSettings settings;
+    const auto backend = train::make_backend(settings.backend);
+    for (const std::string& line : train::machine_lines(*backend, settings))
+        std::cout << line << '\n';
+    return 0;
 }
 
 /// Programs of another project that documents name beside ours, and the line that does the same here.
@@ -92,6 +111,8 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
         print_overview();
         return 0;
     }
+    if (words.front() == "--version") return print_version({words.begin() + 1, words.end()});
+    require_kernel_instructions(this_processor());
     refuse_foreign(words.front());
     const config::Command command = config::command_named(words.front());
     const CommandEntry* found = entry(command);

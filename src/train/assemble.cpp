@@ -20,10 +20,6 @@ namespace cnntrain::train {
 
 namespace {
 
-CoreBudget core_budget(const RunSettings& settings) {
-    return plan_cores(available_cores(), static_cast<int>(settings.threads), static_cast<int>(settings.input_threads));
-}
-
 nn::DeviceNormalisation on_device(const data::Normalisation& normalisation) {
     return {{normalisation.scale.begin(), normalisation.scale.end()},
             {normalisation.shift.begin(), normalisation.shift.end()}};
@@ -73,6 +69,11 @@ std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
             throw Error(ErrorKind::unsupported, "not available yet: --backend ipu; use --backend cpu");
     }
     throw Error(ErrorKind::internal, "unknown backend");
+}
+
+CoreBudget core_budget(const RunSettings& settings) {
+    return plan_cores(available_cores(), available_processors(), static_cast<int>(settings.threads),
+                      static_cast<int>(settings.input_threads));
 }
 
 schedule::BatchPlan batch_plan(const config::Settings& settings) {

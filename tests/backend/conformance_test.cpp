@@ -31,6 +31,7 @@ TEST(Conformance, CpuAgreesWithRef) {
 class OffByALittle : public backend::Backend {
 public:
     std::string_view name() const override { return "off"; }
+    std::string library() const override { return inner_->library(); }
     DType half_type() const override { return inner_->half_type(); }
     backend::Arithmetic fastest_arithmetic() const override { return inner_->fastest_arithmetic(); }
     graph::PassLists passes() const override { return inner_->passes(); }

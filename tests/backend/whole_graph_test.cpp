@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
@@ -144,12 +146,15 @@ private:
                                       HostTensor::of<std::int32_t>({kSamples}, {1, 1, -1})};
 };
 
-std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
+std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1,
+                                    const backend::Backend& backend = *backend::make_ref_backend(),
+                                    const std::function<bool()>& stop_requested = {}) {
     backend::CompileRequest request;
     request.graph = &graph;
+    request.runtime.stop_requested = stop_requested;
     request.plan = {.micro_batches = micro_batches, .stages = 2};
     request.fields = TwoBatches().fields();
-    auto executable = backend::make_ref_backend()->compile(request);
+    auto executable = backend.compile(request);
     std::uint64_t index = 0;
     for (const std::string& name : executable->variable_names()) {
         const TensorDesc desc = executable->store(name).desc();
@@ -330,6 +335,63 @@ TEST(WholeGraphUpdate, MomentumAndMovingAveragesFollowTheirFormulas) {
     EXPECT_EQ(executable->store("fc/weight").at(0), after.at(0));
     const double mean = executable->inspection().gradient("norm1/moving_mean").at(0) / 2;
     EXPECT_NEAR(executable->store("norm1/moving_mean").at(0), 0.5 * moving + 0.5 * mean, 1e-6);
+}
+
+/// Parameters, slots and moving averages.
+std::vector<HostTensor> variables_of(const Executable& executable) {
+    std::vector<HostTensor> variables;
+    for (const std::string& name : executable.variable_names())
+        variables.push_back(executable.store(name));
+    return variables;
+}
+
+bool same(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
+    return std::ranges::equal(
+        a, b, [](const HostTensor& x, const HostTensor& y) { return std::ranges::equal(x.bytes(), y.bytes()); });
+}
+
+TEST(WholeGraphStop, AnUpdateThatIsCutChangesNothingAndCanBeRepeated) {
+    SmallNet net(true, OpKind::batch_norm);
+    net.add_training({}, 0.25);
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        SCOPED_TRACE(backend->name());
+        int asked = 0;
+        bool stopping = false;
+        const auto stop_requested = [&] { return ++asked == 2 && stopping; };
+        const auto executable = compile(net.graph, 4, *backend, stop_requested);
+        const std::vector<HostTensor> before = variables_of(*executable);
+        TwoBatches whole;
+        EXPECT_FALSE(executable->train_step(whole, {.learning_rate = 0.1, .iteration = 0}).stopped);
+        EXPECT_EQ(asked, 3);  // between four micro-batches
+        const std::vector<HostTensor> after = variables_of(*executable);
+        ASSERT_FALSE(same(before, after));
+
+        asked = 0;
+        stopping = true;
+        const auto again = compile(net.graph, 4, *backend, stop_requested);
+        TwoBatches cut;
+        const backend::StepResult result = again->train_step(cut, {.learning_rate = 0.1, .iteration = 0});
+        EXPECT_TRUE(result.stopped);
+        EXPECT_EQ(result.samples, 5);  // of two micro-batches, one of which has two samples
+        EXPECT_TRUE(same(variables_of(*again), before));
+
+        stopping = false;
+        TwoBatches from_the_first;
+        EXPECT_FALSE(again->train_step(from_the_first, {.learning_rate = 0.1, .iteration = 0}).stopped);
+        EXPECT_TRUE(same(variables_of(*again), after));
+    }
+}
+
+TEST(WholeGraphStop, AnEvaluationStopsBetweenMicroBatches) {
+    const SmallNet net(false, OpKind::batch_norm);
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        SCOPED_TRACE(backend->name());
+        const auto executable = compile(net.graph, 1, *backend, [] { return true; });
+        TwoBatches source;
+        const backend::StepResult result = executable->evaluate(source, 100);
+        EXPECT_TRUE(result.stopped);
+        EXPECT_EQ(result.samples, 3);  // of the first
+    }
 }
 
 TEST(WholeGraphEvaluation, FoldedNormsGiveTheSameLoss) {

@@ -5,17 +5,23 @@
 
 #include <map>
 
-#include "base/cpu_quota.h"
+#include "base/core_files.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain {
 namespace {
 
-std::optional<double> quota(const std::map<std::string, std::string>& files) {
-    return cpu_quota([&](const std::string& path) {
+using Files = std::map<std::string, std::string>;
+
+ReadText reader(const Files& files) {
+    return [files](const std::string& path) {
         const auto found = files.find(path);
         return found == files.end() ? std::string() : found->second;
-    });
+    };
+}
+
+std::optional<double> quota(const Files& files) {
+    return cpu_quota(reader(files));
 }
 
 TEST(Cores, QuotaOfVersion2IsTheSmallestOnTheWayUp) {
@@ -42,7 +48,8 @@ TEST(Cores, AffinityIsRespected) {
     cpu_set_t before;
     ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
     EXPECT_GE(available_cores(), 1);
-    EXPECT_LE(available_cores(), CPU_COUNT(&before));
+    EXPECT_LE(available_cores(), available_processors());
+    EXPECT_LE(available_processors(), CPU_COUNT(&before));
     int first = 0;
     while (!CPU_ISSET(first, &before))
         ++first;
@@ -51,15 +58,44 @@ TEST(Cores, AffinityIsRespected) {
     CPU_SET(first, &one);
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_EQ(available_cores(), 1);
+    EXPECT_EQ(available_processors(), 1);
     ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
+TEST(Cores, HyperThreadsOfOneCoreCountOnce) {
+    Files files;
+    for (int i = 0; i < 4; ++i) {
+        const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(i);
+        files[folder + "/topology/thread_siblings_list"] = i % 2 == 0 ? "0,2\n" : "1,3\n";
+    }
+    EXPECT_EQ(cores_of({0, 1, 2, 3}, reader(files)), 2);
+    EXPECT_EQ(cores_of({0, 2}, reader(files)), 1);
+    EXPECT_EQ(cores_of({0, 1}, reader(files)), 2);
+    EXPECT_EQ(cores_of({3}, reader(files)), 1);
+}
+
+TEST(Cores, WithoutATopologyEveryProcessorIsACore) {
+    EXPECT_EQ(cores_of({0, 1, 2}, reader({})), 3);
+}
+
+TEST(Cores, AQuotaIsRoundedDownToAtLeastOne) {
+    EXPECT_EQ(within_quota(8, std::nullopt), 8);
+    EXPECT_EQ(within_quota(8, 2.9), 2);
+    EXPECT_EQ(within_quota(8, 0.5), 1);
+    EXPECT_EQ(within_quota(2, 1e12), 2);
+}
+
+TEST(Cores, SaysHowManyThereAre) {
+    EXPECT_EQ(to_string(CoreCount{1, 1, std::nullopt}), "1 core");
+    EXPECT_EQ(to_string(CoreCount{8, 4, 1.5}), "4 cores with 8 hyper-threads, a quota of 1.5 processors");
+}
+
 TEST(Cores, BudgetFillsInWhatIsNotGiven) {
-    EXPECT_EQ(plan_cores(8, 0, 0).compute_threads, 8);
-    EXPECT_EQ(plan_cores(8, 0, 0).input_threads, 8);
-    EXPECT_EQ(plan_cores(8, 3, 2).compute_threads, 3);
-    EXPECT_EQ(plan_cores(8, 3, 2).input_threads, 2);
-    EXPECT_THROW(plan_cores(8, -1, 0), Error);
+    EXPECT_EQ(plan_cores(4, 8, 0, 0).compute_threads, 4);
+    EXPECT_EQ(plan_cores(4, 8, 0, 0).input_threads, 8);
+    EXPECT_EQ(plan_cores(4, 8, 3, 2).compute_threads, 3);
+    EXPECT_EQ(plan_cores(4, 8, 3, 2).input_threads, 2);
+    EXPECT_THROW(plan_cores(4, 8, -1, 0), Error);
 }
 
 }  // namespace

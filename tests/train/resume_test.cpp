@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Interruptions{"--precision 32.32 --group-norm", {17, 2}},
                       Interruptions{"--precision 16.16 --optimiser LAMB --abs-learning-rate 0.01", {7}},
                       Interruptions{"--gradient-accumulation-count 2 --micro-batch-size 4", {8, 8}},
+                      // The second number asked for is between the micro-batches of an update.
+                      Interruptions{"--gradient-accumulation-count 4 --micro-batch-size 2", {6, 14, 11}},
                       Interruptions{kProxyNet + " --precision 16.16 --optimiser RMSprop "
                                                 "--rmsprop-decay 0.9",
                                     {7}},
@@ -63,6 +65,25 @@ INSTANTIATE_TEST_SUITE_P(
                       Interruptions{"--mixup-alpha 0.4 --cutmix-lambda 0.6 --cutmix-version 2 "
                                     "--hostside-image-mixing --enable-recomputation",
                                     {3, 9}}));
+
+TEST(Stop, IsAnsweredBetweenTheMicroBatchesOfAnUpdate) {
+    const std::string options =
+        "--gradient-accumulation-count 256 --micro-batch-size 2 --iterations 2 --epochs 0 --log-freq 1 "
+        "--no-validation ";
+    MemoryFiles whole;
+    ASSERT_EQ(train(whole, options).exit_code, 0);
+
+    MemoryFiles parts;
+    constexpr int kBetweenFirst = 255;  // micro-batches of the first update
+    int asked = 0;
+    const Outcome stopped = train(parts, options, [&] { return ++asked > kBetweenFirst + 100; });
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    EXPECT_THAT(stopped.console, HasSubstr("Stopped by a signal after iteration 1 of 2"));
+    EXPECT_LT(asked, kBetweenFirst + 105);  // no more micro-batches than asked for
+    EXPECT_EQ(restore(parts).exit_code, 0);
+    EXPECT_EQ(loss_rows(parts), loss_rows(whole));
+    EXPECT_EQ(weights(parts, 2), weights(whole, 2));
+}
 
 TEST(Restore, AfterAKillTheRowsBeyondTheCheckpointAreWrittenOnce) {
     MemoryFiles whole;

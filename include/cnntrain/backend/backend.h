@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,6 +32,8 @@ struct RuntimeSettings {
     std::uint64_t seed = 0;           // of the rounding, dropout and drop-connect
     bool check_finite = true;         // look for non-finite values when the loss is one
     bool thread_independent = false;  // the same bits with any number of threads, where that costs time, too
+    /// Asked between micro-batches; never again after it has said yes. Empty: never.
+    std::function<bool()> stop_requested = {};
 };
 
 struct CompileRequest {
@@ -60,6 +63,7 @@ struct StepResult {
     std::map<std::string, double> sums;  // the graph's f32[] outputs, summed over the micro-batches
     std::int64_t samples = 0;            // valid samples seen
     double input_wait_seconds = 0;
+    bool stopped = false;  // before the last micro-batch, because a stop was requested; sums and samples are of a part
 };
 
 /// Where the time of a step went; one row per node (or group of fused nodes) that ran, in order of execution.
@@ -103,7 +107,8 @@ public:
     virtual std::vector<std::string> variable_names() const = 0;
 
     /// One weight update: pulls as many batches as the plan has micro-batches, of a source with the fields of the compile
-    /// request. The graph's scalar is "learning_rate"; a graph without inputs never touches the source.
+    /// request. The graph's scalar is "learning_rate"; a graph without inputs never touches the source. A stopped update
+    /// leaves parameters and states as they were.
     virtual StepResult train_step(data::BatchSource& source, const StepScalars& scalars) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
@@ -125,6 +130,8 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
+    /// What executes its graphs, with version and instruction set, for people: "oneDNN 2.6.3 with AVX2".
+    virtual std::string library() const = 0;
     /// The type that `16` means here: weights of 16 bits are kept in it.
     virtual DType half_type() const = 0;
     /// What is fastest here for a 16-bit precision: half_type() or f32. Follows from the processor's features.
@@ -146,6 +153,9 @@ void check_request(const Backend& backend, const CompileRequest& request);
 /// The number of the field that fills each input of the graph, in the order of values_with_role(Role::input). For graphs
 /// that check_supported() has let pass.
 std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vector<data::Field>& fields);
+
+/// Is the run asked to stop before this micro-batch of a step? Not before the first: who runs steps asks between them.
+bool stops_before(std::int64_t micro_batch, const std::function<bool()>& stop_requested);
 
 /// The bytes of a field of a batch. Error(internal) when they are not as many as `desc` has: the batch is not of a source
 /// with the fields that the graph was compiled for.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/cores.h"
 #include "cnntrain/config/settings.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
@@ -21,6 +22,9 @@ namespace cnntrain::train {
 
 /// Error(unsupported) for one that this version does not have.
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind);
+
+/// --threads and --input-threads on this machine.
+CoreBudget core_budget(const RunSettings& settings);
 
 /// Of one process.
 schedule::BatchPlan batch_plan(const config::Settings& settings);

@@ -18,7 +18,7 @@ struct Host {
     FileSystem* files = &posix_files();    // run folders and checkpoints; data sets always come from the real one
     std::ostream* console = nullptr;       // never null
     int terminal_width = 0;                // columns; 0: the console is not a terminal
-    std::function<bool()> stop_requested;  // asked between weight updates and validation batches; empty: never
+    std::function<bool()> stop_requested;  // asked between micro-batches; empty: never
 };
 
 /// `train`, and `restore` with restored_arguments(): trains, validates the run's checkpoints, and returns the process's

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/executable.h"
 #include "backend/cpu/isa.h"
+#include "backend/cpu/library.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 
@@ -36,6 +37,7 @@ public:
     CpuBackend() { cpu::limit_kernels(isa_); }
 
     std::string_view name() const override { return "cpu"; }
+    std::string library() const override { return cpu::library_text(); }
     DType half_type() const override { return DType::bf16; }
     Arithmetic fastest_arithmetic() const override { return cpu::fastest_arithmetic(isa_); }
 

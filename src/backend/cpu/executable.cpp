@@ -45,7 +45,8 @@ CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
       program_(onednn_, request.plan.stages),
       threads_(request.devices.threads > 0 ? request.devices.threads : available_cores()),
       micro_batches_(request.plan.micro_batches),
-      check_finite_(request.runtime.check_finite) {
+      check_finite_(request.runtime.check_finite),
+      stop_requested_(request.runtime.stop_requested) {
     const Clock::time_point start = Clock::now();
     compile(request);
     report_.seconds = seconds_since(start);
@@ -269,6 +270,8 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     backend::StepResult result;
     StepContext context{.learning_rate = static_cast<float>(scalars.learning_rate), .iteration = scalars.iteration};
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
+        result.stopped = backend::stops_before(i, stop_requested_);
+        if (result.stopped) return result;  // the variables stay as they were
         context.micro_batch = i;
         context.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         run_micro_batch(source, Phase::backward, context, result);
@@ -285,6 +288,8 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
     if (prepared_is_stale_) refresh_prepared();
     backend::StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
+        result.stopped = backend::stops_before(i, stop_requested_);
+        if (result.stopped) return result;
         StepContext context{.first_sample = i};
         run_micro_batch(source, Phase::forward, context, result);
     }

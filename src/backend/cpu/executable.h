@@ -1,6 +1,7 @@
 // A compiled graph on the CPU.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -68,6 +69,7 @@ private:
     int threads_ = 1;
     std::int64_t micro_batches_ = 1;
     bool check_finite_ = true;
+    std::function<bool()> stop_requested_;
     bool prepared_is_stale_ = true;
     bool profiling_ = false;
     std::vector<Tensor> variables_;

@@ -3,6 +3,7 @@
 #include <dnnl.hpp>
 
 #include "backend/cpu/kernels/kernels.h"
+#include "cnntrain/base/processor.h"
 
 namespace cnntrain::cpu {
 
@@ -20,7 +21,7 @@ Isa effective_isa() {
     return {.avx512 = includes(isa, dnnl::cpu_isa::avx512_core),
             .avx512_bf16 = includes(isa, dnnl::cpu_isa::avx512_core_bf16),
             .amx = includes(isa, dnnl::cpu_isa::avx512_core_amx),
-            .amd = __builtin_cpu_is("amd") != 0};
+            .amd = this_processor().vendor == "AuthenticAMD"};
 }
 
 backend::Arithmetic fastest_arithmetic(const Isa& isa) {

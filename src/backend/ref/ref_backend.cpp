@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -100,6 +101,7 @@ private:
 
     Graph graph_;
     std::int64_t micro_batches_;
+    std::function<bool()> stop_requested_;
     graph::RandomKey random_;  // of the micro-batch that is computed
     CompileReport report_;
     std::vector<RefTensor> values_;   // by ValueId
@@ -116,6 +118,7 @@ private:
 RefExecutable::RefExecutable(const CompileRequest& request)
     : graph_(*request.graph),
       micro_batches_(request.plan.micro_batches),
+      stop_requested_(request.runtime.stop_requested),
       random_{.seed = request.runtime.seed},
       inputs_(graph_.values_with_role(Role::input)),
       input_fields_(match_fields(graph_, request.fields)),
@@ -248,6 +251,8 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
     }
     start_sums();
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
+        result.stopped = stops_before(i, stop_requested_);
+        if (result.stopped) return result;                              // the variables stay as they were
         random_.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         feed(source, result);
         run_phase(Phase::forward);
@@ -270,6 +275,8 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
 StepResult RefExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
+        result.stopped = stops_before(i, stop_requested_);
+        if (result.stopped) return result;
         random_.first_sample = i;
         feed(source, result);
         run_phase(Phase::forward);
@@ -364,6 +371,7 @@ std::vector<ProfileRow> RefExecutable::profile_alone(int repeats) {
 class RefBackend : public Backend {
 public:
     std::string_view name() const override { return "ref"; }
+    std::string library() const override { return "naive float64"; }
     DType half_type() const override { return DType::bf16; }
     Arithmetic fastest_arithmetic() const override { return {DType::bf16, "results are rounded as bfloat16 would be"}; }
 

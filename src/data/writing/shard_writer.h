@@ -5,7 +5,7 @@
 // the others. <folder>/skipped.txt lists the sources that gave no record.
 //
 //     ShardPlan plan{folder, {{"train", {{2, 0}, {1, 3}}}}, {{"seed", "7"}, {"images", digest}}};
-//     ShardJob job{.produce = ..., .source_name = ..., .threads = available_cores()};
+//     ShardJob job{.produce = ..., .source_name = ..., .threads = available_processors()};
 //     const ShardResult result = write_shards(plan, job);
 #pragma once
 

@@ -8,6 +8,7 @@
 #include "cnntrain/metrics/tensorboard.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/metrics/wandb.h"
+#include "cnntrain/train/machine.h"
 #include "train/reports/mlperf_log.h"
 
 namespace cnntrain::train {
@@ -77,6 +78,8 @@ void introduce(metrics::Observers& observers, const config::ParseResult& argumen
     const std::string json = config::arguments_json(arguments, introduction.derived);
     if (!facts.folder.logs.empty()) host.files->make_directories(facts.folder.logs);
     observers.line("Command line: " + host.command_line);
+    for (const std::string& line : introduction.machine)
+        observers.line(line);
     if (logging.wandb) add_wandb(observers, logging, facts.folder.name, json);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.resumed_at, *host.files);
@@ -85,11 +88,12 @@ void introduce(metrics::Observers& observers, const config::ParseResult& argumen
     observers.line(option_dictionary(json));
 }
 
-metrics::Observers report_evaluation(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
-                                     const Host& host) {
+metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
+                                     const config::ParseResult& arguments, const RunFolder& folder, const Host& host) {
     const TaskDescription description = task.description();
     Introduction introduction;
     introduction.facts = gather_facts(folder, false);
+    introduction.machine = machine_lines(backend, arguments.settings.run);
     introduction.derived = derived_arguments(arguments, description, introduction.facts);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
     metrics::Observers observers = report_run(folder, host);

@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/runs.h"
@@ -24,6 +26,7 @@ metrics::Observers report_training(const Task& task, const config::ParseResult& 
 /// What a run says about itself before it begins.
 struct Introduction {
     RunFacts facts;
+    std::vector<std::string> machine;  // lines
     std::string summary;
     std::map<std::string, config::Value> derived;  // what arguments.json has beyond the options
     std::optional<std::int64_t> resumed_at = {};   // iteration; empty: a new run
@@ -35,7 +38,7 @@ void introduce(metrics::Observers& observers, const config::ParseResult& argumen
                const Host& host);
 
 /// report_run() of a run that trains nothing, introduced.
-metrics::Observers report_evaluation(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
-                                     const Host& host);
+metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
+                                     const config::ParseResult& arguments, const RunFolder& folder, const Host& host);
 
 }  // namespace cnntrain::train

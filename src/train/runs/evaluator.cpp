@@ -11,12 +11,25 @@
 
 namespace cnntrain::train {
 
+namespace {
+
+std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const graph::Graph& graph,
+                                             const Samples& data, const config::Settings& settings, std::uint64_t seed,
+                                             const std::function<bool()>& stop_requested) {
+    backend::CompileRequest request =
+        compile_request(graph, settings, data.fields(settings.training.micro_batch_size), 1, seed);
+    request.runtime.stop_requested = stop_requested;
+    return backend.compile(request);
+}
+
+}  // namespace
+
 Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
-                     const config::Settings& settings, std::uint64_t seed)
+                     const config::Settings& settings, std::uint64_t seed, std::function<bool()> stop_requested)
     : task_(task),
+      stop_requested_(std::move(stop_requested)),
       graph_(task.evaluation_graph(data.fields(settings.training.micro_batch_size))),
-      executable_(
-          backend.compile(compile_request(graph_, settings, data.fields(settings.training.micro_batch_size), 1, seed))),
+      executable_(compile(backend, graph_, data, settings, seed, stop_requested_)),
       stream_(data.stream(validation_loader_settings(settings))),
       latency_(settings.device.latency) {}
 
@@ -28,9 +41,8 @@ void Evaluator::load_random(std::uint64_t seed) {
     initialise(*executable_, graph_, seed);
 }
 
-std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers,
-                                                     const std::function<bool()>& stop_requested) {
-    constexpr std::int64_t kPauses = 200;  // at which progress is shown and a stop is noticed
+std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers) {
+    constexpr std::int64_t kPauses = 200;  // at which progress is shown
     const metrics::Unit& unit = task_.columns().unit;
     schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), stream_->micro_batch());
     if (most_batches_) plan.batches = std::min(plan.batches, *most_batches_);
@@ -48,7 +60,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
         metrics::add(sums, result.sums);
         samples += result.samples;
         done += now;
-        if (stop_requested && stop_requested()) return std::nullopt;
+        if (result.stopped || stop_requested()) return std::nullopt;
         observers.progress({done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds(),
                             "batches", unit.many});
     }

@@ -154,7 +154,7 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = new_run_folder(task, settings.logging, *host.files);
-    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
+    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
 
     Report report(folder, *host.files, observers);
     LabelTap tap(*images.stream);

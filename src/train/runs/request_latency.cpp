@@ -278,7 +278,7 @@ int measure_requests(const config::ParseResult& arguments, const Host& host) {
     if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws
 
     const RunFolder folder = new_run_folder(task, settings.logging, files);
-    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
+    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
     if (only_input) {
         measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
         return 0;

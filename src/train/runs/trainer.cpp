@@ -57,6 +57,7 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
     while (iteration_ < step.end()) {
         const Stopwatch watch;
         const backend::StepResult result = parts_.executable->train_step(*parts_.stream, {learning_rate, iteration_});
+        if (result.stopped) return;  // the update has not happened; a resumed run does it from its first micro-batch
         ++iteration_;
         parts_.meters.add(result.sums, result.samples, watch.seconds());
         check_loss(metrics::sum_of(result.sums, task_.loss()), step, learning_rate);

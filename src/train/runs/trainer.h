@@ -50,11 +50,12 @@ public:
     /// Writes a checkpoint of the present iteration.
     void save();
 
-    /// To the end of the plan, or to the update after which a stop was asked for; a checkpoint has been written then.
+    /// To the end of the plan, or to the last whole update before a stop that was asked for; a checkpoint has been written
+    /// then.
     End run();
 
 private:
-    /// Runs up to the step's end, or to the update after which a stop was asked for.
+    /// Runs up to the step's end, or to the last whole update before a stop that was asked for.
     void run_host_step(const schedule::HostStep& step, double learning_rate);
     void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
     std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;

@@ -10,6 +10,7 @@
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/machine.h"
 #include "train/reports/describe.h"
 #include "train/reports/run_report.h"
 #include "train/runs/averaging.h"
@@ -69,6 +70,7 @@ void introduce_training(Run& run, const RunData& data, const std::optional<Resum
     const TaskDescription description = run.task.description();
     Introduction introduction;
     introduction.facts = gather_facts(run.folder, resume.has_value());
+    introduction.machine = machine_lines(run.backend, run.settings().run);
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts);
     if (data.validation) {
         const std::int64_t batch = run.settings().training.micro_batch_size;
@@ -122,8 +124,10 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
                                                      const std::optional<ResumePoint>& resume) {
     run.observers.status("compilation_status", "in progress");
     const graph::Graph graph = run.task.training_graph(fields);
-    auto executable = run.backend.compile(
-        compile_request(graph, run.settings(), fields, run.settings().training.gradient_accumulation_count, run.seed));
+    backend::CompileRequest request =
+        compile_request(graph, run.settings(), fields, run.settings().training.gradient_accumulation_count, run.seed);
+    request.runtime.stop_requested = run.host.stop_requested;
+    auto executable = run.backend.compile(request);
     run.observers.status("compilation_status", "compiled");
     run.observers.line(variable_list(graph));
     if (resume) {
@@ -204,7 +208,7 @@ std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& pl
 /// False when a stop was asked for.
 bool validate_points(Run& run, const std::vector<Point>& points, const Samples& samples) {
     if (points.empty()) return true;
-    Evaluator evaluator(run.task, run.backend, samples, run.settings(), run.seed);
+    Evaluator evaluator(run.task, run.backend, samples, run.settings(), run.seed, run.host.stop_requested);
     run.observers.validation_began();
     for (const Point& point : points) {
         if (!run.folder.logs.empty() && metrics::is_validated(run.files(), run.folder.logs, point.row.name)) {
@@ -213,7 +217,7 @@ bool validate_points(Run& run, const std::vector<Point>& points, const Samples& 
         }
         evaluator.load(checkpoint::load(run.files(), point.path), point.path);
         run.observers.evaluation_began(point.row.epoch);
-        const auto result = evaluator.run(point.row, run.observers, run.host.stop_requested);
+        const auto result = evaluator.run(point.row, run.observers);
         if (!result) {
             run.observers.line("Validation stopped by a signal; " + how_to_continue(run.folder));
             return false;

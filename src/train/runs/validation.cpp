@@ -62,7 +62,7 @@ private:
     /// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
     bool run_repeatedly(const metrics::ValidationRow& point) {
         for (std::int64_t i = 0; i < settings_.main.repeat; ++i) {
-            const auto row = evaluator_.run(point, observers_, host_.stop_requested);
+            const auto row = evaluator_.run(point, observers_);
             if (!row) {
                 observers_.line("Validation of " + point.name + " stopped by a signal.");
                 return false;
@@ -100,7 +100,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     const ImageClassification task(arguments, *backend, seed);
     const auto data = task.open(data::Split::validation);
     const RunFolder folder = new_run_folder(task, settings.logging, files);
-    metrics::Observers observers = report_evaluation(task, arguments, folder, host);
+    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
     if (settings.device.dataset_benchmark) {
         const auto stream = data->stream(loader_settings(settings, 0));
         measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
@@ -109,7 +109,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     observers.expect(expected_row(task));
 
     observers.status("compilation_status", "in progress");
-    Evaluator evaluator(task, *backend, *data, settings, seed);
+    Evaluator evaluator(task, *backend, *data, settings, seed, host.stop_requested);
     observers.line(metrics::compilation_line(since_start.seconds()));
     observers.status("compilation_status", "compiled");
     if (settings.device.compile_only) {

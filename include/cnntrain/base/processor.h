@@ -1,0 +1,34 @@
+// What the processor calls itself and which instructions it has.
+#pragma once
+
+#include <string>
+
+namespace cnntrain {
+
+/// An instruction set counts when the processor has it and the system keeps its registers.
+struct Processor {
+    std::string vendor = {};  // "GenuineIntel"
+    std::string name = {};    // "AMD EPYC 9R14 Processor"
+    int family = 0;
+    int model = 0;
+    bool avx2 = false;
+    bool fma = false;
+    bool avx512 = false;  // F, BW, DQ and VL
+    bool avx512_bf16 = false;
+    bool avx512_fp16 = false;
+    bool amx_bf16 = false;
+};
+
+/// The one that runs this process.
+Processor this_processor();
+
+/// "AMD EPYC 9R14 Processor (AuthenticAMD, family 25, model 17): AVX2, FMA, AVX-512, AVX512-BF16".
+std::string to_string(const Processor& processor);
+
+/// Error(unsupported) for a processor without AVX2 and FMA, which the kernels need.
+void require_kernel_instructions(const Processor& processor);
+
+/// What a processor of this kind has and this machine hides, although computing would be faster with it: a sentence, or "".
+std::string hidden_instructions(const Processor& processor);
+
+}  // namespace cnntrain

@@ -1,0 +1,18 @@
+// What a run is computed with, for its log and for `cnntrain --version --verbose`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/train/settings.h"
+
+namespace cnntrain::train {
+
+/// "cnntrain 0.1.0".
+std::string version_line();
+
+/// One line each: the processor and its instruction sets; cores and threads; the backend; what would be faster.
+std::vector<std::string> machine_lines(const backend::Backend& backend, const RunSettings& settings);
+
+}  // namespace cnntrain::train
