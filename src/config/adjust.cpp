@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cnntrain/base/io.h"
 #include "config/resolve.h"
 
 namespace cnntrain::config {
@@ -219,7 +220,8 @@ void infer_dataset(Resolution& run) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;
     }
-    if (!fs::exists(folder)) {
+    posix_files().check_reachable(folder);
+    if (!posix_files().exists(folder)) {
         run.violations.push_back("the data folder '" + folder +
                                  "' does not exist; give --data-dir a folder with imagenet, " +
                                  "cifar-10 or cifar-100 files");

@@ -17,7 +17,7 @@ namespace cnntrain::config {
 namespace {
 
 constexpr std::uint64_t kLargestFileBytes = 1'000'000;
-constexpr std::int64_t kMostValues = 50'000;
+constexpr std::int64_t kMostValues = 20'000;
 constexpr int kDeepest = 64;
 
 /// What a value comes to when its references are replaced.

@@ -209,7 +209,7 @@ TEST_F(SpecFile, AMergeOfMergesHasALimit) {
         const std::string before = "*x" + std::to_string(i - 1);
         text += "x" + std::to_string(i) + ": &x" + std::to_string(i) + " {<<: [" + before + ", " + before + "]}\n";
     }
-    EXPECT_THAT(mistake(text), HasSubstr("the file holds more than 50000 values"));
+    EXPECT_THAT(mistake(text), HasSubstr("the file holds more than 20000 values"));
 }
 
 TEST_F(SpecFile, TheNumberOfCombinationsHasALimit) {

@@ -90,7 +90,7 @@ TEST_F(HostileFiles, FoldersWithoutPermissionAreDataErrors) {
     ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
     ASSERT_EQ(::chmod(in("closed").c_str(), root ? 0700 : 0), 0);
     const std::string as_nobody = root ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
-    for (const std::string folder : {in("closed"), in("closed/inner")}) {
+    for (const std::string& folder : {in("closed"), in("closed/inner")}) {
         for (const std::string& line :
              {"train --dataset cifar-10 --no-logs --data-dir " + folder, "train --no-logs --data-dir " + folder,
               "analyse --find-nans --restore-path " + folder, "restore --restore-path " + folder,

@@ -12,7 +12,7 @@ namespace cnntrain::config {
 std::string yaml_text(const std::string& file, ErrorKind kind);
 
 /// Error(kind) saying what and in which line, unless the first document of `text` is YAML without an anchor that contains
-/// itself and, with every reference (*name) replaced by what it stands for, holds at most 50000 values, nested at most 64
+/// itself and, with every reference (*name) replaced by what it stands for, holds at most 20000 values, nested at most 64
 /// deep.
 void check_yaml(std::string_view text, ErrorKind kind);
 
