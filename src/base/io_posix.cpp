@@ -189,7 +189,8 @@ public:
     std::unique_ptr<OutputFile> create(const std::string& path) override { return std::make_unique<PosixOutput>(path); }
 
     void append(const std::string& path, std::string_view text) override {
-        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND);
+        // O_NONBLOCK: a named pipe without a reader is an error and no reason to wait.
+        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY);
         if (!file.valid()) fail_writing(path, errno);
         write_all(file, path, std::as_bytes(std::span(text)));
         if (!file.close()) fail_writing(path, errno);

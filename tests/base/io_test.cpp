@@ -231,11 +231,13 @@ TEST_F(PosixFolder, LinksInThePlaceOfTemporaryFilesAreNotFollowed) {
     EXPECT_EQ(posix_files().read_text(path("a")), "new");
 }
 
-TEST_F(PosixFolder, PipesAndDevicesAreNoFilesToRead) {
+TEST_F(PosixFolder, PipesAndDevicesAreNoFiles) {
     ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);  // nobody writes: opening it would wait for ever
     EXPECT_THAT(error_of(ErrorKind::data, [&] { posix_files().open(path("pipe")); }),
                 AllOf(HasSubstr(path("pipe")), HasSubstr("it is a pipe")));
     EXPECT_THAT(error_of(ErrorKind::data, [] { posix_files().read_text("/dev/zero"); }), HasSubstr("it is a device"));
+    EXPECT_THAT(error_of(ErrorKind::storage, [&] { posix_files().append(path("pipe"), "x"); }),
+                HasSubstr(path("pipe")));
 }
 
 TEST_F(PosixFolder, WhatCannotBeReachedIsNotCalledAbsent) {
