@@ -19,7 +19,8 @@ constexpr std::int64_t kPixels = 3 * kPlane;
 constexpr std::int64_t kPadding = 4;
 
 constexpr std::int64_t kRecordsAtOnce = 256;
-constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;  // seven times CIFAR-100's; all of it is kept in memory
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{1}
+                                         << 30;  // seven times CIFAR-100's; all of it is kept in memory
 
 void check_whole_records(const DatasetInfo& info, const InputFile& file, const CifarLayout& layout) {
     const std::uint64_t size = file.size_bytes();
