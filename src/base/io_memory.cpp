@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <system_error>
 
 #include "base/io_messages.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 
 namespace cnntrain {
@@ -39,13 +41,15 @@ std::string folder_key(const std::string& path) {
     return folder == "/" ? folder : folder + "/";
 }
 
+constexpr std::size_t kTagDigits = 12;
+
 }  // namespace
 
 /// Grows under the partial name, as on a disk, so that capacity and left-overs behave alike.
 class MemoryOutput : public OutputFile {
 public:
     MemoryOutput(MemoryFiles& files, const std::string& path)
-        : files_(files), path_(path), partial_(path + std::string(kPartialSuffix)) {
+        : files_(files), path_(path), partial_(partial_name(path)) {
         files_.files_[partial_] = {};
     }
     MemoryOutput(const MemoryOutput&) = delete;
@@ -88,14 +92,34 @@ std::string ends_early(const std::string& path, std::uint64_t size_bytes, std::u
            " to " + std::to_string(offset + count) + " are needed; the file is cut short or still being written";
 }
 
+std::string partial_name(const std::string& path) {
+    std::random_device device;  // the system's: no other process can guess it
+    const std::string tag = hex_text(std::uint32_t{device()}) + hex_text(std::uint32_t{device()});
+    return path + "." + tag.substr(0, kTagDigits) + std::string(kPartialSuffix);
+}
+
+std::optional<std::string_view> finished_name(std::string_view file_name) {
+    if (!file_name.ends_with(kPartialSuffix)) return std::nullopt;
+    file_name.remove_suffix(kPartialSuffix.size());
+    const std::size_t dot = file_name.rfind('.');
+    const bool tagged = dot != std::string_view::npos && file_name.size() - dot - 1 == kTagDigits &&
+                        file_name.find_first_not_of("0123456789abcdef", dot + 1) == std::string_view::npos;
+    return tagged ? file_name.substr(0, dot) : file_name;
+}
+
 std::string without_trailing_slashes(std::string path) {
     while (path.size() > 1 && path.ends_with('/'))
         path.pop_back();
     return path;
 }
 
-std::string FileSystem::read_text(const std::string& path) const {
+std::string FileSystem::read_text(const std::string& path, std::uint64_t most_bytes) const {
     const auto file = open(path);
+    if (file->size_bytes() > most_bytes) {
+        throw Error(ErrorKind::data, "'" + path + "' has " + std::to_string(file->size_bytes()) +
+                                         " bytes, more than the " + std::to_string(most_bytes) +
+                                         " that a file of its kind may have; is it another file?");
+    }
     std::string text(file->size_bytes(), '\0');
     file->read_at(0, std::as_writable_bytes(std::span(text)));
     return text;

@@ -1,4 +1,4 @@
-// Error texts that both file systems use.
+// Error texts and temporary names that both file systems use.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +9,8 @@ namespace cnntrain {
 /// `error` is an errno value.
 std::string cannot_write(const std::string& path, int error);
 std::string ends_early(const std::string& path, std::uint64_t size_bytes, std::uint64_t offset, std::uint64_t count);
+
+/// Another one at every call.
+std::string partial_name(const std::string& path);
 
 }  // namespace cnntrain

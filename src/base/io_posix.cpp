@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,13 +64,54 @@ void write_all(const Descriptor& file, const std::string& path, std::span<const 
     }
 }
 
+/// How many names a file has.
+nlink_t names_of(const Descriptor& file) {
+    struct stat status {};
+    return ::fstat(file.get(), &status) == 0 ? status.st_nlink : 0;
+}
+
+/// Temporary files of the same target that killed processes left behind; a living writer holds a lock on its own.
+void remove_left_overs(const std::string& path) {
+    namespace fs = std::filesystem;
+    const fs::path target = path;
+    std::error_code error;
+    for (fs::directory_iterator entry(target.has_parent_path() ? target.parent_path() : ".", error), end;
+         !error && entry != end; entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        if (finished_name(name) != target.filename().string()) continue;
+        const Descriptor file = open_descriptor(entry->path().string(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+        if (file.valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+    }
+}
+
+/// In a folder that others may write to, too, a file or link of theirs is never opened. Not valid, with errno, when the
+/// folder cannot be written.
+Descriptor create_temporary(const std::string& path) {
+    for (;;) {
+        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+        if (!file.valid()) return file;
+        // Not waited for: who holds the lock has taken the file for a left-over in the moment before this line, and
+        // removes it. Where files cannot be locked, nobody removes it.
+        const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+        if (locked && names_of(file) > 0) return file;
+        ::unlink(path.c_str());
+    }
+}
+
 class PosixInput : public InputFile {
 public:
-    explicit PosixInput(const std::string& path) : path_(path), file_(open_descriptor(path, O_RDONLY)) {
+    // O_NONBLOCK: opening a named pipe does not wait for a writer. For regular files it has no effect.
+    explicit PosixInput(const std::string& path)
+        : path_(path), file_(open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)) {
         if (!file_.valid()) fail_reading(path_, errno);
         struct stat status {};
         if (::fstat(file_.get(), &status) != 0) fail_reading(path_, errno);
         if (S_ISDIR(status.st_mode)) fail_reading(path_, EISDIR);
+        if (!S_ISREG(status.st_mode)) {
+            throw Error(ErrorKind::data, "cannot read '" + path_ + "': it is " +
+                                             (S_ISFIFO(status.st_mode) ? "a pipe" : "a device") +
+                                             ", not a file; store its content in a file first");
+        }
         size_bytes_ = static_cast<std::uint64_t>(status.st_size);
         modified_ns_ = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
     }
@@ -104,10 +146,9 @@ private:
 class PosixOutput : public OutputFile {
 public:
     explicit PosixOutput(const std::string& path)
-        : path_(path),
-          partial_(path + std::string(kPartialSuffix)),
-          file_(open_descriptor(partial_, O_WRONLY | O_CREAT | O_TRUNC)) {
+        : path_(path), partial_(partial_name(path)), file_(create_temporary(partial_)) {
         if (!file_.valid()) fail_writing(path_, errno);
+        remove_left_overs(path_);
     }
 
     ~PosixOutput() override {
@@ -117,7 +158,8 @@ public:
     void write(std::span<const std::byte> data) override { write_all(file_, path_, data); }
 
     void commit() override {
-        if (::fsync(file_.get()) != 0 || !file_.close()) fail_writing(path_, errno);
+        if (::fsync(file_.get()) != 0) fail_writing(path_, errno);
+        // Still open: with the lock that closing gives up, the file would be a left-over until it has its name.
         if (::rename(partial_.c_str(), path_.c_str()) != 0) fail_writing(path_, errno);
         committed_ = true;
         sync_folder();
@@ -147,7 +189,8 @@ public:
     std::unique_ptr<OutputFile> create(const std::string& path) override { return std::make_unique<PosixOutput>(path); }
 
     void append(const std::string& path, std::string_view text) override {
-        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND);
+        // O_NONBLOCK: a named pipe without a reader is an error and no reason to wait.
+        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY);
         if (!file.valid()) fail_writing(path, errno);
         write_all(file, path, std::as_bytes(std::span(text)));
         if (!file.close()) fail_writing(path, errno);
@@ -158,6 +201,11 @@ public:
     bool is_directory(const std::string& path) const override {
         struct stat status {};
         return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    }
+
+    void check_reachable(const std::string& path) const override {
+        struct stat status {};
+        if (::stat(path.c_str(), &status) != 0 && errno != ENOENT && errno != ENOTDIR) fail_reading(path, errno);
     }
 
     std::vector<std::string> list(const std::string& directory) const override {

@@ -263,11 +263,12 @@ std::string working_folder(const Entry& entry, PlannedCommand& plan) {
     fs::path base =
         entry.reference_directory ? fs::path(*entry.reference_directory) : fs::path(entry.file).parent_path();
     if (base.empty()) base = ".";
-    if (!fs::is_directory(base)) refuse(entry, "the folder " + base.string() + " does not exist");
+    std::error_code ignored;
+    if (!fs::is_directory(base, ignored)) refuse(entry, "the folder " + base.string() + " does not exist");
     if (entry.location.empty()) return fs::absolute(base).lexically_normal();
     fs::path location = entry.location;
     for (;;) {
-        if (fs::is_directory(base / location)) break;
+        if (fs::is_directory(base / location, ignored)) break;
         if (location.empty()) break;
         fs::path rest;
         for (auto part = std::next(location.begin()); part != location.end(); ++part)

@@ -6,10 +6,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
 #include "benchmark/measure.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/config/yaml_text.h"
 
 namespace cnntrain::benchmark {
 
@@ -46,13 +47,8 @@ std::string text_of(const YAML::Node& node, const std::string& what) {
 
 /// A mapping with its merge keys carried out: an own key replaces a merged one whole; of two merges the later one
 /// counts, of a list of merged mappings the earlier one.
-Fields fields_of(const YAML::Node& mapping, const std::string& what, int depth = 0) {
-    constexpr int kDeepest = 100;
+Fields fields_of(const YAML::Node& mapping, const std::string& what) {
     if (!mapping.IsMap()) refuse(at_line(mapping) + "expected " + what + ": a mapping of keys and values");
-    if (depth > kDeepest) {
-        refuse(at_line(mapping) + "merge keys (<<) lead more than " + std::to_string(kDeepest) +
-               " mappings deep; does this mapping merge itself?");
-    }
     Fields merged;
     Fields own;
     for (const auto& item : mapping) {
@@ -65,7 +61,7 @@ Fields fields_of(const YAML::Node& mapping, const std::string& what, int depth =
         const std::size_t count = value.IsSequence() ? value.size() : 1;
         for (std::size_t i = count; i > 0; --i) {
             const YAML::Node& source = value.IsSequence() ? value[i - 1] : value;
-            for (const auto& [merged_key, node] : fields_of(source, "what is merged", depth + 1))
+            for (const auto& [merged_key, node] : fields_of(source, "what is merged"))
                 put(merged, merged_key, node);
         }
     }
@@ -98,6 +94,8 @@ std::vector<std::string> split_at_commas(const std::string& text) {
     return parts;
 }
 
+constexpr std::size_t kMostVariants = 10'000;  // of an entry, and of all entries together
+
 /// `name: v1,v2` or `name: [v1, v2]`: all combinations, the first parameter varies fastest.
 std::vector<Variant> combinations(const YAML::Node& node) {
     std::vector<Variant> variants = {{}};
@@ -110,6 +108,10 @@ std::vector<Variant> combinations(const YAML::Node& node) {
             choices = split_at_commas(text_of(value, "parameter " + name));
         }
         if (choices.empty()) refuse(at_line(value) + "parameter " + name + " has no values");
+        if (choices.size() > kMostVariants / variants.size()) {
+            refuse(at_line(value) + "up to parameter " + name + " there are more than " +
+                   std::to_string(kMostVariants) + " combinations; name fewer values, or list the combinations");
+        }
         std::vector<Variant> longer;
         for (const std::string& choice : choices) {
             for (const Variant& variant : variants) {
@@ -306,19 +308,12 @@ Entry read_entry(const std::string& name, const YAML::Node& body, const std::str
 }
 
 YAML::Node load(const std::string& file) {
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) refuse(file + ": no such file; give a benchmarks.yml with --spec");
-    if (fs::is_directory(file, ignored)) refuse(file + ": a folder; give a benchmarks.yml with --spec");
-    try {
-        YAML::Node root = YAML::LoadFile(file);
-        if (!root.IsMap()) refuse(file + ": expected a mapping of benchmark names and entries");
-        return root;
-    } catch (const YAML::ParserException& error) {
-        refuse(file + ": line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
-    } catch (const YAML::Exception& error) {
-        refuse(file + ": " + error.what());
-    }
+    posix_files().check_reachable(file);
+    if (!posix_files().exists(file)) refuse(file + ": no such file; give a benchmarks.yml with --spec");
+    if (posix_files().is_directory(file)) refuse(file + ": a folder; give a benchmarks.yml with --spec");
+    YAML::Node root = YAML::Load(config::yaml_text(file, ErrorKind::data));
+    if (!root.IsMap()) refuse(file + ": expected a mapping of benchmark names and entries");
+    return root;
 }
 
 void add(Spec& spec, Entry entry) {
@@ -383,12 +378,19 @@ std::string_view name(Reduction reduction) {
 Spec read_spec(const std::vector<std::string>& files) {
     Spec spec;
     spec.files = files;
+    std::size_t variants = 0;
     for (const std::string& file : files) {
         for (const auto& item : load(file)) {
             if (!item.first.IsScalar()) refuse(file + ": " + at_line(item.first) + "expected the name of a benchmark");
             const std::string name = item.first.Scalar();
             try {
-                add(spec, read_entry(name, item.second, file, spec.warnings));
+                Entry entry = read_entry(name, item.second, file, spec.warnings);
+                variants += entry.variants.size();
+                if (variants > kMostVariants) {
+                    refuse(at_line(item.second) + "all benchmarks up to this one have more than " +
+                           std::to_string(kMostVariants) + " combinations of parameters; split the file");
+                }
+                add(spec, std::move(entry));
             } catch (const Error& error) {
                 Entry broken = named_entry(name, item.second, file);
                 broken.mistake = error.within(name).within(file).what();

@@ -42,12 +42,12 @@ std::string differences(const CheckpointFile& first, const CheckpointFile& file)
     return text;
 }
 
-Files open_alike(FileSystem& files, const std::vector<std::string>& paths) {
+Files open_alike(FileSystem& files, const std::vector<std::string>& paths, Edited edited) {
     if (paths.empty()) throw Error(ErrorKind::usage, "there are no checkpoints to average");
     files.allow_open_files(paths.size());
     Files opened;
     for (const std::string& path : paths) {
-        opened.push_back(std::make_unique<CheckpointFile>(files, path));
+        opened.push_back(std::make_unique<CheckpointFile>(files, path, edited));
         const std::string different = differences(*opened.front(), *opened.back());
         if (!different.empty()) {
             throw Error(ErrorKind::data, "checkpoint '" + path + "' is of another model or optimiser than '" +
@@ -111,7 +111,7 @@ std::string_view name(Averaging mode) {
 
 void average(FileSystem& files, const std::vector<std::string>& paths, const AverageSettings& settings,
              const std::string& target) {
-    const Files opened = open_alike(files, paths);
+    const Files opened = open_alike(files, paths, settings.edited);
     Checkpoint result;
     result.iteration = opened.back()->iteration();
     result.epoch = opened.back()->epoch();

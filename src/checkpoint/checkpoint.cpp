@@ -40,11 +40,13 @@ std::vector<const Entry*> file_order(const std::map<std::string, HostTensor>& te
 
 nlohmann::ordered_json metadata_of(const Checkpoint& checkpoint, std::uint32_t crc) {
     nlohmann::ordered_json metadata;
-    metadata[kIteration] = std::to_string(checkpoint.iteration);
+    metadata[kHeaderCrc] = kNoDigits;
+    metadata[kTensorsCrc] = hex_text(crc);
+    if (checkpoint.iteration >= 0) metadata[kIteration] = std::to_string(checkpoint.iteration);
     metadata[kEpoch] = nlohmann::json(checkpoint.epoch).dump();
-    metadata[kDataCrc] = hex_text(crc);
     for (const auto& [key, value] : checkpoint.metadata) {
-        CNNTRAIN_CHECK(!metadata.contains(key), "checkpoint metadata key '" + key + "' is reserved");
+        const bool reserved = metadata.contains(key) || key == kIteration || key == kEarlyTensorsCrc;
+        CNNTRAIN_CHECK(!reserved, "checkpoint metadata key '" + key + "' is reserved");
         metadata[key] = value;
     }
     return metadata;
@@ -69,7 +71,8 @@ std::string header_of(const Checkpoint& checkpoint, const std::vector<const Entr
     std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     const std::size_t length = kLengthBytes + text.size();
     text.append((kDataAlignment - length % kDataAlignment) % kDataAlignment, ' ');
-    return text;
+    CNNTRAIN_CHECK(text.starts_with(kHeaderBegin), "the header's checksum is not at its place");
+    return text.replace(kHeaderBegin.size(), kNoDigits.size(), hex_text(crc32c(std::as_bytes(std::span(text)))));
 }
 
 }  // namespace
@@ -87,8 +90,9 @@ void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoi
     file->commit();
 }
 
-Checkpoint load(const FileSystem& files, const std::string& path) {
-    const CheckpointFile file(files, path);
+Checkpoint load(const FileSystem& files, const std::string& path, Edited edited) {
+    const CheckpointFile file(files, path, edited);
+    file.check_memory();
     Checkpoint checkpoint;
     checkpoint.iteration = file.iteration();
     checkpoint.epoch = file.epoch();

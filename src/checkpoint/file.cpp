@@ -1,6 +1,9 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -8,6 +11,10 @@
 #include "checkpoint/format.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/json_check.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/checkpoint/file.h"
 
 namespace cnntrain::checkpoint {
@@ -17,6 +24,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;  // elements of any type
 constexpr std::uint64_t kLongestHeader = 100'000'000;                         // the format's own limit
+constexpr double kLongestRun = 1e15;  // iterations or epochs; exact in float64, and sums of them do not overflow
 
 struct TensorEntry {
     std::string name;
@@ -28,6 +36,28 @@ struct TensorEntry {
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
     throw Error(ErrorKind::data,
                 "checkpoint '" + path + "': " + what + "; the file is damaged or not a checkpoint: use another one");
+}
+
+/// About a checksum that does not fit.
+void damaged_or_edited(const std::string& path, const std::string& what, Edited edited) {
+    const std::string text = "checkpoint '" + path + "': " + what;
+    if (edited == Edited::refused) {
+        throw Error(ErrorKind::data, text +
+                                         "; the file is damaged, or another tool edited it: use another one or, if the "
+                                         "edit was meant, give " +
+                                         std::string(kTrustFlag));
+    }
+    log::warning(text + "; it is used as it is, as " + std::string(kTrustFlag) + " says");
+}
+
+[[noreturn]] void too_large(const std::string& path, const std::string& what, std::uint64_t bytes) {
+    throw Error(ErrorKind::unsupported, "checkpoint '" + path + "': " + what + size_text(bytes) +
+                                            " of memory, more than this machine has; use a larger one, or another "
+                                            "checkpoint");
+}
+
+std::uint64_t machine_memory_bytes() {
+    return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -58,34 +88,69 @@ private:
             fail("it is cut short: its header needs " + bytes_text(length) + ", the whole file has " +
                  bytes_text(file_->size_bytes()));
         }
-        std::string text(length, '\0');
-        file_->read_at(kLengthBytes, std::as_writable_bytes(std::span(text)));
+        text_.resize(length);
+        file_->read_at(kLengthBytes, std::as_writable_bytes(std::span(text_)));
         data_begin_ = kLengthBytes + length;
-        json header = json::parse(text, nullptr, false);
-        if (!header.is_object()) fail("its header is not valid JSON");
+        try {
+            check_json(text_);
+        } catch (const Error& error) {
+            fail("its header: " + std::string(error.what()));
+        }
+        json header = json::parse(text_);
+        if (!header.is_object()) fail("its header is not an object of tensors");
         return header;
     }
 
-    /// Moves the keys that this program owns into their members; returns the checksum, if there is one.
+    /// Moves the keys that this program owns into their members; returns the tensors' checksum, if there is one.
     std::optional<std::uint32_t> read_metadata(const json& header) {
         if (!header.contains(kMetadata)) return std::nullopt;
-        std::optional<std::uint32_t> crc;
         const json& metadata = header[kMetadata];
         if (!metadata.is_object()) fail("its __metadata__ is not an object");
         for (const auto& [key, value] : metadata.items()) {
             if (!value.is_string()) fail("its metadata '" + key + "' is not a text");
             const auto& text = value.get_ref<const std::string&>();
             if (key == kIteration) {
-                into_.iteration_ = number<std::int64_t>(key, text);
+                read_iteration(text);
             } else if (key == kEpoch) {
-                into_.epoch_ = number<double>(key, text);
-            } else if (key == kDataCrc) {
-                crc = number<std::uint32_t>(key, text, 16);
-            } else {
+                read_epoch(text);
+            } else if (key != kHeaderCrc && key != kTensorsCrc && key != kEarlyTensorsCrc) {
                 into_.metadata_[key] = text;
             }
         }
-        return crc;
+        return read_checksums(metadata);
+    }
+
+    void read_iteration(const std::string& text) {
+        into_.iteration_ = number<std::int64_t>(kIteration, text);
+        // -1 stands in averages of other tools' checkpoints that early versions wrote.
+        if (into_.iteration_ < -1 || static_cast<double>(into_.iteration_) > kLongestRun)
+            fail("its iteration cannot be " + text);
+    }
+
+    void read_epoch(const std::string& text) {
+        into_.epoch_ = number<double>(kEpoch, text);
+        if (!(into_.epoch_ >= 0 && into_.epoch_ <= kLongestRun)) fail("its epoch cannot be " + text);
+    }
+
+    std::optional<std::uint32_t> read_checksums(const json& metadata) const {
+        const auto saved = [&](const char* key) -> std::optional<std::uint32_t> {
+            if (!metadata.contains(key)) return std::nullopt;
+            return number<std::uint32_t>(key, metadata[key].get_ref<const std::string&>(), 16);
+        };
+        const auto header_crc = saved(kHeaderCrc);
+        const auto tensors_crc = saved(kTensorsCrc);
+        if (!header_crc && !tensors_crc) return saved(kEarlyTensorsCrc);
+        const bool intact = header_crc && tensors_crc && header_is_as_saved();
+        if (!intact) damaged_or_edited(file_->path(), "the checksum of its header does not fit", into_.edited_);
+        return intact ? tensors_crc : std::nullopt;
+    }
+
+    bool header_is_as_saved() const {
+        if (!text_.starts_with(kHeaderBegin)) return false;
+        std::string without = text_;
+        const std::string digits = without.substr(kHeaderBegin.size(), kNoDigits.size());
+        without.replace(kHeaderBegin.size(), kNoDigits.size(), kNoDigits);
+        return digits == hex_text(crc32c(std::as_bytes(std::span(without))));
     }
 
     template <typename T> T number(const std::string& key, const std::string& text, auto... base) const {
@@ -165,10 +230,12 @@ private:
 
     CheckpointFile& into_;
     const InputFile* file_;
+    std::string text_;  // of the header
     std::uint64_t data_begin_ = 0;
 };
 
-CheckpointFile::CheckpointFile(const FileSystem& files, const std::string& path) : file_(files.open(path)) {
+CheckpointFile::CheckpointFile(const FileSystem& files, const std::string& path, Edited edited)
+    : file_(files.open(path)), edited_(edited) {
     HeaderReader(*this).read();
 }
 
@@ -184,13 +251,27 @@ const TensorDesc& CheckpointFile::desc(const std::string& name) const {
 
 HostTensor CheckpointFile::read(const std::string& name) const {
     const Place& at = place(name);
-    HostTensor tensor(at.desc);
-    file_->read_at(at.offset, tensor.bytes());
-    return tensor;
+    const std::uint64_t bytes = at.desc.bytes();
+    const std::string needs = "its tensor '" + name + "' needs ";
+    if (bytes > machine_memory_bytes()) too_large(path(), needs, bytes);
+    try {
+        HostTensor tensor(at.desc);
+        file_->read_at(at.offset, tensor.bytes());
+        return tensor;
+    } catch (const std::bad_alloc&) {
+        too_large(path(), needs, bytes);
+    }
+}
+
+void CheckpointFile::check_memory() const {
+    std::uint64_t bytes = 0;  // cannot overflow: all of it lies in the file
+    for (const auto& [name, at] : places_)
+        bytes += at.desc.bytes();
+    if (bytes > machine_memory_bytes()) too_large(path(), "its tensors need ", bytes);
 }
 
 void CheckpointFile::check_crc(std::uint32_t crc) const {
-    if (crc_ && crc != *crc_) damaged(path(), "the checksum of its tensors is not the one that was saved");
+    if (crc_ && crc != *crc_) damaged_or_edited(path(), "the checksum of its tensors does not fit", edited_);
 }
 
 void CheckpointFile::verify() const {

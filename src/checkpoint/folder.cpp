@@ -98,6 +98,7 @@ std::string average_path(const std::string& folder, const std::string& name) {
 
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path) {
     const std::string path = without_trailing_slashes(restore_path);
+    files.check_reachable(path);
     if (files.is_directory(path)) {
         std::vector<Found> found = in_folder(files, path);
         if (found.empty()) {
@@ -145,10 +146,8 @@ std::optional<Found> latest(const FileSystem& files, const std::string& folder) 
 
 void retain(FileSystem& files, const std::string& folder, std::int64_t keep, const std::vector<std::int64_t>& protect) {
     for (const std::string& name : files.list(folder)) {
-        if (name.starts_with(kNumbered) &&
-            name.ends_with(std::string(kCheckpointSuffix) + std::string(kPartialSuffix))) {
-            files.remove(join(folder, name));
-        }
+        const auto finished = finished_name(name);
+        if (finished && is_numbered(std::string(*finished))) files.remove(join(folder, name));
     }
     if (keep <= 0) return;
     std::vector<Found> old = numbered_checkpoints(files, folder);

@@ -13,7 +13,15 @@ inline constexpr std::uint64_t kLengthBytes = 8;  // of the header's length in f
 inline constexpr const char* kMetadata = "__metadata__";
 inline constexpr const char* kIteration = "iteration";
 inline constexpr const char* kEpoch = "epoch";
-inline constexpr const char* kDataCrc = "data_crc32c";
+// Checksums, 8 hexadecimal digits each. A file has both or, written by another tool, none; those of early versions have
+// kEarlyTensorsCrc alone. So no damage to a name makes a file one without checksums.
+inline constexpr const char* kHeaderCrc = "header_crc32c";  // of the header with 8 zeros in the place of its own digits
+inline constexpr const char* kTensorsCrc = "tensors_crc32c";  // of everything behind the header
+inline constexpr const char* kEarlyTensorsCrc = "data_crc32c";
+
+/// So every header begins, up to the digits of its checksum. Another program that writes the header anew moves them.
+inline constexpr std::string_view kHeaderBegin = R"({"__metadata__":{"header_crc32c":")";
+inline constexpr std::string_view kNoDigits = "00000000";
 
 struct DTypeName {
     DType type;

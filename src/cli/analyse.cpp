@@ -16,6 +16,7 @@ namespace cnntrain::cli {
 namespace {
 
 using checkpoint::Found;
+using checkpoint::kTrustFlag;
 
 std::string joined(const std::vector<std::int64_t>& indices) {
     constexpr std::size_t kShown = 20;
@@ -31,10 +32,10 @@ std::string counted(std::size_t count, const std::string& what) {
 }
 
 /// Indices are printed where a variable has its first NaNs, afterwards only how many there are.
-void report_nans(const std::vector<Found>& points) {
+void report_nans(const std::vector<Found>& points, checkpoint::Edited edited) {
     std::set<std::string> seen;
     for (const Found& point : points) {
-        const auto nans = checkpoint::find_nans(posix_files(), point.path);
+        const auto nans = checkpoint::find_nans(posix_files(), point.path, edited);
         std::cout << point.name << ": " << (nans.empty() ? "no NaNs" : "NaNs in " + counted(nans.size(), "variable"))
                   << '\n';
         for (const checkpoint::VariableNans& variable : nans) {
@@ -51,11 +52,12 @@ std::string value_text(double value) {
     return text.data();
 }
 
-void report_element(const std::vector<Found>& points, const std::string& variable, std::int64_t index) {
+void report_element(const std::vector<Found>& points, const std::string& variable, std::int64_t index,
+                    checkpoint::Edited edited) {
     std::string first_bad;
     std::cout << variable << "[" << index << "]\n";
     for (const Found& point : points) {
-        const double value = checkpoint::element(posix_files(), point.path, variable, index);
+        const double value = checkpoint::element(posix_files(), point.path, variable, index, edited);
         std::cout << "  " << point.name << ": " << value_text(value) << '\n';
         if (!std::isfinite(value) && first_bad.empty()) first_bad = point.name;
     }
@@ -65,13 +67,15 @@ void report_element(const std::vector<Found>& points, const std::string& variabl
 }  // namespace
 
 int analyse_command(const Invocation& invocation) {
-    const Flags flags("cnntrain analyse",
-                      {{"--restore-path", "", "needed: folder of the run, or one checkpoint"},
-                       {"--find-nans", "", "in each checkpoint, the variables that have NaNs, and where", {}, true},
-                       {"--first-fail", "", "the value of one element in each checkpoint", {}, true},
-                       {"--first-fail-var", "", "needed with --first-fail: name of the variable"},
-                       {"--first-fail-index", "", "needed with --first-fail: row-major index of the element"}},
-                      invocation.arguments);
+    const Flags flags(
+        "cnntrain analyse",
+        {{"--restore-path", "", "needed: folder of the run, or one checkpoint"},
+         {"--find-nans", "", "in each checkpoint, the variables that have NaNs, and where", {}, true},
+         {"--first-fail", "", "the value of one element in each checkpoint", {}, true},
+         {"--first-fail-var", "", "needed with --first-fail: name of the variable"},
+         {"--first-fail-index", "", "needed with --first-fail: row-major index of the element"},
+         {kTrustFlag, "", "use checkpoints whose checksums do not fit because another tool edited them", {}, true}},
+        invocation.arguments);
     if (flags.wants_help()) {
         std::cout
             << flags.help()
@@ -86,9 +90,10 @@ int analyse_command(const Invocation& invocation) {
         throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail");
     }
     const std::vector<Found> points = checkpoint::find_checkpoints(posix_files(), path);
-    if (flags.given("--find-nans")) report_nans(points);
+    const checkpoint::Edited edited = checkpoint::edited_if(flags.given(kTrustFlag));
+    if (flags.given("--find-nans")) report_nans(points, edited);
     if (flags.given("--first-fail")) {
-        report_element(points, flags.text("--first-fail-var"), flags.integer("--first-fail-index", 0));
+        report_element(points, flags.text("--first-fail-var"), flags.integer("--first-fail-index", 0), edited);
     }
     return 0;
 }

@@ -13,7 +13,10 @@ namespace cnntrain::cli {
 
 namespace {
 
+using checkpoint::kTrustFlag;
+
 std::vector<std::string> checkpoints_of(const std::string& folder) {
+    posix_files().check_reachable(folder);
     std::vector<std::string> paths;
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder)) {
         paths.push_back(found.path);
@@ -43,14 +46,16 @@ std::string target_path(std::string filename, const std::string& run) {
 }  // namespace
 
 int average_command(const Invocation& invocation) {
-    const Flags flags("cnntrain average",
-                      {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
-                       {"--filename", "", "needed: where the average goes; .safetensors is added"},
-                       {"--mode", "", "needed: mean or exponential"},
-                       {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
-                       {"-N", "", "use the last N checkpoints only; without it, all"},
-                       {"--discard-last", "0", "leave out the newest so many, before -N counts"}},
-                      invocation.arguments);
+    const Flags flags(
+        "cnntrain average",
+        {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
+         {"--filename", "", "needed: where the average goes; .safetensors is added"},
+         {"--mode", "", "needed: mean or exponential"},
+         {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
+         {"-N", "", "use the last N checkpoints only; without it, all"},
+         {"--discard-last", "0", "leave out the newest so many, before -N counts"},
+         {kTrustFlag, "", "use checkpoints whose checksums do not fit because another tool edited them", {}, true}},
+        invocation.arguments);
     if (flags.wants_help()) {
         std::cout << flags.help()
                   << "\nWrites the average of a run's checkpoints, which is a checkpoint like any other:\n"
@@ -61,7 +66,8 @@ int average_command(const Invocation& invocation) {
     const std::string& folder = flags.text("--restore-path");
     const std::string target = target_path(flags.text("--filename"), folder);
     const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),
-                                               flags.number("--decay", 0, 1)};
+                                               flags.number("--decay", 0, 1),
+                                               checkpoint::edited_if(flags.given(kTrustFlag))};
     const auto discarded = static_cast<std::size_t>(flags.integer("--discard-last", 0));
 
     std::vector<std::string> paths = checkpoints_of(folder);

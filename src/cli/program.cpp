@@ -1,6 +1,11 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/commands.h"
@@ -126,20 +131,54 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     return found->run(invocation);
 }
 
-}  // namespace
+/// A closed standard stream would give its number to the first file that is opened, and text for the user would go there.
+void keep_standard_streams_open() {
+    for (int stream = 0; stream <= STDERR_FILENO; ++stream) {
+        if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));  // the lowest free number
+    }
+}
 
-int run_program(const std::string& program, const std::vector<std::string>& words) {
+extern "C" void ignore_signal(int) {}
+
+/// At a limit on the size of files a write then fails like one on a full disk. A handler and not SIG_IGN, which the
+/// processes that `benchmark` starts would inherit.
+void outlive_file_size_limit() {
+    struct sigaction action = {};
+    action.sa_handler = ignore_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGXFSZ, &action, nullptr);
+}
+
+int print_error(const std::string& message, ErrorKind kind) {
+    std::cout << std::flush;
+    std::cerr << "error: " << message << '\n';
+    return exit_code(kind);
+}
+
+int run_reporting_errors(const std::string& program, const std::vector<std::string>& words) {
     try {
         return dispatch(program, words);
     } catch (const Error& error) {
-        std::cout << std::flush;
-        std::cerr << "error: " << error.what() << '\n';
-        return exit_code(error.kind());
+        return print_error(error.what(), error.kind());
+    } catch (const std::filesystem::filesystem_error& error) {
+        return print_error("cannot read '" + error.path1().string() + "': " + error.code().message(), ErrorKind::data);
     } catch (const std::exception& error) {
-        std::cout << std::flush;
-        std::cerr << "error: " << error.what() << " (a defect of cnntrain, or the machine is out of memory)\n";
-        return exit_code(ErrorKind::internal);
+        return print_error(std::string(error.what()) + " (a defect of cnntrain, or the machine is out of memory)",
+                           ErrorKind::internal);
     }
+}
+
+}  // namespace
+
+int run_program(const std::string& program, const std::vector<std::string>& words) {
+    keep_standard_streams_open();
+    outlive_file_size_limit();
+    const int code = run_reporting_errors(program, words);
+    std::cout.flush();
+    if (code != 0 || std::cout.good()) return code;
+    return print_error("the standard output could not be written (a full disk?): what is there is not complete",
+                       ErrorKind::storage);
 }
 
 }  // namespace cnntrain::cli

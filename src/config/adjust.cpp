@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <filesystem>
 
+#include "cnntrain/base/io.h"
 #include "config/resolve.h"
 
 namespace cnntrain::config {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 bool is_zero(const Value& value) {
     return value == Value(false) || value == Value(std::int64_t{0}) || value == Value(0.0);
@@ -119,16 +117,19 @@ std::optional<data::DatasetId> dataset_from_name(std::string path) {
     return std::nullopt;
 }
 
-/// By the files that the folder holds, when its name says nothing.
-std::optional<data::DatasetId> dataset_from_content(const fs::path& folder) {
-    std::error_code ignored;
-    const auto holds = [&](const char* file) { return fs::exists(folder / file, ignored); };
+/// By the files that the folder holds, when its name says nothing. Error(data) when it cannot be read.
+std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
+    posix_files().check_reachable(folder);
+    if (!posix_files().is_directory(folder)) return std::nullopt;
+    const std::vector<std::string> names = posix_files().list(folder);
+    const auto holds = [&](std::string_view file) {
+        return std::find(names.begin(), names.end(), file) != names.end();
+    };
     std::vector<data::DatasetId> found;
     if (holds("data_batch_1.bin") || holds("cifar-10-batches-bin")) found.push_back(data::DatasetId::cifar10);
     if (holds("train.bin") || holds("cifar-100-binary")) found.push_back(data::DatasetId::cifar100);
-    const bool shards = std::any_of(
-        fs::directory_iterator(folder, ignored), fs::directory_iterator(),
-        [](const fs::directory_entry& entry) { return entry.path().filename().string().starts_with("train-0"); });
+    const bool shards =
+        std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("train-0"); });
     if (shards || holds("imagenet-data")) found.push_back(data::DatasetId::imagenet);
     return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
@@ -219,7 +220,7 @@ void infer_dataset(Resolution& run) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;
     }
-    if (!fs::exists(folder)) {
+    if (!posix_files().exists(folder)) {
         run.violations.push_back("the data folder '" + folder +
                                  "' does not exist; give --data-dir a folder with imagenet, " +
                                  "cifar-10 or cifar-100 files");

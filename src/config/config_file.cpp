@@ -8,6 +8,8 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/config/yaml_text.h"
 #include "config/value.h"
 
 namespace cnntrain::config {
@@ -21,27 +23,22 @@ constexpr std::string_view kBenchmarks = "benchmarks.yml";
 
 /// The YAML files of a place that may hold configurations, sorted by name.
 std::vector<std::string> files_of(const std::string& place) {
-    std::error_code ignored;
-    if (!fs::is_directory(place, ignored))
-        return fs::exists(place, ignored) ? std::vector{place} : std::vector<std::string>{};
+    posix_files().check_reachable(place);
+    if (!posix_files().is_directory(place))
+        return posix_files().exists(place) ? std::vector{place} : std::vector<std::string>{};
     std::vector<std::string> files;
-    for (const auto& entry : fs::directory_iterator(place, ignored)) {
-        const std::string extension = entry.path().extension();
+    for (const std::string& name : posix_files().list(place)) {
+        const std::string extension = fs::path(name).extension();
         const bool yaml = extension == ".yml" || extension == ".yaml";
-        if (yaml && entry.path().filename() != kBenchmarks) files.push_back(entry.path());
+        if (yaml && name != kBenchmarks) files.push_back(fs::path(place) / name);
     }
-    std::sort(files.begin(), files.end());
     return files;
 }
 
 YAML::Node load(const std::string& file) {
-    try {
-        YAML::Node root = YAML::LoadFile(file);
-        if (!root.IsMap()) throw Error(ErrorKind::usage, file + ": expected a mapping of configuration names");
-        return root;
-    } catch (const YAML::Exception& error) {
-        throw Error(ErrorKind::usage, file + ": " + error.what());
-    }
+    YAML::Node root = YAML::Load(yaml_text(file, ErrorKind::usage));
+    if (!root.IsMap()) throw Error(ErrorKind::usage, file + ": expected a mapping of configuration names");
+    return root;
 }
 
 using Entries = std::map<std::string, YAML::Node>;

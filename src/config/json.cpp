@@ -4,6 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/json_check.h"
 #include "config/value.h"
 
 namespace cnntrain::config {
@@ -57,7 +58,12 @@ std::string arguments_json(const ParseResult& result, const std::map<std::string
 }
 
 Layer layer_from_json(std::string_view text) {
-    const json document = json::parse(text, nullptr, false);
+    try {
+        check_json(text);
+    } catch (const Error& error) {
+        throw Error(ErrorKind::data, "arguments.json: " + std::string(error.what()) + "; the file is damaged");
+    }
+    const json document = json::parse(text);
     if (!document.is_object()) {
         throw Error(ErrorKind::data, "arguments.json: expected a JSON object of options; the file is damaged");
     }

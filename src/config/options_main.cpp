@@ -125,6 +125,13 @@ std::vector<Option> run_options() {
          .range = at_least(0),
          .commands = kT | kR,
          .bind = to<&Settings::checkpoint, &train::CheckpointSettings::keep>()},
+        {.flag = "--trust-edited-checkpoint",
+         .fallback = false,
+         .help =
+             "Use a checkpoint whose checksums do not fit because another tool edited it; not kept for a later run.",
+         .commands = kTVE | kR,
+         .action = true,
+         .bind = to<&Settings::checkpoint, &train::CheckpointSettings::trust_edited>()},
         {.flag = "--dry-run",
          .help = "Print the resolved run: model, batches, length, schedule, files; read no data and write nothing.",
          .commands = kTVE | kR,

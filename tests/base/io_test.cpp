@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 template <typename Action> std::string error_of(ErrorKind kind, Action action) {
     try {
@@ -86,7 +88,7 @@ TEST_P(Files, UncommittedFilesLeaveThePreviousOne) {
         const auto file = files().create(path("a"));
         file->write(as_bytes("new"));
         EXPECT_EQ(files().read_text(path("a")), "old");
-        EXPECT_THAT(files().list(folder_), ElementsAre("a", "a.partial"));
+        EXPECT_THAT(files().list(folder_), ElementsAre("a", MatchesRegex("a\\.[0-9a-f]{12}\\.partial")));
     }
     EXPECT_EQ(files().read_text(path("a")), "old");
     EXPECT_THAT(files().list(folder_), ElementsAre("a"));
@@ -98,6 +100,37 @@ TEST_P(Files, UncommittedFilesLeaveThePreviousOne) {
     }
     EXPECT_EQ(files().read_text(path("a")), "newer");
     EXPECT_THAT(files().list(folder_), ElementsAre("a"));
+}
+
+TEST_P(Files, TwoWritersOfOneFileDoNotMix) {
+    const auto first = files().create(path("a"));
+    const auto second = files().create(path("a"));
+    first->write(as_bytes("11"));
+    second->write(as_bytes("22"));
+    first->write(as_bytes("11"));
+    second->write(as_bytes("22"));
+    EXPECT_EQ(files().list(folder_).size(), 2u);
+    second->commit();
+    EXPECT_EQ(files().read_text(path("a")), "2222");
+    first->commit();
+    EXPECT_EQ(files().read_text(path("a")), "1111");
+    EXPECT_THAT(files().list(folder_), ElementsAre("a"));
+}
+
+TEST_P(Files, ATextHasALargestSize) {
+    files().write_text(path("a"), "0123456789");
+    EXPECT_EQ(files().read_text(path("a"), 10), "0123456789");
+    EXPECT_THAT(error_of(ErrorKind::data, [&] { files().read_text(path("a"), 9); }),
+                AllOf(HasSubstr(path("a")), HasSubstr("has 10 bytes, more than the 9")));
+}
+
+TEST(FinishedName, OfUnfinishedFilesOnly) {
+    EXPECT_EQ(finished_name("a.0123456789ab.partial"), "a");
+    EXPECT_EQ(finished_name("a.tfrecord.partial"), "a.tfrecord");
+    EXPECT_EQ(finished_name("a.0123456789xy.partial"), "a.0123456789xy");
+    EXPECT_EQ(finished_name("a.partial"), "a");
+    EXPECT_EQ(finished_name("a"), std::nullopt);
+    EXPECT_EQ(finished_name("a.partial.txt"), std::nullopt);
 }
 
 TEST_P(Files, AppendCreatesAndExtends) {
@@ -169,6 +202,52 @@ TEST(PosixFiles, UnwritablePlacesAreStorageErrors) {
     error_of(ErrorKind::data, [] { posix_files().open("/tmp"); });
 }
 
+class PosixFolder : public testing::Test {
+protected:
+    PosixFolder() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_io_XXXXXX").string();
+        folder_ = ::mkdtemp(pattern.data());
+    }
+    ~PosixFolder() override { std::filesystem::remove_all(folder_); }
+    std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+    std::string folder_;
+};
+
+TEST_F(PosixFolder, WhatKilledWritersLeftGoesWithTheNextWrite) {
+    for (const char* name : {"a.0123456789ab.partial", "a.partial", "b.0123456789ab.partial"})
+        posix_files().append(path(name), "left over");
+    posix_files().write_text(path("a"), "whole");
+    EXPECT_THAT(posix_files().list(folder_), ElementsAre("a", "b.0123456789ab.partial"));
+}
+
+/// In a folder that others may write to, too, somebody may have put links where a temporary file is expected.
+TEST_F(PosixFolder, LinksInThePlaceOfTemporaryFilesAreNotFollowed) {
+    posix_files().write_text(path("precious"), "precious");
+    ASSERT_EQ(::symlink("precious", path("a.partial").c_str()), 0);
+    ASSERT_EQ(::symlink("precious", path("a.0123456789ab.partial").c_str()), 0);
+    posix_files().write_text(path("a"), "new");
+    EXPECT_EQ(posix_files().read_text(path("precious")), "precious");
+    EXPECT_EQ(posix_files().read_text(path("a")), "new");
+}
+
+TEST_F(PosixFolder, PipesAndDevicesAreNoFiles) {
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);  // nobody writes: opening it would wait for ever
+    EXPECT_THAT(error_of(ErrorKind::data, [&] { posix_files().open(path("pipe")); }),
+                AllOf(HasSubstr(path("pipe")), HasSubstr("it is a pipe")));
+    EXPECT_THAT(error_of(ErrorKind::data, [] { posix_files().read_text("/dev/zero"); }), HasSubstr("it is a device"));
+    EXPECT_THAT(error_of(ErrorKind::storage, [&] { posix_files().append(path("pipe"), "x"); }),
+                HasSubstr(path("pipe")));
+}
+
+TEST_F(PosixFolder, WhatCannotBeReachedIsNotCalledAbsent) {
+    ASSERT_EQ(::symlink("loop", path("loop").c_str()), 0);
+    EXPECT_THAT(error_of(ErrorKind::data, [&] { posix_files().check_reachable(path("loop/x")); }),
+                AllOf(HasSubstr(path("loop/x")), HasSubstr("symbolic links")));
+    EXPECT_NO_THROW(posix_files().check_reachable(path("nothing/here")));
+    EXPECT_NO_THROW(posix_files().check_reachable(folder_));
+}
+
 TEST(PosixFiles, AFailedWriteKeepsThePreviousFile) {
     std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_io_XXXXXX").string();
     const std::string folder = ::mkdtemp(pattern.data());
@@ -200,7 +279,7 @@ TEST(PosixFiles, TheLimitOfOpenFilesIsRaisedAsFarAsItGoes) {
     }
     std::vector<std::unique_ptr<InputFile>> open;
     for (int i = 0; enough && i < 500; ++i) {
-        open.push_back(posix_files().open("/dev/null"));
+        open.push_back(posix_files().open("/proc/self/status"));
     }
     EXPECT_LT(posix_files().allow_open_files(many), many);
     rlimit after{};

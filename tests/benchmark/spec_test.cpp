@@ -197,9 +197,37 @@ TEST_F(SpecFile, ANodeOfTheWrongKindIsAMistakeOfTheFile) {
 }
 
 TEST_F(SpecFile, AMergeOfItselfIsRefused) {
-    EXPECT_THAT(mistake("x: &a {<<: *a}\n"), HasSubstr("x: line 1: merge keys (<<) lead more than 100 mappings deep"));
-    EXPECT_THAT(mistake("x: &a\n  <<: &b\n    <<: [*a, *b]\n"), HasSubstr("does this mapping merge itself?"));
+    EXPECT_THAT(mistake("x: &a {<<: *a}\n"), HasSubstr("spec.yml: line 1: the value contains a reference to itself"));
+    EXPECT_THAT(mistake("x: &a\n  <<: &b\n    <<: [*a, *b]\n"), HasSubstr("line 3: the value contains a reference"));
     EXPECT_THAT(mistake("x: {cmd: a, output: {a: b}}\n"), HasSubstr("x: line 1: output: expected a list, of which"));
+}
+
+/// Each mapping merges the one before it twice: 2^60 in all.
+TEST_F(SpecFile, AMergeOfMergesHasALimit) {
+    std::string text = "x0: &x0 {cmd: a}\n";
+    for (int i = 1; i <= 60; ++i) {
+        const std::string before = "*x" + std::to_string(i - 1);
+        text += "x" + std::to_string(i) + ": &x" + std::to_string(i) + " {<<: [" + before + ", " + before + "]}\n";
+    }
+    EXPECT_THAT(mistake(text), HasSubstr("the file holds more than 20000 values"));
+}
+
+TEST_F(SpecFile, TheNumberOfCombinationsHasALimit) {
+    std::string parameters = "x:\n  cmd: a\n  parameters:\n";
+    for (int i = 0; i < 4; ++i)
+        parameters += "    p" + std::to_string(i) + ": 0,1,2,3,4,5,6,7,8,9\n";
+    EXPECT_EQ(mistake(parameters), "");
+    EXPECT_THAT(mistake(parameters + "    p4: 0,1\n"),
+                HasSubstr("spec.yml: x: line 8: up to parameter p4 there are more than 10000 combinations"));
+    for (int i = 4; i < 12; ++i)
+        parameters += "    p" + std::to_string(i) + ": 0,1,2,3,4,5,6,7,8,9\n";
+    EXPECT_THAT(mistake(parameters), HasSubstr("more than 10000 combinations"));
+    const std::string half =
+        "  cmd: a\n  parameters: {a: '0,1,2,3,4,5,6,7,8,9', b: '0,1,2,3,4,5,6,7,8,9', c: "
+        "'0,1,2,3,4,5,6,7,8,9', d: '0,1,2,3,4'}\n";
+    EXPECT_EQ(mistake("x:\n" + half + "y:\n" + half), "");
+    EXPECT_THAT(mistake("x:\n" + half + "y:\n" + half + "z: {cmd: b}\n"),
+                HasSubstr("z: line 7: all benchmarks up to this one have more than 10000 combinations"));
 }
 
 TEST_F(SpecFile, AnEntryWithoutCommandCannotBeRun) {

@@ -98,6 +98,27 @@ TEST(Analyse, FindsNansByVariableAndIndex) {
     EXPECT_THAT(nans[0].indices, ElementsAre(0, 1));
 }
 
+TEST(Analyse, DamageIsNoticedUnlessEditsAreTrusted) {
+    MemoryFiles files;
+    write(files, 1, 8, 0);
+    std::string bytes = files.read_text(path_of(1));
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    files.write_text(path_of(1), bytes);
+    const auto message_of = [](auto action) -> std::string {
+        try {
+            action();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::data);
+            return error.what();
+        }
+        return "no error";
+    };
+    EXPECT_THAT(message_of([&] { find_nans(files, path_of(1)); }), HasSubstr("checksum"));
+    EXPECT_THAT(message_of([&] { element(files, path_of(1), "all/w", 0); }), HasSubstr("checksum"));
+    EXPECT_TRUE(find_nans(files, path_of(1), Edited::trusted).empty());
+    EXPECT_EQ(element(files, path_of(1), "all/w", 0, Edited::trusted), 8);
+}
+
 TEST(Analyse, ElementsAreFoundOrTheNearestNameIsTold) {
     MemoryFiles files;
     write(files, 1, 8, 0);

@@ -5,7 +5,10 @@
 
 #include <cstring>
 
+#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/checkpoint/analyse.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -35,6 +38,26 @@ std::string file_with(const std::string& header, const std::string& data = "") {
     std::string text(sizeof length, '\0');
     std::memcpy(text.data(), &length, sizeof length);
     return text + header + data;
+}
+
+/// A file as early versions wrote them: one checksum, of the tensors.
+std::string early_file() {
+    const std::string data("\0\0\x80\x3f", 4);
+    return file_with(R"({"__metadata__":{"iteration":"7","epoch":"0.5","data_crc32c":")" +
+                         hex_text(crc32c(std::as_bytes(std::span(data)))) +
+                         R"(","seed":"3"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}  )",
+                     data);
+}
+
+/// With the second text in the place of the first.
+std::string edited(std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+}
+
+Checkpoint load_trusting(const std::string& content) {
+    MemoryFiles files;
+    files.write_text(kPath, content);
+    return load(files, kPath, Edited::trusted);
 }
 
 std::string data_error(const std::string& content) {
@@ -107,11 +130,139 @@ TEST(Checkpoint, EveryFlippedDataBitIsNoticed) {
     }
 }
 
+TEST(Checkpoint, EveryFlippedHeaderBitIsNoticed) {
+    const std::string text = saved_text(example());
+    const std::size_t end = text.size() - 67;
+    for (std::size_t at = 0; at < end; ++at) {
+        for (int bit = 0; bit < 8; ++bit) {
+            std::string damaged = text;
+            damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+            EXPECT_NE(data_error(damaged), "") << "bit " << bit << " of byte " << at;
+        }
+    }
+}
+
+TEST(Checkpoint, FilesOfEarlyVersionsAreLoaded) {
+    MemoryFiles files;
+    files.write_text(kPath, early_file());
+    const Checkpoint loaded = load(files, kPath);
+    EXPECT_EQ(loaded.iteration, 7);
+    EXPECT_EQ(loaded.epoch, 0.5);
+    EXPECT_EQ(loaded.metadata, (std::map<std::string, std::string>{{"seed", "3"}}));
+    EXPECT_EQ(loaded.tensors.at("w").at(0), 1);
+    std::string damaged = early_file();
+    damaged.back() = '\0';
+    EXPECT_THAT(data_error(damaged), HasSubstr("checksum of its tensors"));
+    EXPECT_EQ(load_trusting(damaged).tensors.at("w").dtype(), DType::f32);
+}
+
+TEST(Checkpoint, AnEditedOneIsUsedOnRequestOnly) {
+    const std::string text = saved_text(example());
+    const std::string header_edited = edited(text, R"("iteration":"7")", R"("iteration":"6")");
+    EXPECT_THAT(data_error(header_edited), AllOf(HasSubstr("checksum of its header"), HasSubstr("another tool edited"),
+                                                 HasSubstr("--trust-edited-checkpoint")));
+    EXPECT_EQ(load_trusting(header_edited).iteration, 6);
+    EXPECT_EQ(load_trusting(header_edited).metadata, example().metadata);
+
+    std::string tensor_edited = text;
+    tensor_edited.back() = 9;
+    EXPECT_THAT(data_error(tensor_edited),
+                AllOf(HasSubstr("checksum of its tensors"), HasSubstr("--trust-edited-checkpoint")));
+    EXPECT_EQ(load_trusting(tensor_edited).tensors.at("odd").at(4), 9);
+
+    // As another library stores it: the same keys in another order.
+    const std::string moved =
+        edited(text, R"("__metadata__":{"header_crc32c":)", R"("__metadata__":{ "header_crc32c":)");
+    std::uint64_t length = 0;
+    std::memcpy(&length, moved.data(), sizeof length);
+    const std::string rewritten = file_with(moved.substr(8, length + 1), moved.substr(8 + length + 1));
+    EXPECT_THAT(data_error(rewritten), HasSubstr("--trust-edited-checkpoint"));
+    EXPECT_EQ(load_trusting(rewritten).iteration, 7);
+}
+
+TEST(Checkpoint, TrustGoesToChecksumsOnly) {
+    const std::string text = saved_text(example());
+    for (const std::string& damaged :
+         {text.substr(0, text.size() - 1), edited(text, "\"odd\"", "\"odd\\"), edited(text, "[2,3]", "[2,4]"),
+          edited(text, R"("iteration":"7")", R"("iteration":"x")")}) {
+        EXPECT_THROW(load_trusting(damaged), Error);
+    }
+}
+
+TEST(Checkpoint, ImpossibleNumbersAreRefused) {
+    const auto of = [](const std::string& metadata) {
+        return data_error(file_with(R"({"__metadata__":{)" + metadata + "}}"));
+    };
+    for (const char* iteration : {"-5", "1000000000000001", "9223372036854775807"})
+        EXPECT_THAT(of(R"("iteration":")" + std::string(iteration) + '"'), HasSubstr("iteration cannot be"))
+            << iteration;
+    EXPECT_THAT(of(R"("iteration":"9223372036854775808")"), HasSubstr("not a number"));
+    for (const char* epoch : {"nan", "inf", "-1", "1e300"})
+        EXPECT_THAT(of(R"("epoch":")" + std::string(epoch) + '"'), HasSubstr("epoch cannot be")) << epoch;
+}
+
+TEST(Checkpoint, KeysStandOnceAndDepthHasALimit) {
+    const std::string tensor = R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+    EXPECT_THAT(data_error(file_with("{" + tensor + "," + tensor + "}", "1234")), HasSubstr("'w' stands twice"));
+    EXPECT_THAT(data_error(file_with(R"({"__metadata__":{"epoch":"1","epoch":"2"}})")),
+                HasSubstr("'epoch' stands twice"));
+    const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+    EXPECT_THAT(data_error(file_with(R"({"w":{"dtype":)" + deep + R"(,"shape":[1],"data_offsets":[0,4]}})", "1234")),
+                HasSubstr("nested more than 64 deep"));
+}
+
+TEST(Checkpoint, WithoutIterationItSaysNone) {
+    Checkpoint checkpoint = example();
+    checkpoint.iteration = -1;
+    EXPECT_THAT(saved_text(checkpoint), Not(HasSubstr("iteration")));
+}
+
+/// One that claims more memory than any machine has.
+class EndlessFile : public InputFile {
+public:
+    explicit EndlessFile(std::string header) : header_(file_with(header)) {}
+    const std::string& path() const override { return path_; }
+    std::uint64_t size_bytes() const override { return header_.size() + (std::uint64_t{1} << 58); }
+    std::int64_t modified_ns() const override { return 0; }
+    void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+        ASSERT_LE(offset + out.size(), header_.size());
+        std::memcpy(out.data(), header_.data() + offset, out.size());
+    }
+    void will_need(std::uint64_t /*offset*/, std::uint64_t /*count*/) const noexcept override {}
+
+private:
+    std::string path_ = kPath;
+    std::string header_;
+};
+
+class EndlessFiles : public MemoryFiles {
+public:
+    std::unique_ptr<InputFile> open(const std::string& /*path*/) const override {
+        return std::make_unique<EndlessFile>(
+            R"({"w":{"dtype":"U8","shape":[288230376151711744],"data_offsets":[0,288230376151711744]}})");
+    }
+};
+
+TEST(Checkpoint, TensorsBeyondTheMachinesMemoryAreUnsupported) {
+    const EndlessFiles files;
+    const auto message_of = [&](auto action) -> std::string {
+        try {
+            action();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+            return error.what();
+        }
+        return "no error";
+    };
+    EXPECT_THAT(message_of([&] { load(files, kPath); }), AllOf(HasSubstr(kPath), HasSubstr("tensors need 288.2 PB")));
+    EXPECT_THAT(message_of([&] { find_nans(files, kPath); }), HasSubstr("tensor 'w' needs 288.2 PB"));
+}
+
 TEST(Checkpoint, BadHeadersAreNamed) {
     const std::string four(4, '\0');
     EXPECT_THAT(data_error("PK\x03\x04 this is some archive, not a checkpoint"), HasSubstr("does not begin like"));
     EXPECT_THAT(data_error(file_with("{\"w\": ")), HasSubstr("not valid JSON"));
-    EXPECT_THAT(data_error(file_with("[1]")), HasSubstr("not valid JSON"));
+    EXPECT_THAT(data_error(file_with("[1]")), HasSubstr("not an object"));
     EXPECT_THAT(data_error(file_with(R"({"w":1})")), HasSubstr("'w' has no data_offsets"));
     EXPECT_THAT(data_error(file_with(R"({"w":{"dtype":"F8","shape":[1],"data_offsets":[0,4]}})", four)),
                 HasSubstr("element type \"F8\""));

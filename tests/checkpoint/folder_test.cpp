@@ -14,9 +14,10 @@ using testing::HasSubstr;
 
 MemoryFiles run_folder() {
     MemoryFiles files;
-    for (const char* name : {"ckpt-0.safetensors", "ckpt-1.safetensors", "ckpt-10.safetensors", "ckpt-9.safetensors",
-                             "log.txt", "ckpt-11.safetensors.partial", "imported.safetensors",
-                             "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
+    for (const char* name :
+         {"ckpt-0.safetensors", "ckpt-1.safetensors", "ckpt-10.safetensors", "ckpt-9.safetensors", "log.txt",
+          "ckpt-11.safetensors.partial", "ckpt-12.safetensors.0123456789ab.partial", "imported.safetensors",
+          "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
         files.write_text(std::string("/logs/run/") + name, "x");
     }
     return files;
@@ -116,6 +117,7 @@ TEST(Folder, RetentionOfAllRemovesOnlyLeftOvers) {
     MemoryFiles files = run_folder();
     retain(files, "/logs/run", 0);
     EXPECT_FALSE(files.exists("/logs/run/ckpt-11.safetensors.partial"));
+    EXPECT_FALSE(files.exists("/logs/run/ckpt-12.safetensors.0123456789ab.partial"));
     EXPECT_EQ(find_checkpoints(files, "/logs/run").size(), 7u);
 }
 

@@ -123,7 +123,7 @@ TEST_F(Benchmark, MistakesInASpecAreNamedWithTheirPlace) {
         {"x_gen:\n  cmd: echo 1\n  data:\n    a: {regexp: 'x'}\n", "expected exactly one group in parentheses, has 0"},
         {"x_gen:\n  cmd: echo {size}\n", "cmd: the parameter {size} is not defined"},
         {"x_gen: 3\n", "line 1: expected an entry"},
-        {"x_gen: &a {<<: *a}\n", "does this mapping merge itself?"},
+        {"x_gen: &a {<<: *a}\n", "line 1: the value contains a reference to itself"},
         {"x_gen:\n  cmd: echo 1\n  output: {a: b}\n", "line 3: output: expected a list"},
         {"x_gen: [1\n", "wrong.yml: line 2"},
         {"", "expected a mapping of benchmark names and entries"},

@@ -78,6 +78,13 @@ TEST_F(CifarFiles, TruncatedFileNamesBothSizes) {
     EXPECT_THAT(message_of(ErrorKind::data, [&] { open(DatasetId::cifar10, ""); }), HasSubstr("no record"));
 }
 
+TEST_F(CifarFiles, AFileBeyondAllMemoryIsNone) {
+    write_file(path_, "");
+    ASSERT_EQ(::truncate(path_.c_str(), off_t{3073} << 30), 0);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { Cifar(DatasetId::cifar10, {path_}, {}); }),
+                AllOf(HasSubstr(path_), HasSubstr("bytes are no cifar-10 file")));
+}
+
 TEST_F(CifarFiles, LabelOutOfRangeNamesFileAndRecord) {
     std::string bytes = cifar10_records(0, 3);
     bytes[2 * 3073] = 10;

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <utility>
 
@@ -233,6 +235,29 @@ TEST(KeptIndexOnDisk, SeesChangesByTheTimeOfModification) {
     const timespec changed[2] = {{2'000'000'000, 1}, {2'000'000'000, 1}};
     ASSERT_EQ(::utimensat(AT_FDCWD, (folder / "a").c_str(), changed, 0), 0);
     EXPECT_EQ(lengths(), std::pair(std::uint64_t{4}, std::uint64_t{2}));
+}
+
+TEST(KeptIndexOnDisk, AnIndexLargerThanAnyDiskIsMadeAgain) {
+    const TemporaryFolder folder;
+    write_records(folder / "a", {"one", "two"});
+    write_file(folder / kIndexName, "cnnTFidx");
+    ASSERT_EQ(::truncate((folder / kIndexName).c_str(), off_t{8} << 40), 0) << "no sparse files here";
+    EXPECT_EQ(RecordFiles({folder / "a"}, {.index_name = kIndexName}).size(), 2);
+    EXPECT_LT(posix_files().open(folder / kIndexName)->size_bytes(), 1000U);
+}
+
+/// Reading such a record would need as much memory.
+TEST(KeptIndexOnDisk, RecordsOfMoreThan2GiBAreRefused) {
+    const TemporaryFolder folder;
+    constexpr std::uint64_t kLength = std::uint64_t{1} << 40;
+    std::array<std::byte, kRecordHeaderBytes> header{};
+    store_little_endian(kLength, std::span(header));
+    store_little_endian(mask_crc(crc32c(std::span(header).first<8>())), std::span(header).last<4>());
+    write_file(folder / "a", std::string(reinterpret_cast<const char*>(header.data()), header.size()));
+    ASSERT_EQ(::truncate((folder / "a").c_str(), off_t{kLength + kRecordFrameBytes}), 0);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { RecordFiles({folder / "a"}, {}); }), HasSubstr("less than 2 GiB"));
+    const auto indexed = encode_index({{"a", {kLength + kRecordFrameBytes, 0, {kLength}}}});
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { decode_index(indexed); }), HasSubstr("longer than 2 GiB"));
 }
 
 TEST(KeptIndexOnDisk, ADamagedShardIsFoundAsWithoutIndex) {

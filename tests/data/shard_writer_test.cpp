@@ -147,6 +147,7 @@ TEST_F(ShardWriter, FilesOfAnotherSizeOrGoneAreMadeAgain) {
     write_file(out + "/train-00000-of-00003", "cut");
     posix_files().remove(out + "/validation-00000-of-00001");
     write_file(out + "/train-00001-of-00003.partial", "of a killed process");
+    write_file(out + "/train-00002-of-00003.0123456789ab.partial", "of a killed process");
     const ShardResult result = write_shards(plan_in(out), job_of());
     EXPECT_EQ(result.files_kept, 2);
     EXPECT_EQ(result.files_written, 2);

@@ -55,9 +55,24 @@ std::size_t below(Rng& rng, std::size_t bound) {
     return static_cast<std::size_t>(rng.integer(0, static_cast<std::int64_t>(bound)));
 }
 
-void mutate_once(std::string& input, const std::vector<std::string>& seeds, Rng& rng) {
+/// One of the format's words, seldom very many of it.
+std::string some_words(const std::vector<std::string>& words, Rng& rng) {
+    const std::string& word = words[below(rng, words.size())];
+    std::string text;
+    for (std::int64_t count = rng.integer(0, 16) == 0 ? rng.integer(1, 300) : 1; count > 0; --count)
+        text += word;
+    return text;
+}
+
+void mutate_once(std::string& input, const std::vector<std::string>& seeds, const std::vector<std::string>& words,
+                 Rng& rng) {
     if (input.empty()) input.push_back('\0');
     const std::size_t at = below(rng, input.size());
+    if (!words.empty() && rng.integer(0, 2) == 0) {
+        const std::size_t replaced = rng.integer(0, 2) == 0 ? 0 : 1 + below(rng, 8);
+        input.replace(at, std::min(replaced, input.size() - at), some_words(words, rng));
+        return;
+    }
     switch (rng.integer(0, 8)) {
         case 0:
             input[at] = static_cast<char>(input[at] ^ (1 << rng.integer(0, 8)));
@@ -99,12 +114,13 @@ void mutate_once(std::string& input, const std::vector<std::string>& seeds, Rng&
 
 void fuzz(std::int64_t runs, std::uint64_t seed) {
     const std::vector<std::string> seeds = cnntrain::fuzz::seeds();
+    const std::vector<std::string> words = cnntrain::fuzz::words();
     for (std::int64_t i = 0; i < runs; ++i) {
         set_timer(20);
         Rng rng(seed, cnntrain::RngStream::test, 0, static_cast<std::uint64_t>(i));
         std::string input = seeds[below(rng, seeds.size())];
         for (std::int64_t changes = rng.integer(0, 6); changes > 0; --changes) {
-            mutate_once(input, seeds, rng);
+            mutate_once(input, seeds, words, rng);
         }
         run(std::move(input));
     }

@@ -63,6 +63,10 @@ std::vector<std::string> seeds() {
     return result;
 }
 
+std::vector<std::string> words() {
+    return {};
+}
+
 }  // namespace cnntrain::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

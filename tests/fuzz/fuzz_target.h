@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-/// libFuzzer's entry. Errors of kind data are the expected answer to bad bytes; anything else ends the process.
+/// libFuzzer's entry. Errors of the kinds that a target names are the expected answer to bad bytes; anything else ends the
+/// process.
 extern "C" int LLVMFuzzerTestOneInput(  // NOLINT(readability-identifier-naming)
     const std::uint8_t* data, std::size_t size);
 
@@ -16,5 +17,8 @@ namespace cnntrain::fuzz {
 
 /// Sound inputs, small, one for each shape of the format.
 std::vector<std::string> seeds();
+
+/// Words of the format, which a mutation puts in once or many times; none for formats of numbers.
+std::vector<std::string> words();
 
 }  // namespace cnntrain::fuzz

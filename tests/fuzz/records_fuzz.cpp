@@ -1,5 +1,5 @@
 // TFRecord files, and the index that is kept beside them. The first byte says what the rest is: 'r' a file, 'c' a file
-// whose checksums are put right first, so that what lies behind them is reached, 'i' an index.
+// whose checksums are put right first, so that what lies behind them is reached, 'i' an index, 'k' one whose checksum is.
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -46,6 +46,13 @@ void put_checksums_right(std::string& shard) {
     }
 }
 
+/// Of an index: over all that is before its last four bytes.
+void put_checksum_right(std::string& index) {
+    if (index.size() < 4) return;
+    const std::uint32_t crc = crc32c(std::as_bytes(std::span(index)).first(index.size() - 4));
+    std::memcpy(index.data() + index.size() - 4, &crc, sizeof crc);
+}
+
 void read_all(MemoryFiles& files, const data::RecordOptions& options) {
     try {
         const data::RecordFiles records({kShard}, options, files);
@@ -68,8 +75,14 @@ std::vector<std::string> seeds() {
     MemoryFiles files;
     files.write_text(kShard, shard);
     read_all(files, {.index_name = kIndex});
-    if (files.exists("data/" + kIndex)) result.push_back("i" + files.read_text("data/" + kIndex));
+    if (!files.exists("data/" + kIndex)) std::abort();
+    for (const char kind : {'i', 'k'})
+        result.push_back(kind + files.read_text("data/" + kIndex));
     return result;
+}
+
+std::vector<std::string> words() {
+    return {};
 }
 
 }  // namespace cnntrain::fuzz
@@ -79,10 +92,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size == 0) return 0;
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
     MemoryFiles files;
-    if (data[0] == 'i') {
+    if (data[0] == 'i' || data[0] == 'k') {
         static const std::string shard = fuzz::seeds().front().substr(1);
         files.write_text(fuzz::kShard, shard);
-        files.write_text("data/" + fuzz::kIndex, bytes);
+        std::string index(bytes);
+        if (data[0] == 'k') fuzz::put_checksum_right(index);
+        files.write_text("data/" + fuzz::kIndex, index);
         fuzz::read_all(files, {.index_name = fuzz::kIndex});
     } else {
         std::string shard(bytes);

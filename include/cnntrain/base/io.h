@@ -1,13 +1,14 @@
 // Files behind a small interface, with a POSIX implementation and an in-memory twin for tests.
 //
-// A file written through create() is finished or absent: it is written under a temporary name in the
-// target's folder, synced, and renamed at commit().
+// A file written through create() is finished or absent: it is written under a temporary name in the target's folder that
+// nobody can guess and that no other file has, synced, and renamed at commit().
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +28,15 @@ public:
     virtual void will_need(std::uint64_t offset, std::uint64_t count) const noexcept = 0;
 };
 
-/// Behind the name of a file that is still being written; a killed process leaves such files behind.
+/// Ends the name of a file that is still being written. What a killed process left behind is removed when the same file is
+/// written again.
 inline constexpr std::string_view kPartialSuffix = ".partial";
+/// The finished file's name: "a" for "a.0123456789ab.partial" and for "a.partial", as earlier versions wrote. Nothing for
+/// the name of a finished file.
+std::optional<std::string_view> finished_name(std::string_view file_name);
+
+/// No text that this program reads is larger; training.csv of a year has a tenth of it.
+inline constexpr std::uint64_t kLargestTextBytes = std::uint64_t{1} << 30;
 
 class OutputFile {
 public:
@@ -40,11 +48,15 @@ public:
 class FileSystem {
 public:
     virtual ~FileSystem() = default;
-    virtual std::unique_ptr<InputFile> open(const std::string& path) const = 0;  // Error(data) if missing
+    /// Error(data) if missing or not a regular file: a named pipe or a device may block for ever, or never end.
+    virtual std::unique_ptr<InputFile> open(const std::string& path) const = 0;
     virtual std::unique_ptr<OutputFile> create(const std::string& path) = 0;
     virtual void append(const std::string& path, std::string_view text) = 0;  // for log.txt and CSV
     virtual bool exists(const std::string& path) const = 0;
     virtual bool is_directory(const std::string& path) const = 0;
+    /// Error(data) when the system does not say whether `path` exists: a folder without permission, a loop of links. Asked
+    /// before a user is told that something is not there.
+    virtual void check_reachable(const std::string& /*path*/) const {}
     /// Names (not paths) in a folder, sorted as text.
     virtual std::vector<std::string> list(const std::string& directory) const = 0;
     virtual void make_directories(const std::string& path) = 0;
@@ -52,7 +64,8 @@ public:
     /// Makes room for `count` more files to be open at the same time; returns how many of them the system allows.
     virtual std::size_t allow_open_files(std::size_t count) = 0;
 
-    std::string read_text(const std::string& path) const;
+    /// Error(data) when the file is larger than `most_bytes`.
+    std::string read_text(const std::string& path, std::uint64_t most_bytes = kLargestTextBytes) const;
     void write_text(const std::string& path, std::string_view text);  // create + commit
 };
 

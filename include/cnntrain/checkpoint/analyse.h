@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/edited.h"
 
 namespace cnntrain::checkpoint {
 
@@ -14,10 +15,13 @@ struct VariableNans {
     std::vector<std::int64_t> indices;  // row-major, ascending
 };
 
+// Both read the whole file: a checksum that does not fit is Error(data), unless edits are trusted.
+
 /// Every variable with a NaN, in the order of names.
-std::vector<VariableNans> find_nans(const FileSystem& files, const std::string& path);
+std::vector<VariableNans> find_nans(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
 /// One element of a variable. Error(usage) with the nearest name, or the number of elements.
-double element(const FileSystem& files, const std::string& path, const std::string& variable, std::int64_t index);
+double element(const FileSystem& files, const std::string& path, const std::string& variable, std::int64_t index,
+               Edited edited = Edited::refused);
 
 }  // namespace cnntrain::checkpoint

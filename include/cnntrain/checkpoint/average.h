@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/edited.h"
 
 namespace cnntrain::checkpoint {
 
@@ -18,6 +19,7 @@ std::string_view name(Averaging mode);
 struct AverageSettings {
     Averaging mode = Averaging::mean;
     double decay = 0.99;  // exponential: V = W_1, then V = decay * V + (1 - decay) * W_i
+    Edited edited = Edited::refused;
 };
 
 /// Writes the average of these checkpoint files, in their order, to `target`; it takes the iteration and epoch of the last

@@ -1,8 +1,9 @@
 // Checkpoints: one safetensors file each, `ckpt-<iteration>.safetensors` in the run's folder.
 //
 // Layout (https://github.com/huggingface/safetensors): u64 little-endian length of the header, the header as JSON, then the
-// tensors without gaps. The header's __metadata__ holds "iteration", "epoch", "data_crc32c" (of everything behind the
-// header, hexadecimal) and whatever the caller adds.
+// tensors without gaps. The header's __metadata__ holds "iteration", "epoch", whatever the caller adds, and two CRC-32C as 8
+// hexadecimal digits: "tensors_crc32c" of everything behind the header and, first of all, "header_crc32c" of the header's text
+// with 0 for each of its own digits. Early versions wrote "data_crc32c" in the place of the two.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/checkpoint/edited.h"
 
 namespace cnntrain::checkpoint {
 
@@ -25,7 +27,8 @@ struct Checkpoint {
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint);
 
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
-Checkpoint load(const FileSystem& files, const std::string& path);
+/// Error(unsupported) when its tensors do not fit into this machine's memory.
+Checkpoint load(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
 /// Every variable must be there, in its shape, and nothing else. The element type may differ (cast it). Error(data)
 /// lists all missing, extra and differing tensors at once.

@@ -10,13 +10,14 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/checkpoint/edited.h"
 
 namespace cnntrain::checkpoint {
 
 class CheckpointFile {
 public:
     /// Reads the header. Error(data) names the file and what is wrong with it.
-    CheckpointFile(const FileSystem& files, const std::string& path);
+    CheckpointFile(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
     const std::string& path() const { return file_->path(); }
     std::int64_t iteration() const { return iteration_; }  // -1: the file does not say
@@ -26,11 +27,12 @@ public:
     /// In the order of the file.
     const std::vector<std::string>& names() const { return names_; }
     const TensorDesc& desc(const std::string& name) const;
+    /// Error(unsupported) when it does not fit into this machine's memory.
     HostTensor read(const std::string& name) const;
+    /// Error(unsupported) when all tensors together do not.
+    void check_memory() const;
 
-    /// CRC-32C of all tensors, if the file has one.
-    const std::optional<std::uint32_t>& expected_crc() const { return crc_; }
-    /// Error(data) unless `crc` is the expected one.
+    /// Error(data) unless `crc`, the CRC-32C of all tensors, is the saved one, if the file has one.
     void check_crc(std::uint32_t crc) const;
     /// Reads everything once and checks it.
     void verify() const;
@@ -44,6 +46,7 @@ private:
     const Place& place(const std::string& name) const;
 
     std::unique_ptr<InputFile> file_;
+    Edited edited_;
     std::int64_t iteration_ = -1;
     double epoch_ = 0;
     std::map<std::string, std::string> metadata_;

@@ -40,6 +40,7 @@ struct TrainingSettings : schedule::ScheduleSettings {
 
 struct CheckpointSettings : schedule::CheckpointTimes {
     std::int64_t keep = 0;                   // newest checkpoints kept, 0 = all
+    bool trust_edited = false;               // those that are read may have been changed by another tool
     std::vector<std::int64_t> mean_epochs;   // after training: means of the checkpoints of the last so many epochs
     std::vector<double> exponential_decays;  // after training: exponential averages of all checkpoints
 };

@@ -12,8 +12,6 @@ namespace {
 
 /// Read at once. Small enough to stay in the second-level cache until the checksum has passed over it.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
-/// No protocol-buffer message is longer.
-constexpr std::uint64_t kMostPayloadBytes = (std::uint64_t{1} << 31) - 1;
 
 bool header_intact(std::span<const std::byte> header) {
     return mask_crc(crc32c(header.first<8>())) == load_little_endian<std::uint32_t>(header.subspan<8, 4>());

@@ -11,6 +11,8 @@ namespace cnntrain::data {
 inline constexpr std::uint64_t kRecordHeaderBytes = 12;  // u64 length and its masked crc
 inline constexpr std::uint64_t kRecordFooterBytes = 4;   // masked crc of the payload
 inline constexpr std::uint64_t kRecordFrameBytes = kRecordHeaderBytes + kRecordFooterBytes;
+/// No protocol-buffer message is longer.
+inline constexpr std::uint64_t kMostPayloadBytes = (std::uint64_t{1} << 31) - 1;
 
 template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
     T value = 0;

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "cnnTFidx";
 constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 30;  // of 130 million records
 
 [[noreturn]] void fail_cut(const std::string& path, std::int64_t record, std::uint64_t offset, std::uint64_t needed,
                            std::uint64_t left) {
@@ -77,6 +78,7 @@ IndexedFile decode_file(Decoder& decoder, const std::string& name) {
         if (left < kRecordFrameBytes || length > left - kRecordFrameBytes) {
             throw Error(ErrorKind::data, "the records of " + name + " are larger than the file");
         }
+        if (length > kMostPayloadBytes) throw Error(ErrorKind::data, "a record of " + name + " is longer than 2 GiB");
         left -= length + kRecordFrameBytes;
         file.lengths[i] = length;
     }
@@ -108,10 +110,8 @@ std::string cache_folder() {
 FolderIndex load_index(const std::string& place, const FileSystem& files) {
     try {
         if (!files.exists(place)) return {};
-        const std::unique_ptr<InputFile> file = files.open(place);
-        std::vector<std::byte> bytes(file->size_bytes());
-        file->read_at(0, bytes);
-        return decode_index(bytes);
+        const std::string bytes = files.read_text(place, kLargestIndexBytes);
+        return decode_index(std::as_bytes(std::span(bytes)));
     } catch (const Error& error) {
         log::debug("the index " + place + " is not used and will be made again: " + error.what());
         return {};
@@ -131,9 +131,8 @@ bool holds(const std::string& place, const std::vector<std::byte>& bytes, const 
     }
 }
 
-/// False when nothing can be written there. The processes of one host do this at the same time, and one of them finishes
-/// first: that the others then find their temporary file gone is as good. Should they have mixed what they wrote, the
-/// checksum says so to the next reader.
+/// False when nothing can be written there. The processes of one host do this at the same time, each in a temporary file of
+/// its own: the last one's index stays.
 bool store_index(const std::string& place, const std::vector<std::byte>& bytes, FileSystem& files) {
     if (holds(place, bytes, files)) return true;
     bool written = false;
@@ -280,6 +279,10 @@ IndexedFile scan_records(const InputFile& file) {
         // Compared without adding to `length`, which may be anything up to 2^64 - 1.
         if (left < kRecordFrameBytes || length > left - kRecordFrameBytes) {
             fail_cut(path, record, offset, kRecordFrameBytes + length, left);
+        }
+        if (length > kMostPayloadBytes) {
+            fail_record(path, record, offset,
+                        "a record of " + std::to_string(length) + " bytes; a tf.Example has less than 2 GiB");
         }
         result.lengths.push_back(length);
         offset += kRecordFrameBytes + length;

@@ -19,10 +19,16 @@ constexpr std::int64_t kPixels = 3 * kPlane;
 constexpr std::int64_t kPadding = 4;
 
 constexpr std::int64_t kRecordsAtOnce = 256;
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{1}
+                                         << 30;  // seven times CIFAR-100's; all of it is kept in memory
 
 void check_whole_records(const DatasetInfo& info, const InputFile& file, const CifarLayout& layout) {
     const std::uint64_t size = file.size_bytes();
     const std::uint64_t record = layout.record_bytes;
+    if (size > kMostFileBytes) {
+        throw Error(ErrorKind::data, file.path() + ": " + std::to_string(size) + " bytes are no " +
+                                         std::string(info.name) + " file; copy the file again");
+    }
     if (size % record == 0) return;
     const std::uint64_t whole = (size + record - 1) / record * record;
     throw Error(ErrorKind::data, file.path() + ": a " + std::string(info.name) + " file is a whole number of " +

@@ -127,7 +127,7 @@ DataFiles list_folder(const std::string& folder) {
     found.folder = folder;
     std::vector<std::string> names = posix_files().list(folder);
     std::erase_if(names, [&](const std::string& file) {
-        const bool leftover = file.ends_with(kPartialSuffix);
+        const bool leftover = finished_name(file).has_value();
         if (leftover) found.leftovers.push_back(file);
         return leftover;
     });

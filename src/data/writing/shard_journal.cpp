@@ -5,6 +5,9 @@
 #include <sstream>
 #include <string_view>
 
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/json_check.h"
+
 namespace cnntrain::data {
 namespace {
 
@@ -75,7 +78,10 @@ std::optional<Journal> read_journal(const FileSystem& files, const std::string& 
     std::istringstream lines(files.read_text(journal_path(folder)));
     for (std::string line; std::getline(lines, line);) {
         try {
+            check_json(line);
             read_line(json::parse(line), journal);
+        } catch (const Error&) {
+            continue;
         } catch (const json::exception&) {
             continue;
         }

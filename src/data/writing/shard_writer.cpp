@@ -144,10 +144,9 @@ void Run::prepare() {
     const bool same = journal && journal->fingerprint == plan_.fingerprint;
     std::vector<std::string> others;
     for (const std::string& name : files_.list(plan_.folder)) {
-        const bool partial = name.ends_with(kPartialSuffix);
-        const std::string_view whole = std::string_view(name).substr(0, name.size() - kPartialSuffix.size() * partial);
-        if (!is_shard_of(plan_, whole)) continue;
-        if (partial) {
+        const std::optional<std::string_view> unfinished = finished_name(name);
+        if (!is_shard_of(plan_, unfinished.value_or(name))) continue;
+        if (unfinished) {
             files_.remove(path(name));
         } else if (!same || !planned.contains(name)) {
             others.push_back(name);

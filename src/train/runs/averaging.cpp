@@ -39,7 +39,8 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
     }
     files.make_directories(folder + "/ckpt");
     const auto write = [&](const std::string& name, const std::vector<std::string>& paths,
-                           const checkpoint::AverageSettings& how) {
+                           checkpoint::AverageSettings how) {
+        how.edited = checkpoint::edited_if(settings.trust_edited);
         averages.push_back({name, checkpoint::average_path(folder, name)});
         checkpoint::average(files, paths, how, averages.back().path);
     };

@@ -61,7 +61,9 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
         return "random";
     }
     const auto found = checkpoint::find_checkpoint(files, "--restore-path", *settings.main.restore_path);
-    load_model(executable, graph, checkpoint::load(files, found.path), found.path);
+    load_model(executable, graph,
+               checkpoint::load(files, found.path, checkpoint::edited_if(settings.checkpoint.trust_edited)),
+               found.path);
     return found.name;
 }
 

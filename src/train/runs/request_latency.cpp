@@ -218,7 +218,7 @@ private:
 };
 
 checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph& graph, const FileSystem& files,
-                                  std::uint64_t seed) {
+                                  std::uint64_t seed, checkpoint::Edited edited) {
     checkpoint::Checkpoint model;
     if (source.path.empty()) {
         model.iteration = 0;
@@ -226,7 +226,7 @@ checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph
         return model;
     }
     if (!source.there) checkpoint::find_checkpoints(files, source.path);  // throws, saying what is there
-    checkpoint::Checkpoint checkpoint = checkpoint::load(files, source.path);
+    checkpoint::Checkpoint checkpoint = checkpoint::load(files, source.path, edited);
     model.iteration = checkpoint.iteration;
     model.epoch = checkpoint.epoch;
     model.tensors = model_variables(graph, std::move(checkpoint), source.path);
@@ -246,7 +246,8 @@ checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings
             return std::move(*model);
         }
     }
-    checkpoint::Checkpoint model = weights_of(source, graph, files, seed);
+    checkpoint::Checkpoint model =
+        weights_of(source, graph, files, seed, checkpoint::edited_if(settings.checkpoint.trust_edited));
     if (write_compiled_model(files, path, key, model)) observers.line("Saved the compiled model to " + path);
     return model;
 }

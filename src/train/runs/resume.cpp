@@ -11,7 +11,8 @@ namespace cnntrain::train {
 
 namespace {
 
-ResumePoint find_resume_point(const FileSystem& files, const std::string& folder) {
+ResumePoint find_resume_point(const FileSystem& files, const std::string& folder, checkpoint::Edited edited) {
+    files.check_reachable(folder);
     if (!files.is_directory(folder)) {
         throw Error(ErrorKind::not_found, "--restore-path " + folder + ": no such folder; give the folder of the run");
     }
@@ -20,7 +21,7 @@ ResumePoint find_resume_point(const FileSystem& files, const std::string& folder
         throw Error(ErrorKind::not_found,
                     "--restore-path " + folder + ": no ckpt-<iteration>.safetensors in it to resume from");
     }
-    return {*latest, checkpoint::load(files, latest->path)};
+    return {*latest, checkpoint::load(files, latest->path, edited)};
 }
 
 std::optional<std::int64_t> recorded_seed(const checkpoint::Checkpoint& checkpoint) {
@@ -47,7 +48,8 @@ config::ParseResult seeded(const config::ParseResult& arguments, const std::opti
 RunStart run_start(const config::ParseResult& arguments, const FileSystem& files) {
     const std::optional<std::string>& folder = arguments.settings.main.restore_path;
     if (!folder) return {seeded(arguments, {}), {}};
-    std::optional<ResumePoint> resume = find_resume_point(files, *folder);
+    std::optional<ResumePoint> resume =
+        find_resume_point(files, *folder, checkpoint::edited_if(arguments.settings.checkpoint.trust_edited));
     config::ParseResult complete = seeded(arguments, resume);
     return {std::move(complete), std::move(resume)};
 }

@@ -90,6 +90,10 @@ std::vector<std::string> parameter_names(const graph::Graph& graph) {
     return names;
 }
 
+checkpoint::Edited edited_checkpoints(const Run& run) {
+    return checkpoint::edited_if(run.settings().checkpoint.trust_edited);
+}
+
 /// Draws all weights; those that --init-path has replace the drawn ones.
 void load_first_weights(Run& run, backend::Executable& executable, const graph::Graph& graph) {
     initialise(executable, graph, run.seed);
@@ -98,7 +102,7 @@ void load_first_weights(Run& run, backend::Executable& executable, const graph::
     if (!run.settings().training.init_path) return;
     const checkpoint::Found found =
         checkpoint::find_checkpoint(run.files(), "--init-path", *run.settings().training.init_path);
-    const checkpoint::Checkpoint checkpoint = checkpoint::load(run.files(), found.path);
+    const checkpoint::Checkpoint checkpoint = checkpoint::load(run.files(), found.path, edited_checkpoints(run));
     load_model(executable, graph, checkpoint, found.path);
     load_masters(executable, graph, checkpoint);
 }
@@ -215,7 +219,7 @@ bool validate_points(Run& run, const std::vector<Point>& points, const Samples& 
             run.observers.line(metrics::skipped_validation_line(point.row.name));
             continue;
         }
-        evaluator.load(checkpoint::load(run.files(), point.path), point.path);
+        evaluator.load(checkpoint::load(run.files(), point.path, edited_checkpoints(run)), point.path);
         run.observers.evaluation_began(point.row.epoch);
         const auto result = evaluator.run(point.row, run.observers);
         if (!result) {
@@ -296,6 +300,7 @@ config::ParseResult restored_arguments(const config::ParseResult& restore_line, 
     }
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
     const std::string path = folder + "/arguments.json";
+    files.check_reachable(path);
     if (!files.exists(path)) {
         throw Error(ErrorKind::not_found, "--restore-path " + folder +
                                               ": no arguments.json there; give the folder of a run, or resume with "

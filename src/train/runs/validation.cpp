@@ -45,7 +45,8 @@ public:
     }
     int of_checkpoints(const std::vector<checkpoint::Found>& points) {
         for (const checkpoint::Found& point : points) {
-            checkpoint::Checkpoint checkpoint = checkpoint::load(*host_.files, point.path);
+            checkpoint::Checkpoint checkpoint =
+                checkpoint::load(*host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
             metrics::ValidationRow row;
             row.name = point.name;
             row.iteration = checkpoint.iteration;

@@ -1,0 +1,126 @@
+#include "cnntrain/config/yaml_text.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+#include <unordered_map>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+constexpr std::uint64_t kLargestFileBytes = 1'000'000;
+constexpr std::int64_t kMostValues = 20'000;
+constexpr int kDeepest = 64;
+
+/// What a value comes to when its references are replaced.
+struct Extent {
+    std::int64_t values = 1;
+    int depth = 0;
+};
+
+/// Measures a document while it is parsed, without building it.
+class Limits : public YAML::EventHandler {
+public:
+    explicit Limits(ErrorKind kind) : kind_(kind) {}
+
+    void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+    void OnDocumentEnd() override {}
+    void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { value(mark, anchor, {}); }
+    void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  const std::string& /*value*/) override {
+        value(mark, anchor, {});
+    }
+    void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+        const auto found = anchors_.find(anchor);
+        if (found == anchors_.end()) fail(mark, "the value contains a reference to itself");
+        value(mark, 0, found->second);
+    }
+    void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                         YAML::EmitterStyle::value /*style*/) override {
+        begin(mark, anchor);
+    }
+    void OnSequenceEnd() override { end(); }
+    void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                    YAML::EmitterStyle::value /*style*/) override {
+        begin(mark, anchor);
+    }
+    void OnMapEnd() override { end(); }
+
+private:
+    struct Open {
+        YAML::Mark mark;
+        YAML::anchor_t anchor;
+        Extent extent;
+    };
+
+    [[noreturn]] void fail(const YAML::Mark& mark, const std::string& what) const {
+        throw Error(kind_, "line " + std::to_string(mark.line + 1) + ": " + what);
+    }
+
+    void begin(const YAML::Mark& mark, YAML::anchor_t anchor) {
+        open_.push_back({mark, anchor, {}});
+        if (open_.size() > kDeepest) fail_depth(mark);
+    }
+
+    void end() {
+        const Open closed = open_.back();
+        open_.pop_back();
+        value(closed.mark, closed.anchor, closed.extent);
+    }
+
+    /// A value is complete; it lies in the innermost open one.
+    void value(const YAML::Mark& mark, YAML::anchor_t anchor, const Extent& extent) {
+        if (anchor != 0) anchors_[anchor] = extent;
+        if (open_.empty()) return;
+        Extent& around = open_.back().extent;
+        around.values += extent.values;
+        around.depth = std::max(around.depth, extent.depth + 1);
+        if (around.values > kMostValues) {
+            fail(mark, "with its references the file holds more than " + std::to_string(kMostValues) + " values");
+        }
+        if (around.depth > kDeepest) fail_depth(mark);
+    }
+
+    [[noreturn]] void fail_depth(const YAML::Mark& mark) const {
+        fail(mark, "values are nested more than " + std::to_string(kDeepest) + " deep");
+    }
+
+    ErrorKind kind_;
+    std::vector<Open> open_;
+    std::unordered_map<YAML::anchor_t, Extent> anchors_;  // of complete values
+};
+
+}  // namespace
+
+std::string yaml_text(const std::string& file, ErrorKind kind) {
+    std::string text = posix_files().read_text(file, kLargestFileBytes);
+    try {
+        check_yaml(text, kind);
+    } catch (const Error& error) {
+        throw error.within(file);
+    }
+    return text;
+}
+
+void check_yaml(std::string_view text, ErrorKind kind) {
+    Limits limits(kind);
+    try {
+        std::istringstream stream{std::string(text)};
+        YAML::Parser parser(stream);
+        parser.HandleNextDocument(limits);
+    } catch (const YAML::ParserException& error) {
+        throw Error(kind, "line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
+    } catch (const YAML::Exception& error) {
+        throw Error(kind, error.what());
+    }
+}
+
+}  // namespace cnntrain::config

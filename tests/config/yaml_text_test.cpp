@@ -1,0 +1,109 @@
+// Limits of YAML files.
+#include "cnntrain/config/yaml_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "config/parsing.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// "" when the text is sound.
+std::string mistake(const std::string& text) {
+    try {
+        check_yaml(text, ErrorKind::usage);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        return error.what();
+    }
+    return "";
+}
+
+/// `levels` mappings of which each holds the one before it `copies` times.
+std::string nested_references(int levels, int copies) {
+    std::string text = "a0: &a0 {epochs: 1}\n";
+    for (int i = 1; i <= levels; ++i) {
+        text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " {<<: [";
+        for (int copy = 0; copy < copies; ++copy)
+            text += (copy == 0 ? "*a" : ", *a") + std::to_string(i - 1);
+        text += "]}\n";
+    }
+    return text;
+}
+
+TEST(CheckYaml, SoundTextsPass) {
+    for (const char* text : {"", "a", "a: &x {b: 1}\nc: {<<: *x}\nd: [*x, *x]\n", "- &x 1\n- &x 2\n- *x\n"})
+        EXPECT_EQ(mistake(text), "") << text;
+    EXPECT_EQ(mistake(nested_references(20, 1)), "");
+}
+
+TEST(CheckYaml, MistakesHaveTheirLine) {
+    EXPECT_THAT(mistake("a: 1\nb: [1\n"), HasSubstr("line "));
+    EXPECT_THAT(mistake("a: 1\nb: *nobody\n"), AllOf(HasSubstr("line 2: "), HasSubstr("anchor")));
+}
+
+TEST(CheckYaml, WhatContainsItselfIsRefused) {
+    EXPECT_THAT(mistake("x: &x {<<: *x}\n"), HasSubstr("line 1: the value contains a reference to itself"));
+    EXPECT_THAT(mistake("a: 1\nx: &x\n  - y: *x\n"), HasSubstr("line 3: "));
+}
+
+TEST(CheckYaml, ReferencesCountAsWhatStandsForThem) {
+    EXPECT_THAT(mistake(nested_references(12, 4)), HasSubstr("more than 20000 values"));
+    EXPECT_THAT(mistake(nested_references(90, 1)), HasSubstr("nested more than 64 deep"));
+    EXPECT_THAT(mistake(std::string(100'000, '[')), HasSubstr("nested more than 64 deep"));
+}
+
+class YamlFiles : public ::testing::Test {
+protected:
+    YamlFiles() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_yaml_XXXXXX").string();
+        folder_ = ::mkdtemp(pattern.data());
+    }
+    ~YamlFiles() override { std::filesystem::remove_all(folder_); }
+    std::string write(const std::string& text) const {
+        std::ofstream(folder_ + "/x.yml") << text;
+        return folder_ + "/x.yml";
+    }
+    static std::string error_of(const std::string& place, const std::string& config, ErrorKind kind) {
+        try {
+            read_config(config, {place});
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), kind) << error.what();
+            return error.what();
+        }
+        return "no error";
+    }
+
+    std::string folder_;
+};
+
+TEST_F(YamlFiles, ConfigurationsHaveTheirLimits) {
+    const std::string file = write("x: &x {<<: *x}\n");
+    EXPECT_THAT(error_of(file, "x", ErrorKind::usage), HasSubstr(file + ": line 1: the value contains"));
+    write(nested_references(90, 2));
+    EXPECT_THAT(error_of(file, "a90", ErrorKind::usage), HasSubstr(file));
+    write("x: {epochs: 1}\n");
+    std::filesystem::resize_file(file, 1'000'001);
+    EXPECT_THAT(error_of(file, "x", ErrorKind::data), HasSubstr("1000001 bytes"));
+}
+
+TEST_F(YamlFiles, PipesAndLoopsOfLinksAreNamed) {
+    const std::string pipe = folder_ + "/pipe.yml";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_THAT(error_of(pipe, "x", ErrorKind::data), HasSubstr("it is a pipe"));
+    const std::string loop = folder_ + "/loop";
+    ASSERT_EQ(::symlink("loop", loop.c_str()), 0);
+    EXPECT_THAT(error_of(loop, "x", ErrorKind::data), HasSubstr("symbolic links"));
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

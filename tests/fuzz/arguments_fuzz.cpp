@@ -1,0 +1,70 @@
+// arguments.json of a run folder, as `restore` reads it.
+#include <cstdlib>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/config/parse.h"
+#include "fuzz/fuzz_target.h"
+
+namespace cnntrain::fuzz {
+
+namespace {
+
+const config::ParseResult& restore_line() {
+    static const config::ParseResult line =
+        config::parse_command_line(config::Command::restore, {"--restore-path", "run"}, {});
+    return line;
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+    const auto parsed = config::parse_command_line(
+        config::Command::train, {"--dataset", "cifar-10", "--generated-data", "--model-size", "8"}, {});
+    return {config::arguments_json(parsed, {{"name", config::Value("RN8")}}),
+            R"({"model": "resnet", "model_size": 8, "dataset": "cifar-10", "generated_data": true, "epochs": 10.0})",
+            R"({"model": "efficientnet", "dataset": "imagenet", "data_dir": "x", "lr_schedule": "cosine", "seed": 3})",
+            R"({"learning_rate_schedule": [0.5, 0.75], "pipeline_splits": ["a", "b"], "seed_specified": false})"};
+}
+
+std::vector<std::string> words() {
+    return {"{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"",
+            "{\"a\":",
+            "null",
+            "true",
+            "false",
+            "-1",
+            "0",
+            "1e308",
+            "1e999",
+            "\"\"",
+            "nan",
+            "[[]]",
+            "\\ud800",
+            "\"off\"",
+            "9223372036854775807",
+            "18446744073709551616",
+            "\"model\":\"resnext\"",
+            "\"epochs\":",
+            "\"micro_batch_size\":"};
+}
+
+}  // namespace cnntrain::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace cnntrain;
+    try {
+        const auto resumed =
+            config::resume_from_arguments_json({reinterpret_cast<const char*>(data), size}, fuzz::restore_line());
+        config::print_config_text(resumed);
+    } catch (const Error& error) {
+        // usage: values that contradict each other.
+        if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::usage) std::abort();
+    }
+    return 0;
+}

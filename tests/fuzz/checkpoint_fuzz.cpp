@@ -1,0 +1,148 @@
+// Checkpoints, and the compiled models of inference, which are files of the same format. The first byte says what the rest
+// is: 'c' a file, 'h' and 'x' a header, a zero byte and the tensors, of which a checkpoint and a compiled model are made
+// with the right length and checksums in front, so that what lies behind them is reached.
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "checkpoint/format.h"
+#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/analyse.h"
+#include "cnntrain/checkpoint/average.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "fuzz/fuzz_target.h"
+#include "train/runs/compiled_model.h"
+
+namespace cnntrain::fuzz {
+
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::Edited;
+
+constexpr const char* kPath = "run/ckpt-7.safetensors";
+const std::map<std::string, std::string> kKey = {{"backend", "cpu"}, {"checkpoint", "12 bytes, crc32c 01234567"}};
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+/// The header's text and the tensors, with a zero byte between.
+std::string parts_of(const std::string& file) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, file.data(), sizeof length);
+    return file.substr(checkpoint::kLengthBytes, length) + '\0' + file.substr(checkpoint::kLengthBytes + length);
+}
+
+std::string crc_of(std::string_view text) {
+    return hex_text(crc32c(std::as_bytes(std::span(text))));
+}
+
+void put_digits(std::string& header, std::string_view before, const std::string& digits) {
+    const std::size_t at = header.find(before);
+    if (at != std::string::npos) header.replace(at + before.size(), digits.size(), digits);
+}
+
+std::string sound_file(std::string_view parts) {
+    const std::size_t zero = std::min(parts.find('\0'), parts.size());
+    std::string header(parts.substr(0, zero));
+    const std::string_view tensors = parts.substr(std::min(zero + 1, parts.size()));
+    put_digits(header, R"("tensors_crc32c":")", crc_of(tensors));
+    put_digits(header, checkpoint::kHeaderBegin, std::string(checkpoint::kNoDigits));
+    put_digits(header, checkpoint::kHeaderBegin, crc_of(header));
+    const std::uint64_t length = header.size();
+    std::string file(reinterpret_cast<const char*>(&length), sizeof length);
+    return file.append(header).append(tensors);
+}
+
+/// Error(data) is what bad bytes deserve.
+template <typename Action> bool accepted(Action action) {
+    try {
+        action();
+        return true;
+    } catch (const Error& error) {
+        require(error.kind() == ErrorKind::data);
+        return false;
+    }
+}
+
+void read_checkpoint(MemoryFiles& files) {
+    Checkpoint loaded;
+    const bool sound = accepted([&] { loaded = checkpoint::load(files, kPath); });
+    require(sound == accepted([&] { checkpoint::find_nans(files, kPath); }));
+    require(sound == accepted([&] { checkpoint::average(files, {kPath, kPath}, {}, "average"); }));
+    const bool trusted = accepted([&] { loaded = checkpoint::load(files, kPath, Edited::trusted); });
+    require(trusted || !sound);
+    if (!trusted) return;
+    checkpoint::save(files, "copy", loaded);
+    const Checkpoint copy = checkpoint::load(files, "copy");
+    require(copy.iteration == loaded.iteration && copy.epoch == loaded.epoch && copy.metadata == loaded.metadata &&
+            copy.tensors.size() == loaded.tensors.size());
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+    MemoryFiles files;
+    Checkpoint checkpoint;
+    checkpoint.iteration = 7;
+    checkpoint.epoch = 0.5;
+    checkpoint.tensors["w"] = HostTensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+    checkpoint.tensors["h"] = HostTensor::of<float>({2}, {1, -1}).cast(DType::bf16);
+    checkpoint.metadata["seed"] = "3";
+    checkpoint::save(files, kPath, checkpoint);
+    require(train::write_compiled_model(files, "model", kKey, checkpoint));
+    const std::string file = files.read_text(kPath);
+    const std::string plain = R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+    const std::string early = R"({"__metadata__":{"iteration":"7","epoch":"1","data_crc32c":"00000000"}})";
+    return {"c" + file, "h" + parts_of(file), "x" + parts_of(files.read_text("model")), "h" + plain + '\0' + "x",
+            "h" + early};
+}
+
+std::vector<std::string> words() {
+    return {"{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"",
+            "{\"a\":",
+            "\"w\"",
+            "\"shape\"",
+            "\"dtype\"",
+            "\"BF16\"",
+            "\"I64\"",
+            "-1",
+            "nan",
+            "1e999",
+            "null",
+            "18446744073709551615",
+            "\\u0000",
+            "0",
+            "[0,4]",
+            "\"__metadata__\":{}",
+            "\"data_offsets\"",
+            "\"iteration\":\"5\"",
+            "4611686018427387904"};
+}
+
+}  // namespace cnntrain::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace cnntrain;
+    if (size == 0) return 0;
+    log::set_level(log::Level::error);
+    const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+    MemoryFiles files;
+    files.write_text(fuzz::kPath, data[0] == 'c' ? std::string(bytes) : fuzz::sound_file(bytes));
+    if (data[0] == 'x') {
+        train::read_compiled_model(files, fuzz::kPath, fuzz::kKey);
+    } else {
+        fuzz::read_checkpoint(files);
+    }
+    return 0;
+}
