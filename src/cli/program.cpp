@@ -1,10 +1,16 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <exception>
 #include <iostream>
+#include <new>
+#include <optional>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/memory.h"
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/config/commands.h"
 
 namespace cnntrain::cli {
@@ -105,11 +111,32 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     return found->run(invocation);
 }
 
+/// What the machine does not give is an error of its own kind, and no defect.
+int dispatch_within_limits(const std::string& program, const std::vector<std::string>& typed) {
+    try {
+        return dispatch(program, typed);
+    } catch (const std::bad_alloc&) {
+        const std::optional<std::uint64_t> left = memory_left_bytes();
+        throw Error(ErrorKind::unsupported,
+                    "there is not enough memory" +
+                        (left ? "; the process may take " + size_text(*left) + " more (ulimit -v)" : std::string()));
+    } catch (const std::system_error& error) {
+        if (error.code() != std::errc::resource_unavailable_try_again) throw;
+        throw Error(ErrorKind::unsupported,
+                    "a thread cannot be started: there is no memory for its stack (ulimit -v), or the process may have "
+                    "no more threads (ulimit -u); use fewer --threads and --input-threads");
+    }
+}
+
 }  // namespace
 
 int run_program(const std::string& program, const std::vector<std::string>& words) {
     try {
-        return dispatch(program, words);
+        return dispatch_within_limits(program, words);
+    } catch (const Interrupted& stop) {
+        std::cout << std::flush;
+        std::cerr << stop.what() << '\n';
+        return kInterruptedExitCode;
     } catch (const Error& error) {
         std::cout << std::flush;
         std::cerr << "error: " << error.what() << '\n';
