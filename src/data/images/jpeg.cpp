@@ -56,9 +56,9 @@ bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top,
     throw_if_out_of_memory(errors);
     constexpr std::array<unsigned char, 4> kPng = {0x89, 'P', 'N', 'G'};
     const bool png = jpeg.size() >= kPng.size() && std::memcmp(jpeg.data(), kPng.data(), kPng.size()) == 0;
-    throw Error(ErrorKind::data,
-                png ? "the image is a PNG file, expected JPEG"
-                    : "the image is not a JPEG that can be decoded: " + std::string(errors.message.data()));
+    throw Error(ErrorKind::data, png ? "the image is a PNG file, expected JPEG"
+                                     : "the image is not a JPEG, is damaged or of an unusual kind: " +
+                                           std::string(errors.message.data()));
 }
 
 /// One side of the view: the pixels, of the shrunken image, between these two.
