@@ -8,7 +8,9 @@ namespace {
 
 /// The slow tests run all ten steps.
 TEST(Golden, TwoStepsOfResnet50WithBatchNormOnCpu) {
-    compare_with_golden("resnet50_bn", *backend::make_cpu_backend(), {.most_steps = 2});
+    RunSettings settings;
+    settings.most_steps = 2;
+    compare_with_golden("resnet50_bn", *backend::make_cpu_backend(), settings);
 }
 
 }  // namespace
