@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -22,6 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+
+/// Between a SIGKILL and the end of what it has killed.
+constexpr std::chrono::seconds kKillTime{1};
 
 [[noreturn]] void refuse(const std::string& message) {
     throw Error(ErrorKind::data, message);
@@ -86,7 +90,7 @@ std::vector<std::string> assignments(const std::map<std::string, std::string>& e
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would read its output any more
     int failure = 0;
     if (getppid() != parent) _exit(127);
-    for (const int number : {SIGTERM, SIGINT, SIGPIPE})
+    for (const int number : {SIGTERM, SIGPIPE})  // what else the caller ignores stays ignored
         signal(number, SIG_DFL);
     const int nothing = open("/dev/null", O_RDONLY);
     const bool ready = nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
@@ -171,7 +175,7 @@ public:
         for (Pipe* pipe : {&out_, &err_, &status_})
             pipe->close_read();
         alive_.close_write();
-        const auto limit = Clock::now() + 2 * request_.patience;
+        const auto limit = Clock::now() + request_.patience + kKillTime;
         while (waitpid(guard_, nullptr, WNOHANG) == 0) {
             if (Clock::now() > limit) kill(guard_, SIGKILL);
             usleep(5'000);
@@ -193,6 +197,9 @@ public:
         }
         if (result_.end != ProcessEnd::exited) alive_.close_write();
         finish();
+        result_.out = out_text_.text();
+        result_.err = err_text_.text();
+        result_.left_out_bytes = out_text_.left_out() + err_text_.left_out();
         result_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         return std::move(result_);
     }
@@ -233,6 +240,8 @@ private:
             static_cast<void>(ignored);
             _exit(127);
         }
+        for (const int number : {SIGTERM, SIGINT, SIGHUP})  // the guard goes when the last process below it has gone
+            signal(number, SIG_IGN);
         for (Pipe* pipe : {&out_, &err_, &report, &alive_})  // each ends when those that use it have gone
             pipe->close_write();
         for (Pipe* pipe : {&out_, &err_, &report, &status_})
@@ -243,7 +252,7 @@ private:
         guard(leader, alive_.read_end(), status_.write_end(), request_.patience);
     }
 
-    void take(Pipe& pipe, std::string& text) {
+    void take(Pipe& pipe, BoundedText& text) {
         std::array<char, 65536> buffer{};
         const ssize_t count = read(pipe.read_end(), buffer.data(), buffer.size());
         if (count < 0 && errno == EINTR) return;
@@ -252,7 +261,7 @@ private:
             return;
         }
         const std::string_view chunk(buffer.data(), static_cast<std::size_t>(count));
-        text += chunk;
+        text.add(chunk);
         if (request_.on_output) request_.on_output(chunk);
     }
 
@@ -272,15 +281,15 @@ private:
             {{out_.read_end(), POLLIN, 0}, {err_.read_end(), POLLIN, 0}, {status_.read_end(), POLLIN, 0}}};
         const int ready = poll(all.data(), all.size(), static_cast<int>(most.count()));
         if (ready <= 0) return ready < 0 && errno == EINTR;  // a signal says nothing about the pipes
-        if (all[0].revents != 0) take(out_, result_.out);
-        if (all[1].revents != 0) take(err_, result_.err);
+        if (all[0].revents != 0) take(out_, out_text_);
+        if (all[1].revents != 0) take(err_, err_text_);
         if (all[2].revents != 0) take_status();
         return true;
     }
 
     /// Reads to the end. A process that no signal ends, or a stranger that writes into the pipes, is not waited for.
     void finish() {
-        const auto limit = Clock::now() + 2 * request_.patience;  // the guard kills after the first half
+        const auto limit = Clock::now() + request_.patience + kKillTime;
         const auto in_time = [&] { return Clock::now() < limit; };
         while (status_.read_end() >= 0 && in_time())
             read_some(std::chrono::milliseconds(20));
@@ -295,6 +304,8 @@ private:
     Pipe alive_;   // nothing is ever written: it ends when this process does, or closes it
     pid_t guard_ = -1;
     bool ended_ = false;
+    BoundedText out_text_{request_.most_output_bytes};
+    BoundedText err_text_{request_.most_output_bytes};
     ProcessResult result_;
 };
 
@@ -304,6 +315,20 @@ bool is_program(const fs::path& path) {
 }
 
 }  // namespace
+
+void BoundedText::add(std::string_view chunk) {
+    const std::size_t to_begin = std::min(chunk.size(), most_ - begin_.size());
+    begin_ += chunk.substr(0, to_begin);
+    end_ += chunk.substr(to_begin);
+    if (end_.size() <= 2 * most_) return;
+    left_out_ += end_.size() - most_;
+    end_.erase(0, end_.size() - most_);
+}
+
+std::string BoundedText::text() const {
+    if (left_out_ == 0) return begin_ + end_;
+    return begin_ + "\n[" + std::to_string(left_out_) + " bytes are left out here]\n" + end_;
+}
 
 ProcessResult run_process(const ProcessRequest& request) {
     CNNTRAIN_CHECK(!request.words.empty(), "a process has a program");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -11,14 +13,33 @@
 
 namespace cnntrain::benchmark {
 
+/// The beginning and the end of a text that may be of any length.
+class BoundedText {
+public:
+    explicit BoundedText(std::size_t most_of_each) : most_(most_of_each) {}
+
+    void add(std::string_view chunk);
+    /// In bytes; 0: text() is all that was added.
+    std::uint64_t left_out() const { return left_out_; }
+    /// With a line that says so between beginning and end where something is left out.
+    std::string text() const;
+
+private:
+    std::size_t most_;
+    std::string begin_;
+    std::string end_;  // cut when it has grown to twice `most_`
+    std::uint64_t left_out_ = 0;
+};
+
 struct ProcessRequest {
     std::vector<std::string> words;
     std::map<std::string, std::string> environment;
     std::string folder;
     std::optional<double> timeout_seconds;
-    std::chrono::milliseconds patience{10'000};       // between SIGTERM and SIGKILL
-    std::function<void(std::string_view)> on_output;  // both streams, as it comes
-    std::function<void()> on_tick;                    // about ten times a second
+    std::chrono::milliseconds patience{3'000};             // between SIGTERM and SIGKILL
+    std::size_t most_output_bytes = std::size_t{8} << 20;  // kept of the beginning and of the end of each stream
+    std::function<void(std::string_view)> on_output;       // both streams, as it comes
+    std::function<void()> on_tick;                         // about ten times a second
     std::function<bool()> stop_requested;
 };
 
@@ -29,12 +50,13 @@ struct ProcessResult {
     int exit_code = 0;  // negative: the signal that ended it
     std::string out;
     std::string err;
+    std::uint64_t left_out_bytes = 0;  // of both streams
     double seconds = 0;
 };
 
 /// Runs it to its end, or stops it and everything that it has started, in whatever session: SIGTERM, then SIGKILL. The
 /// same happens when the calling process is killed meanwhile. What is left behind at its end is killed. Returns at most
-/// twice `patience` after the end, the time limit or the stop. Error(data) when it cannot be started.
+/// `patience` and a second after the end, the time limit or the stop. Error(data) when it cannot be started.
 ProcessResult run_process(const ProcessRequest& request);
 
 /// The file that a shell would start for `program`; "" if there is none.

@@ -170,6 +170,8 @@ std::string unset_variables(const Plan& plan) {
     return message;
 }
 
+constexpr std::size_t kMostLogBytes = std::size_t{16} << 20;  // of one variant, in output.log
+
 constexpr std::string_view kStopped = "stopped";  // the reason of a variant that a signal has cut short
 
 std::string one_line(const std::string& text) {
@@ -239,8 +241,12 @@ private:
             process.timeout_seconds = job.entry->timeout_seconds;
         const std::string log = folder_ / "output.log";
         std::string last_line;
+        std::size_t room = kMostLogBytes;
+        bool cut = false;
         process.on_output = [&](std::string_view chunk) {
-            host_.files->append(log, chunk);
+            if (room > 0) host_.files->append(log, chunk.substr(0, room));
+            cut = cut || chunk.size() > room;
+            room -= std::min(room, chunk.size());
             while (chunk.ends_with('\n'))
                 chunk.remove_suffix(1);
             last_line = chunk.substr(chunk.find_last_of("\r\n") + 1);
@@ -256,6 +262,9 @@ private:
         };
         ProcessResult result = run_process(process);
         notes_.erase();
+        if (cut) {
+            host_.files->append(log, "\n[the rest of the output of " + job.name + " is left out]\n");
+        }
         if (result.end == ProcessEnd::timed_out) {
             result.err += "Timeout (" + duration_text(*process.timeout_seconds) + ")\n";
             constexpr int kKilled = -9;
@@ -315,13 +324,17 @@ private:
         result.seconds = process.seconds;
         result.end_time = now_text();
         notes_.info("   end = " + result.end_time + ", " + duration_text(process.seconds));
+        if (process.left_out_bytes > 0) {
+            notes_.warning("   " + std::to_string(process.left_out_bytes) +
+                           " bytes of its output are left out of its files and of the metrics");
+        }
         judge(job, process, result);
         host_.files->write_text(folder / "variant_result.json", variant_json(result));
     }
 
     void judge(const Job& job, const ProcessResult& process, VariantResult& result) {
         const Output output{process.out, process.err};
-        result.compile_seconds = compile_seconds(output);
+        if (process.end != ProcessEnd::stopped) result.compile_seconds = compile_seconds(output);
         if (process.end == ProcessEnd::stopped) {
             result.reason = kStopped;
         } else if (process.end == ProcessEnd::timed_out) {

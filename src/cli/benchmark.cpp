@@ -220,7 +220,7 @@ std::string help() {
            "  cnntrain benchmark --list\n"
            "  cnntrain benchmark --benchmark tf1_resnet50_infer_synth_1ipu --set iterations=2 repeat=2\n"
            "\nExit code: 0 when all passed, 1 when a variant failed, 2 for a wrong line, 3 when something that is "
-           "needed\nis missing (a spec, a variable of the environment), 143 after SIGTERM or SIGINT.\n";
+           "needed\nis missing (a spec, a variable of the environment), 143 after SIGTERM, SIGINT or SIGHUP.\n";
 }
 
 benchmark::Host process_host() {

@@ -4,13 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
+#include <optional>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/base/processor.h"
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/machine.h"
@@ -131,6 +137,25 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     return found->run(invocation);
 }
 
+/// What the machine does not give is an error of its own kind, and no defect.
+int dispatch_within_limits(const std::string& program, const std::vector<std::string>& typed) {
+    try {
+        return dispatch(program, typed);
+    } catch (const std::bad_alloc&) {
+        const std::optional<std::uint64_t> left = memory_left_bytes();
+        throw Error(ErrorKind::unsupported,
+                    "there is not enough memory" +
+                        (left ? "; the process may take " + size_text(*left) + " more (ulimit -v)" : std::string()));
+    } catch (const std::filesystem::filesystem_error&) {
+        throw;
+    } catch (const std::system_error& error) {
+        if (error.code() != std::errc::resource_unavailable_try_again) throw;
+        throw Error(ErrorKind::unsupported,
+                    "a thread cannot be started: there is no memory for its stack (ulimit -v), or the process may have "
+                    "no more threads (ulimit -u); use fewer --threads and --input-threads");
+    }
+}
+
 /// A closed standard stream would give its number to the first file that is opened, and text for the user would go there.
 void keep_standard_streams_open() {
     for (int stream = 0; stream <= STDERR_FILENO; ++stream) {
@@ -158,7 +183,11 @@ int print_error(const std::string& message, ErrorKind kind) {
 
 int run_reporting_errors(const std::string& program, const std::vector<std::string>& words) {
     try {
-        return dispatch(program, words);
+        return dispatch_within_limits(program, words);
+    } catch (const Interrupted& stop) {
+        std::cout << std::flush;
+        std::cerr << stop.what() << '\n';
+        return kInterruptedExitCode;
     } catch (const Error& error) {
         return print_error(error.what(), error.kind());
     } catch (const std::filesystem::filesystem_error& error) {

@@ -5,7 +5,9 @@
 #include <iostream>
 
 #include "cli/signals.h"
+#include "cnntrain/base/cores.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/metrics/progress.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/dry_run.h"
@@ -18,8 +20,22 @@ train::Host process_host(const Invocation& invocation) {
     host.console = &std::cout;
     host.terminal_width = metrics::terminal_width(STDOUT_FILENO);
     host.stop_requested = stop_requested;
+    host.hold_exit = hold_exit;
     return host;
 }
+
+namespace {
+
+/// Before OpenMP and other libraries are used, some of which end the process when they get no memory.
+void require_run_memory(const config::Settings& settings, config::Command command) {
+    constexpr std::uint64_t kLibraryBytes = std::uint64_t{32} << 20;
+    std::uint64_t threads = 0;
+    for (const std::int64_t wanted : {settings.run.threads, settings.run.input_threads})
+        threads += static_cast<std::uint64_t>(wanted > 0 ? wanted : available_cores());
+    require_memory(kLibraryBytes + threads * thread_stack_bytes(), "cnntrain " + std::string(config::name(command)));
+}
+
+}  // namespace
 
 int parse_and_run(config::Command command, const Invocation& invocation,
                   const std::function<int(const config::ParseResult&, const train::Host&)>& run,
@@ -42,6 +58,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     if (arguments.wants_dry_run) std::cout << train::dry_run_text(arguments);
     config::refuse_unavailable(arguments);
     if (arguments.wants_dry_run) return 0;
+    require_run_memory(arguments.settings, command);
     catch_stop_signals();
     return run(arguments, process_host(invocation));
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -16,33 +17,68 @@ namespace {
 
 /// One request may come as two signals: timeout(1) and batch systems send them to the process and to its group.
 constexpr std::int64_t kSameRequestNs = 1'000'000'000;
+/// What a run has to stop by itself; a second later whoever waits for it sees it gone.
+constexpr unsigned kSecondsToStop = 4;
 
 // What a handler may write and a run may read.
 std::atomic<std::int64_t> stop_time_ns{0};  // of the first signal; 0: none yet
-static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+std::atomic<bool> exit_held{false};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 extern "C" void on_stop_signal(int) {
     timespec now = {};
     clock_gettime(CLOCK_MONOTONIC, &now);
     const std::int64_t now_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
     std::int64_t first = 0;
-    if (stop_time_ns.compare_exchange_strong(first, now_ns)) return;
+    if (stop_time_ns.compare_exchange_strong(first, now_ns)) {
+        alarm(kSecondsToStop);
+        return;
+    }
     if (now_ns - first >= kSameRequestNs) _exit(kInterruptedExitCode);
+}
+
+/// The run has had its time. One that has work to save may hang in a console that nobody reads: the signal interrupts that.
+extern "C" void on_alarm(int) {
+    if (exit_held) {
+        alarm(1);
+        return;
+    }
+    constexpr std::string_view kText = "stopped by a signal, in the middle of what it was doing\n";
+    const ssize_t ignored = write(STDERR_FILENO, kText.data(), kText.size());
+    static_cast<void>(ignored);
+    _exit(kInterruptedExitCode);
+}
+
+void handle(int number, void (*handler)(int), int flags = SA_RESTART) {
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
+}
+
+bool is_ignored(int number) {
+    struct sigaction action = {};
+    return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
 
 void catch_stop_signals() {
-    struct sigaction action = {};
-    action.sa_handler = on_stop_signal;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, nullptr);
-    sigaction(SIGINT, &action, nullptr);
+    handle(SIGALRM, on_alarm, /*flags=*/0);
+    handle(SIGPIPE, SIG_IGN);
+    handle(SIGTERM, on_stop_signal);
+    for (const int number : {SIGINT, SIGHUP}) {
+        if (!is_ignored(number)) handle(number, on_stop_signal);
+    }
 }
 
 bool stop_requested() {
     return stop_time_ns != 0;
+}
+
+void hold_exit(bool held) {
+    exit_held = held;
 }
 
 }  // namespace cnntrain::cli

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "cnntrain/base/csv.h"
 #include "cnntrain/base/format.h"
@@ -39,9 +40,14 @@ std::string rate_name(const Unit& unit) {
     return unit.brief + "_per_sec";
 }
 
+/// Of a number that not every run measures.
+Field optional_field(std::string name, double value) {
+    return {std::move(name), value, value != kNotMeasured};
+}
+
 void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results) {
     for (std::size_t i = 0; i < columns.size(); ++i)
-        fields.push_back({columns[i].name, results.at(i)});
+        fields.push_back(optional_field(columns[i].name, results.at(i)));
 }
 
 std::string joined(const char* before, std::string_view name) {
@@ -72,7 +78,7 @@ Record record(const ValidationRow& row, const Columns& columns) {
     fields.push_back({"val_time", row.val_time});
     fields.push_back({"val_size", row.val_size});
     fields.push_back({rate_name(columns.unit), row.samples_per_second});
-    fields.push_back({"latency", row.latency});
+    fields.push_back(optional_field("latency", row.latency));
     return result;
 }
 

@@ -74,7 +74,8 @@ TensorBoard::TensorBoard(FileSystem& files, TensorBoardSettings settings)
 void TensorBoard::row(const Record& record) {
     Message summary;
     for (const Field& field : record.fields) {
-        if (field.name == "iteration" || std::holds_alternative<std::string>(field.value)) continue;
+        const bool is_text = std::holds_alternative<std::string>(field.value);
+        if (field.name == "iteration" || is_text || !field.measured) continue;
         const auto* whole = std::get_if<std::int64_t>(&field.value);
         const double number = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(field.value);
         const std::string tag = std::string(record.table) + "/" + field.name;

@@ -209,8 +209,9 @@ Wandb::~Wandb() {
 
 void Wandb::row(const Record& record) {
     nlohmann::json values;
-    for (const Field& field : record.fields)
-        values[field.name] = json_of(field);
+    for (const Field& field : record.fields) {
+        if (field.measured) values[field.name] = json_of(field);
+    }
     const nlohmann::json request = {{"command", "log"}, {"values", values}};
     send(request.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }

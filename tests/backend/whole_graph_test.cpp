@@ -394,6 +394,31 @@ TEST(WholeGraphStop, AnEvaluationStopsBetweenMicroBatches) {
     }
 }
 
+/// The primitive adds to what is in its output, so a residual that dies lends its memory: not so when that is read too.
+TEST(WholeGraphEvaluation, AConvolutionMayAddItsOwnInput) {
+    constexpr std::int64_t kWide = 16;  // channels of a layout that a primitive adds to in place
+    const TensorDesc images{DType::f32, {2, kSize, kSize, kWide}};
+    const TensorDesc weights{DType::f32, {3, 3, kWide, kWide}};
+    Graph graph(ops::op_table());
+    const ValueId input = graph.add_input("images", images);
+    const ValueId x = graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {input}, "relu");
+    const ValueId w = graph.add_parameter("w", weights, {});
+    graph::ConvAttrs attrs;
+    attrs.padding = graph::same_padding(kSize, kSize, 3, 1);
+    attrs.residual = true;
+    graph.mark_output("y", graph.add_one(OpKind::conv2d, attrs, {x, w, x}, "conv"));
+    std::vector<HostTensor> results;
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        TensorSource source({{"images", random_tensor(images, 1, -1, 1)}});
+        const auto executable = backend->compile({&graph, source.fields()});
+        executable->load("w", random_tensor(weights, 2, -1, 1));
+        executable->evaluate(source, 1);
+        results.push_back(executable->output("y"));
+    }
+    for (std::int64_t i = 0; i < results[0].elements(); ++i)
+        ASSERT_NEAR(results[0].at(i), results[1].at(i), 1e-4) << i;
+}
+
 TEST(WholeGraphEvaluation, FoldedNormsGiveTheSameLoss) {
     const SmallNet net(false, OpKind::batch_norm);
     std::vector<graph::PassReport> report;

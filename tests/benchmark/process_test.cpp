@@ -50,6 +50,32 @@ TEST(Process, MuchOutputIsReadWhole) {
     EXPECT_THAT(result.out, ::testing::EndsWith("line 19999\n"));
 }
 
+TEST(BoundedText, KeepsBeginningAndEnd) {
+    BoundedText text(4);
+    text.add("abcd");
+    text.add("efghijkl");
+    EXPECT_EQ(text.text(), "abcdefghijkl");
+    EXPECT_EQ(text.left_out(), 0U);
+    text.add("m");
+    EXPECT_EQ(text.text(), "abcd\n[5 bytes are left out here]\njklm");
+    EXPECT_EQ(text.left_out(), 5U);
+    BoundedText at_once(2);
+    at_once.add("abcdefghi");
+    EXPECT_EQ(at_once.text(), "ab\n[5 bytes are left out here]\nhi");
+}
+
+TEST(Process, AFloodOfOutputIsBoundedAndStopped) {
+    ProcessRequest request = shell("yes");
+    request.most_output_bytes = 100'000;
+    std::uint64_t seen = 0;
+    request.on_output = [&](std::string_view chunk) { seen += chunk.size(); };
+    request.stop_requested = [&] { return seen > 10'000'000; };
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::stopped);
+    EXPECT_LT(result.out.size(), 400'000U);
+    EXPECT_GT(result.left_out_bytes, 9'000'000U);
+}
+
 TEST(Process, ASignalIsNegative) {
     EXPECT_EQ(run_process(shell("kill -KILL $$")).exit_code, -SIGKILL);
 }

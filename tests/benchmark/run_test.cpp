@@ -158,6 +158,18 @@ TEST_F(Run, AStopLeavesTheFinishedRows) {
     EXPECT_THAT(notes_.str(), HasSubstr("stopped by a signal; 2 of 4 variants had ended before"));
 }
 
+TEST_F(Run, AFloodOfOutputFillsNoDisk) {
+    const std::string spec =
+        "flood_gen:\n  cmd: sh -c 'yes speed 5 | head -c 40000000; echo rate 7'\n"
+        "  data:\n    rate: {regexp: 'rate (.*)'}\n";
+    request_.spec_files = {folder_.write("flood.yml", spec)};
+    EXPECT_EQ(run({}), 0) << notes_.str();
+    EXPECT_THAT(notes_.str(), HasSubstr("bytes of its output are left out"));
+    EXPECT_EQ(results().at("flood_gen").at(0).at("results").at("rate").at("mean"), 7.0);
+    EXPECT_LT(folder_.read("log/output.log").size(), 17'000'000U);
+    EXPECT_LT(folder_.read("log/flood_gen/stdout").size(), 25'000'000U);
+}
+
 TEST_F(Run, SkippedOnesDoNotFail) {
     request_.additional_metrics = true;
     EXPECT_EQ(run({"squad_gen"}), 0);

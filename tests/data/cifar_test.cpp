@@ -85,6 +85,19 @@ TEST_F(CifarFiles, AFileBeyondAllMemoryIsNone) {
                 AllOf(HasSubstr(path_), HasSubstr("bytes are no cifar-10 file")));
 }
 
+TEST_F(CifarFiles, AnEmptyFileBesideFullOnesHasLostItsImages) {
+    const std::string empty = folder_ / "data_batch_2.bin";
+    write_file(empty, "");
+    write_file(path_, cifar10_records(0, 3));
+    EXPECT_THAT(message_of(ErrorKind::data,
+                           [&] {
+                               Cifar(DatasetId::cifar10, {path_, empty}, {});
+                           }),
+                HasSubstr(empty + " is empty"));
+    write_file(path_, cifar10_records(0, 1));
+    EXPECT_EQ(Cifar(DatasetId::cifar10, {path_, empty}, {}).size(), 1) << "fewer images than files";
+}
+
 TEST_F(CifarFiles, LabelOutOfRangeNamesFileAndRecord) {
     std::string bytes = cifar10_records(0, 3);
     bytes[2 * 3073] = 10;

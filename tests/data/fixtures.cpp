@@ -76,6 +76,7 @@ std::string encode_jpeg(const TestImage& image, const JpegOptions& options) {
     }
     info.restart_in_rows = options.restart_rows;
     if (options.progressive) jpeg_simple_progression(&info);
+    info.arith_code = options.arithmetic ? TRUE : FALSE;
     jpeg_start_compress(&info, TRUE);
     std::vector<std::uint8_t> row(static_cast<std::size_t>(image.width * image.channels));
     while (info.next_scanline < info.image_height) {

@@ -53,6 +53,7 @@ struct JpegOptions {
     int horizontal_sampling = 2;  // 2 x 2 is the usual 4:2:0
     int vertical_sampling = 2;
     bool progressive = false;
+    bool arithmetic = false;
     bool cmyk = false;     // for 4 channels: CMYK instead of YCCK; both with an Adobe marker
     int restart_rows = 0;  // rows of blocks between restart markers; 0: none
 };

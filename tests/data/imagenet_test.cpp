@@ -201,6 +201,18 @@ TEST_F(ImagenetRecords, DamagedRecordsAreErrorsWhateverIsDoneWithImages) {
     }
 }
 
+TEST_F(ImagenetRecords, AnEmptyShardInTheMiddleIsAnError) {
+    const std::string record = make_example(encode_jpeg(make_photo(20, 20)), 1);
+    const std::string first = shard({record, record});
+    const std::string empty = folder_ / "train-00001-of-00003";
+    write_file(empty, "");
+    EXPECT_THAT(message_of(ErrorKind::data,
+                           [&] {
+                               Imagenet({first, empty}, {.image_size = kSide});
+                           }),
+                AllOf(HasSubstr(empty), HasSubstr("is empty")));
+}
+
 TEST_F(ImagenetRecords, PercentageTakesTheFirstRecords) {
     std::vector<std::string> payloads;
     for (int i = 0; i < 15; ++i) {
@@ -222,6 +234,7 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "more/._a.jpg", "what some systems leave beside an image");
     const ImageFolder images(folder_.path(), kSide, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
+    EXPECT_EQ(images.left_out(), "1 .txt");
     std::int32_t label = 0;
     const std::vector<float> got = read(images, 0, {}, &label);
     EXPECT_EQ(label, kNoLabel);

@@ -1,6 +1,11 @@
 // Decoder, converter and checker call the same files damaged.
 #include "data/images/jpeg_errors.h"
 
+// After jpeglib.h: the macros use its names.
+#include <jerror.h>
+
+#include <new>
+
 #include "data/images/jpeg_check.h"
 #include "data/writing/image_convert.h"
 #include "fixtures.h"
@@ -68,6 +73,22 @@ TEST(JpegErrors, StrayBytesBetweenMarkersAreOnlyTold) {
     JpegChecker checker;
     EXPECT_THAT(checker.problem(std::as_bytes(std::span(jpeg))), HasSubstr("5 extraneous bytes"));
     EXPECT_THAT(checker.problem(std::as_bytes(std::span(good))), IsEmpty());  // nothing is left of the first
+}
+
+TEST(JpegErrors, ArithmeticCodingHidesDamageAndIsRefused) {
+    const std::string jpeg = encode_jpeg(make_photo(64, 64), {.arithmetic = true});
+    expect_damage(jpeg, "arithmetic-coded");
+    EXPECT_THAT(by_decoder(encode_jpeg(make_photo(64, 64))), IsEmpty());  // nothing is left of the refusal
+}
+
+TEST(JpegErrors, ALackOfMemorySaysNothingAboutTheImage) {
+    JpegErrors errors{};
+    EXPECT_NO_THROW(throw_if_out_of_memory(errors));
+    jpeg_decompress_struct info{};
+    ASSERT_TRUE(create_decompressor(info, errors));
+    if (setjmp(errors.jump) == 0) ERREXIT1(&info, JERR_OUT_OF_MEMORY, 1);
+    EXPECT_THROW(throw_if_out_of_memory(errors), std::bad_alloc);
+    jpeg_destroy_decompress(&info);
 }
 
 TEST(JpegErrors, ClaimsAreLimited) {

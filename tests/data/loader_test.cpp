@@ -95,6 +95,50 @@ std::vector<std::int32_t> labels_of(const std::vector<Copied>& batches) {
     return labels;
 }
 
+TEST(Loader, AFailureOfMixingIsThrownByNextAndNotInTheWorker) {
+    LoaderSettings settings{.micro_batch = 1, .threads = 2};
+    settings.mixing.mixup_alpha = 0.5;  // one sample cannot be mixed
+    Loader loader(std::make_shared<CountingDataset>(10), settings);
+    for (int i = 0; i < 2; ++i) {
+        try {
+            loader.next();
+            FAIL() << "expected an error";
+        } catch (const Error& error) {
+            EXPECT_THAT(error.what(), HasSubstr("several samples"));
+        }
+    }
+}
+
+/// Waits in read() until it is told to go on.
+class BlockedDataset final : public Dataset {
+public:
+    std::int64_t size() const override { return 4; }
+    std::vector<Field> fields() const override { return image_fields({DType::u8, {1, 1, 1}}); }
+    SampleState read(std::int64_t, SamplePosition, SampleView, Workspace&) const override {
+        blocked.wait(true);
+        return SampleState::counted;
+    }
+    void pad(SampleView) const override {}
+    mutable std::atomic<bool> blocked = true;
+};
+
+TEST(Loader, AStopEndsTheWaitForABatch) {
+    const auto data = std::make_shared<BlockedDataset>();
+    std::atomic<bool> stop = false;
+    Loader loader(data, {.micro_batch = 2, .threads = 1, .stop_requested = [&] { return stop.load(); }});
+    std::thread asks([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        stop = true;
+    });
+    EXPECT_THROW(loader.next(), Interrupted);
+    asks.join();
+    data->blocked = false;
+    data->blocked.notify_all();
+    while (loader.stats().filled < 2)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(loader.next().valid_count, 2) << "a batch that is there is delivered all the same";
+}
+
 TEST(Loader, TrainingFollowsTheShuffledOrderAndStraddlesEpochs) {
     const auto data = std::make_shared<CountingDataset>(10);
     Loader loader(data, {.micro_batch = 4, .threads = 2, .batches_ahead = 3, .seed = 21});

@@ -47,14 +47,14 @@ std::vector<std::string> sorted(std::vector<std::string> records) {
     return records;
 }
 
-/// 5 train shards of 0, 1, ... records (one of them of no bytes) and 2 validation shards.
+/// 5 train shards of 1, 8, 16, ... records (one of them of no bytes) and 2 validation shards.
 class Reshard : public ::testing::Test {
 protected:
     Reshard() {
         fs::create_directory(input_);
         for (int i = 0; i < 5; ++i) {
             std::vector<std::string> records;
-            for (int k = 0; k < 8 * i; ++k) {
+            for (int k = 0; k < std::max(8 * i, 1); ++k) {
                 records.push_back("train " + std::to_string(i) + " " + std::string(static_cast<std::size_t>(k), 'x'));
             }
             if (i == 3) records[4] = "";
@@ -87,14 +87,14 @@ TEST_F(Reshard, EveryRecordOnceInShardsOfOneSize) {
         SCOPED_TRACE(shards);
         fs::remove_all(output_);
         const ReshardResult result = reshard(settings(shards));
-        EXPECT_THAT(result.records, ElementsAre(80));
+        EXPECT_THAT(result.records, ElementsAre(81));
         EXPECT_EQ(result.shards_written, shards);
         EXPECT_FALSE(result.interrupted);
         EXPECT_EQ(sorted(written(shards)), sorted(train_));
         for (int i = 0; i < shards; ++i) {
             const auto size = records_of(output_ + "/" + shard("train", i, shards)).size();
-            EXPECT_GE(size, 80U / static_cast<unsigned>(shards));
-            EXPECT_LE(size, 80U / static_cast<unsigned>(shards) + 1);
+            EXPECT_GE(size, 81U / static_cast<unsigned>(shards));
+            EXPECT_LE(size, 81U / static_cast<unsigned>(shards) + 1);
         }
     }
 }
@@ -133,11 +133,11 @@ TEST_F(Reshard, BothSplitsAtOnce) {
     job.splits.push_back({"validation", 3});
     std::int64_t most = 0;
     job.progress = [&](const ReshardProgress& progress) {
-        EXPECT_EQ(progress.total, 84);
+        EXPECT_EQ(progress.total, 85);
         most = std::max(most, progress.done);
     };
-    EXPECT_THAT(reshard(job).records, ElementsAre(80, 4));
-    EXPECT_EQ(most, 84);
+    EXPECT_THAT(reshard(job).records, ElementsAre(81, 4));
+    EXPECT_EQ(most, 85);
     EXPECT_EQ(sorted(written(2)), sorted(train_));
     EXPECT_THAT(sorted(written(3, "validation")), ElementsAre("v0", "v1", "v2", "v3"));
 }
@@ -179,12 +179,37 @@ TEST_F(Reshard, OutputMustNotBeTheInput) {
 TEST_F(Reshard, OtherShardsInTheOutputAreKeptUnlessToldOtherwise) {
     reshard(settings(2));
     EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(3)); }), HasSubstr("--overwrite"));
-    EXPECT_THAT(written(2), SizeIs(80));
+    EXPECT_THAT(written(2), SizeIs(81));
     ReshardSettings job = settings(3);
     job.overwrite = true;
     reshard(job);
     EXPECT_FALSE(fs::exists(output_ + "/" + shard("train", 0, 2)));
-    EXPECT_THAT(written(3), SizeIs(80));
+    EXPECT_THAT(written(3), SizeIs(81));
+}
+
+TEST_F(Reshard, AChangedSourceIsAnotherJobWhateverItsSize) {
+    reshard(settings(2));
+    const std::string path = input_ + "/" + shard("train", 1, 5);
+    std::vector<std::string> records = records_of(path);
+    records[0].back() = 'y';
+    write_records(path, records);
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(2)); }), HasSubstr("source is"));
+    ReshardSettings job = settings(2);
+    job.overwrite = true;
+    EXPECT_EQ(reshard(job).shards_kept, 0);
+    EXPECT_EQ(sorted(written(2)), sorted(records_of(input_, "train", 5)));
+}
+
+TEST_F(Reshard, AnEmptyShardAmongFullOnesIsRefused) {
+    const std::string path = input_ + "/" + shard("train", 2, 5);
+    write_file(path, "");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { reshard(settings(2)); }),
+                AllOf(HasSubstr(path), HasSubstr("is empty"), HasSubstr("32 records")));
+    for (int i = 0; i < 5; ++i) {  // fewer records than files
+        write_records(input_ + "/" + shard("train", i, 5),
+                      i == 3 ? std::vector<std::string>{"x"} : std::vector<std::string>{});
+    }
+    EXPECT_THAT(reshard(settings(2)).records, ElementsAre(1));
 }
 
 TEST_F(Reshard, IncompleteMixedAndDamagedSourcesAreRefused) {

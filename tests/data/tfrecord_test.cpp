@@ -49,9 +49,8 @@ TEST(TfRecord, FramesAsPublished) {
 TEST(TfRecord, NumbersRecordsThroughAllFiles) {
     const TemporaryFolder folder;
     write_records(folder / "a", {"one", "", "three"});
-    write_records(folder / "b", {});
     write_records(folder / "c", {std::string(100000, 'x'), "five"});
-    const RecordFiles records({folder / "a", folder / "b", folder / "c"}, {.threads = 3});
+    const RecordFiles records({folder / "a", folder / "c"}, {.threads = 3});
     ASSERT_EQ(records.size(), 5);
     EXPECT_EQ(text(records, 0), "one");
     EXPECT_EQ(text(records, 1), "");
@@ -60,6 +59,19 @@ TEST(TfRecord, NumbersRecordsThroughAllFiles) {
     EXPECT_EQ(text(records, 4), "five");
     EXPECT_EQ(records.describe(2), folder / "a, record 2 (at byte 35)");
     EXPECT_EQ(records.describe(4), folder / "c, record 1 (at byte 100016)");
+}
+
+TEST(TfRecord, AnEmptyFileIsOneThatLostItsRecordsUnlessRecordsAreFew) {
+    const TemporaryFolder folder;
+    write_records(folder / "a", {"one"});
+    write_records(folder / "b", {});
+    write_records(folder / "c", {"two"});
+    const std::vector<std::string> paths = {folder / "a", folder / "b", folder / "c"};
+    const RecordFiles records(paths);
+    ASSERT_EQ(records.size(), 2);
+    EXPECT_EQ(text(records, 1), "two");
+    write_records(folder / "c", {"two", "three"});
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { RecordFiles{paths}; }), HasSubstr(folder / "b is empty"));
 }
 
 TEST(TfRecord, ViewsAreExactAndTheBufferStopsGrowing) {

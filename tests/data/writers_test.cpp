@@ -244,6 +244,30 @@ TEST_F(ImagenetWriter, ChangedSourcesAreAnotherConversion) {
     EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("class names is 1"));
 }
 
+TEST_F(ImagenetWriter, APhotographOfTheSameSizeIsAChangeToo) {
+    write_imagenet_tfrecords(settings_);
+    const std::string path = folder_ / "raw/n02_1.JPEG";
+    std::string bytes = read_file(path);
+    bytes[bytes.size() - 10] = static_cast<char>(bytes[bytes.size() - 10] ^ 1);
+    write_file(path, bytes);
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("training images is 9"));
+    settings_.overwrite = true;
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).files_kept, 0);
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).files_kept, 3);
+}
+
+TEST_F(ImagenetWriter, FilesThatAreLeftOutAreTold) {
+    posix_files().make_directories(folder_ / "raw/n02");
+    list("raw/n02/photo.webp", "a");
+    list("raw/n02/photo.BMP", "b");
+    list("raw/n03/other.bmp", "c");
+    std::vector<std::string> notices;
+    ConversionEvents events;
+    events.notice = [&](const std::string& text) { notices.push_back(text); };
+    EXPECT_EQ(write_imagenet_tfrecords(settings_, events).images, 9);
+    EXPECT_THAT(notices, testing::ElementsAre(AllOf(HasSubstr("raw"), HasSubstr("left out: 2 .bmp, 1 .webp"))));
+}
+
 TEST_F(ImagenetWriter, ValidationSharesTheClasses) {
     image("val/n03/n02_v.jpg", 20);
     image("val/n02_v.jpg", 20);

@@ -1,6 +1,8 @@
 // Runs a network on a backend and compares it with the numbers that the generator has written down.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "cnntrain/backend/backend.h"
@@ -18,6 +20,7 @@ struct Tolerances {
 struct RunSettings {
     double loss_scaling = 1;  // a power of two must not change a bit
     Tolerances tolerances;
+    std::size_t most_steps = SIZE_MAX;  // fewer than the file has: its last variables are not compared
 };
 
 /// Trains the steps of the file and compares losses, the gradients of step 1 and the last variables with tests/golden/<name>.json.

@@ -154,6 +154,14 @@ TEST_F(TensorBoardTest, EveryNumberOfARowIsAScalarAtItsIteration) {
     EXPECT_EQ(events[2].scalars.at("validation/val_acc"), 75.5F);
     EXPECT_EQ(events[2].scalars.at("validation/val_size"), 37);
     EXPECT_FALSE(events[2].scalars.contains("validation/name"));
+    EXPECT_FALSE(events[2].scalars.contains("validation/latency"));  // was not measured
+}
+
+TEST_F(TensorBoardTest, WhatWasMeasuredIsDrawn) {
+    TensorBoard board(files_, settings());
+    board.row(record(ValidationRow{.name = "ckpt-1", .results = {75.5}, .latency = 2.5}, kColumns));
+    const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
+    EXPECT_EQ(events.at(1).scalars.at("validation/latency"), 2.5F);
 }
 
 TEST_F(TensorBoardTest, EveryRowIsInTheFileAtOnce) {

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
@@ -169,6 +172,23 @@ TEST_F(InferenceTest, SeveralCheckpointsMeanRandomWeights) {
     const Outcome outcome = measure("--restore-path run");
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("2 checkpoints are there"));
     EXPECT_THAT(outcome.console, HasSubstr("accuracy [random]"));
+}
+
+TEST_F(InferenceTest, TheTotalIsMeasuredAsFinelyAsTheCalls) {
+    infer(files_, "--iterations 1 --generated-data --dataset cifar-10 --repeat 40 --logs-path fine");
+    std::istringstream rows(files_.read_text("fine/validation.csv"));
+    double least_ms = 1e9;
+    std::string line;
+    std::getline(rows, line);  // name, iteration, epoch, val_acc, inference_time, samples, rate, latency
+    while (std::getline(rows, line)) {
+        std::vector<std::string> fields;
+        std::istringstream row(line);
+        for (std::string field; std::getline(row, field, ',');)
+            fields.push_back(field);
+        least_ms = std::min(least_ms, 1e3 * std::stod(fields.at(4)) - std::stod(fields.at(7)));
+    }
+    EXPECT_GE(least_ms, 0);
+    EXPECT_LT(least_ms, 0.1);
 }
 
 TEST_F(InferenceTest, StopsAndOtherEnds) {

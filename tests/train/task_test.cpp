@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
 #include "train/point_fitting.h"
+#include "train/runs/evaluator.h"
 #include "train/runs/training.h"
 
 namespace cnntrain::train::testing {
@@ -51,6 +54,38 @@ double last_value(const FileSystem& files, const std::string& path, int index) {
     for (int i = 0; i <= index; ++i)
         std::getline(columns, value, ',');
     return std::stod(value);
+}
+
+/// Counts the streams that are made of it.
+class CountedSamples final : public Samples {
+public:
+    explicit CountedSamples(std::unique_ptr<Samples> samples) : samples_(std::move(samples)) {}
+    std::int64_t count() const override { return samples_->count(); }
+    std::vector<data::Field> fields(std::int64_t micro_batch) const override { return samples_->fields(micro_batch); }
+    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
+        ++streams;
+        return samples_->stream(settings);
+    }
+    mutable int streams = 0;
+
+private:
+    std::unique_ptr<Samples> samples_;
+};
+
+TEST(OwnTask, NoBatchOfAnEvaluationIsReadyWhenItsClockStarts) {
+    const auto arguments =
+        parse("--dataset cifar-10 --generated-data --model-size 8 --backend ref --micro-batch-size 8");
+    const auto backend = make_backend(arguments.settings.run.backend);
+    const PointFitting task(arguments.settings, *backend);
+    const CountedSamples samples(task.open(data::Split::validation));
+    Evaluator evaluator(task, *backend, samples, arguments.settings, 1);
+    evaluator.load_random(1);
+    EXPECT_EQ(samples.streams, 0);
+    metrics::Observers observers;
+    for (int run = 1; run <= 2; ++run) {
+        EXPECT_EQ(evaluator.run({.name = "random"}, observers, {})->val_size, samples.count());
+        EXPECT_EQ(samples.streams, run);
+    }
 }
 
 TEST(OwnTask, IsTrainedLoggedAndValidated) {

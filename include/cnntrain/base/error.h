@@ -4,6 +4,7 @@
 // command line turns an Error into printed text and an exit code.
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,8 +25,14 @@ enum class ErrorKind {
 /// Exit code of the process that ends with an error of this kind.
 int exit_code(ErrorKind kind);
 
-/// Exit code after a clean stop asked for by SIGTERM or SIGINT (128 + 15).
+/// Exit code after a clean stop asked for by SIGTERM, SIGINT or SIGHUP (128 + 15).
 inline constexpr int kInterruptedExitCode = 143;
+
+/// A stop was asked for while this waited for something. Not an error: the process ends with kInterruptedExitCode.
+class Interrupted : public std::exception {
+public:
+    const char* what() const noexcept override { return "stopped by a signal"; }
+};
 
 class Error : public std::runtime_error {
 public:

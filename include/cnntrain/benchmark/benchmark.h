@@ -52,7 +52,7 @@ struct Host {
     std::ostream* notes = nullptr;   // the runner's own log; never null
     int terminal_width = 0;          // of `notes`; 0: no terminal, no progress
     std::function<bool()> stop_requested;
-    std::chrono::milliseconds patience{10'000};  // between asking a process to stop and killing it
+    std::chrono::milliseconds patience{3'000};  // between asking a process to stop and killing it
 };
 
 /// Runs what is asked for and returns the process's exit code: 0, 1 when a variant failed, kInterruptedExitCode after a

@@ -22,6 +22,8 @@ public:
     ~ImageFolder() override;
 
     const std::vector<std::string>& names() const { return names_; }  // relative to the folder
+    /// The folder's other files, counted by extension: "3 .png, 1 .webp"; "" when there are none.
+    const std::string& left_out() const { return left_out_; }
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
     std::vector<Field> fields() const override;
@@ -32,6 +34,7 @@ public:
 private:
     std::string folder_;
     std::vector<std::string> names_;
+    std::string left_out_;
     std::int64_t image_size_;
     PixelFormat format_;
     bool strict_;

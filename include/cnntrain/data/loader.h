@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -62,6 +63,7 @@ struct LoaderSettings {
     std::int64_t batches_ahead = 16;
     std::int64_t ring_bytes = 1LL << 28;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
     std::uint64_t seed = 0;
+    std::function<bool()> stop_requested = {};  // asked while next() waits; empty: never
     /// Training only, of data sets with image_fields(). With mixing on the host the data set's images are f32, and are
     /// delivered in `host_mixed_type`.
     MixingSettings mixing = {};
@@ -86,7 +88,8 @@ public:
     ~Loader() override;  // leases may outlive it
 
     std::vector<Field> fields() const override;
-    /// An error met while filling a batch is thrown when that batch is asked for, and ever after.
+    /// An error met while filling a batch is thrown when that batch is asked for, and ever after. Interrupted when a stop is
+    /// asked for before the batch is there.
     Batch next() override;
 
     std::int64_t micro_batch() const override;

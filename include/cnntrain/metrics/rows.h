@@ -29,6 +29,9 @@ struct TrainingRow {
     double total_time = 0;
 };
 
+/// Stands for a number in tables; curves leave it out.
+inline constexpr double kNotMeasured = -1;
+
 struct ValidationRow {
     std::string name;
     std::int64_t iteration = 0;
@@ -37,7 +40,7 @@ struct ValidationRow {
     double val_time = 0;
     std::int64_t val_size = 0;
     double samples_per_second = 0;
-    double latency = -1;  // ms; -1: not measured
+    double latency = kNotMeasured;  // ms
 };
 
 /// Of the timed calls of an inference measurement, in milliseconds.
@@ -53,7 +56,7 @@ struct InferenceRow {
     std::string name;
     std::int64_t iteration = 0;
     double epoch = 0;
-    std::vector<double> results = {};  // one for each of Columns::inference; -1: the samples have no labels
+    std::vector<double> results = {};  // one for each of Columns::inference; kNotMeasured without labels
     double inference_time = 0;
     std::int64_t num_processed_samples = 0;
     double samples_per_second = 0;
@@ -71,6 +74,7 @@ struct NanRow {
 struct Field {
     std::string name;
     std::variant<std::int64_t, double, std::string> value;
+    bool measured = true;  // false: the value is kNotMeasured
 };
 struct Record {
     std::string_view table;  // kTraining, ...

@@ -1,6 +1,7 @@
 // The runs behind the commands: train and restore, validation, inference.
 //
-// They tell metrics::Observers what happens; everything else that they need from the process comes in as a Host.
+// They tell metrics::Observers what happens; everything else that they need from the process comes in as a Host. Any of
+// them may throw Interrupted when a stop is asked for while it waits for data and has nothing to save.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,10 @@ struct Host {
     FileSystem* files = &posix_files();    // run folders and checkpoints; data sets always come from the real one
     std::ostream* console = nullptr;       // never null
     int terminal_width = 0;                // columns; 0: the console is not a terminal
-    std::function<bool()> stop_requested;  // asked between micro-batches; empty: never
+    std::function<bool()> stop_requested;  // asked between micro-batches and while waiting for one; empty: never
+    /// Told true while a stop must wait until the work is saved, false again after that. A process that is asked to stop at
+    /// another time may end at once. Empty: nobody wants to know.
+    std::function<void(bool)> hold_exit;
 };
 
 /// `train`, and `restore` with restored_arguments(): trains, validates the run's checkpoints, and returns the process's

@@ -1,6 +1,7 @@
 #include "cnntrain/backend/cpu.h"
 
 #include <array>
+#include <new>
 
 #include "backend/cpu/executable.h"
 #include "backend/cpu/isa.h"
@@ -71,6 +72,7 @@ public:
         try {
             return std::make_unique<cpu::CpuExecutable>(request);
         } catch (const dnnl::error& error) {
+            if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
             throw Error(ErrorKind::internal,
                         "cpu backend: oneDNN refused while compiling: " + std::string(error.what()));
         }

@@ -107,7 +107,7 @@ void lower_conv2d(Lowering& lower) {
         // The primitive adds to what is in its output, so the residual goes there first.
         const ValueId residual = inputs[residual_at];
         const Placed addend = lower.operand_as(residual, conv.dst, kConvReason);
-        if (lower.dies_here(residual, conv.dst)) {
+        if (residual != inputs[0] && lower.dies_here(residual, conv.dst)) {  // the input is read to the end
             result = lower.define_over(y, conv.dst, residual);
         } else {
             result = lower.define(y, conv.dst);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/memory.h"
 
 namespace cnntrain::cpu {
 
@@ -107,7 +108,14 @@ dnnl::primitive_attr user_scratchpad() {
     return attributes;
 }
 
+/// oneDNN crashes when it finds no room for the code of a kernel.
+void require_room_for_kernel() {
+    constexpr std::size_t kKernelBytes = std::size_t{8} << 20;
+    require_memory(kKernelBytes, "cpu backend: the code of this network");
+}
+
 template <typename PrimitiveType, typename PrimitiveDesc> Primitive finish(const PrimitiveDesc& desc) {
+    require_room_for_kernel();
     Primitive result;
     result.primitive = PrimitiveType(desc);
     result.implementation = desc.impl_info_str();
@@ -432,6 +440,7 @@ Primitive OneDnn::reorder(const Desc& from, const Desc& to) const {
 
 dnnl::reorder::primitive_desc OneDnn::reorder_desc(const Desc& from, const Desc& to,
                                                    const dnnl::primitive_attr& attributes) const {
+    require_room_for_kernel();
     try {
         return {engine_, from, engine_, to, attributes};
     } catch (const dnnl::error&) {

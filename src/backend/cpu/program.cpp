@@ -11,6 +11,7 @@
 #include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/memory_plan.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/base/size_text.h"
 
 namespace cnntrain::cpu {
@@ -19,6 +20,8 @@ namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kCacheLineBytes = 64;
+/// What oneDNN, logs and the writing of files still take while the program runs.
+constexpr std::size_t kLibraryBytes = std::size_t{16} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
@@ -130,6 +133,7 @@ dnnl_status_t execute(const dnnl::primitive& primitive, const dnnl::stream& stre
 
 void check(dnnl_status_t status) {
     if (status == dnnl_success) return;
+    if (status == dnnl_out_of_memory) throw std::bad_alloc();
     throw Error(ErrorKind::internal,
                 "cpu backend: a oneDNN primitive failed with status " + std::to_string(static_cast<int>(status)));
 }
@@ -206,18 +210,24 @@ void Program::place_arena() {
         ranges.push_back(LiveRange{buffer.bytes, buffer.first_step, buffer.last_step});
     }
     const MemoryPlan plan = plan_memory(ranges);
+    // Variables are copied when a checkpoint is read or written.
+    require_memory(plan.total_bytes + 2 * persistent_total() + scratch_bytes_ + kLibraryBytes, "cpu backend: this run");
     arena_ = PageMemory(plan.total_bytes);
     for (std::size_t i = 0; i < in_arena.size(); ++i)
         in_arena[i]->data = arena_.data() + plan.offsets[i];
 }
 
-void Program::place_persistent() {
+std::size_t Program::persistent_total() const {
     std::size_t total = 0;
     for (const Buffer& buffer : buffers_) {
         if (buffer.storage == Storage::persistent && buffer.same_as == nullptr)
             total += round_up(buffer.bytes, kCacheLineBytes);
     }
-    persistent_ = PageMemory(total);
+    return total;
+}
+
+void Program::place_persistent() {
+    persistent_ = PageMemory(persistent_total());
     std::size_t offset = 0;
     for (Buffer& buffer : buffers_) {
         if (buffer.storage != Storage::persistent || buffer.same_as != nullptr) continue;

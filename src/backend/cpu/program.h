@@ -155,6 +155,7 @@ private:
     void set_live_ranges();
     void place_arena();
     void place_persistent();
+    std::size_t persistent_total() const;
 
     const OneDnn& onednn_;
     std::size_t stages_;

@@ -53,10 +53,12 @@ bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top,
 }
 
 [[noreturn]] void fail(JpegErrors& errors, std::span<const std::byte> jpeg) {
+    throw_if_out_of_memory(errors);
     constexpr std::array<unsigned char, 4> kPng = {0x89, 'P', 'N', 'G'};
     const bool png = jpeg.size() >= kPng.size() && std::memcmp(jpeg.data(), kPng.data(), kPng.size()) == 0;
     throw Error(ErrorKind::data, png ? "the image is a PNG file, expected JPEG"
-                                     : "the image is not a JPEG or is damaged: " + std::string(errors.message.data()));
+                                     : "the image is not a JPEG, is damaged or of an unusual kind: " +
+                                           std::string(errors.message.data()));
 }
 
 /// One side of the view: the pixels, of the shrunken image, between these two.

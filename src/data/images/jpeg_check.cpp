@@ -59,10 +59,14 @@ std::optional<JpegHeader> JpegChecker::header(std::span<const std::byte> jpeg) {
 std::string JpegChecker::problem(std::span<const std::byte> jpeg) {
     auto& [info, errors, pixels] = *state_;
     const std::optional<JpegHeader> size = header(jpeg);
+    throw_if_out_of_memory(errors);
     if (!size) return errors.message.data();
     const std::string too_large = size_problem(size->height, size->width);
     if (!too_large.empty()) return "it " + too_large;
-    if (!start(info, errors)) return errors.message.data();
+    if (!start(info, errors)) {
+        throw_if_out_of_memory(errors);
+        return errors.message.data();
+    }
     const std::size_t row_bytes =
         static_cast<std::size_t>(info.output_width) * static_cast<std::size_t>(info.output_components);
     pixels.resize(row_bytes * kRowsAtOnce);
@@ -70,7 +74,7 @@ std::string JpegChecker::problem(std::span<const std::byte> jpeg) {
     for (std::size_t row = 0; row < rows.size(); ++row) {
         rows[row] = pixels.data() + row * row_bytes;
     }
-    read_rows(info, errors, rows.data());
+    if (!read_rows(info, errors, rows.data())) throw_if_out_of_memory(errors);
     return errors.message.data();
 }
 

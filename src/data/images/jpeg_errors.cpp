@@ -3,6 +3,10 @@
 // After jpeglib.h: the macros use its names.
 #include <jerror.h>
 
+#include <algorithm>
+#include <new>
+#include <string_view>
+
 namespace cnntrain::data {
 namespace {
 
@@ -57,10 +61,20 @@ bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::spa
     if (setjmp(errors.jump) != 0) return false;
     jpeg_abort_decompress(&info);
     errors.base.num_warnings = 0;
+    errors.base.msg_code = 0;
     errors.message[0] = '\0';
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
     jpeg_read_header(&info, TRUE);
-    return true;
+    if (info.arith_code == FALSE) return true;
+    constexpr std::string_view kText =
+        "its pixels are arithmetic-coded, where damage cannot be noticed; jpegtran -optimize makes a file without";
+    static_assert(kText.size() < JMSG_LENGTH_MAX);
+    *std::copy(kText.begin(), kText.end(), errors.message.begin()) = '\0';
+    return false;
+}
+
+void throw_if_out_of_memory(const JpegErrors& errors) {
+    if (errors.base.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
 }
 
 std::string size_problem(std::int64_t height, std::int64_t width) {

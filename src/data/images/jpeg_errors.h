@@ -32,8 +32,12 @@ jpeg_error_mgr* error_manager(JpegErrors& errors);
 // Each of these is false after an error, whose text is then in `errors.message`.
 
 bool create_decompressor(jpeg_decompress_struct& info, JpegErrors& errors);
-/// Whatever the object did before; the bytes must stay until the image is decoded.
+/// Whatever the object did before; the bytes must stay until the image is decoded. Arithmetic coding is refused: nearly
+/// all damaged data decode to something there, without a warning.
 bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::byte> jpeg);
+
+/// std::bad_alloc when the error was a lack of memory, which says nothing about the image.
+void throw_if_out_of_memory(const JpegErrors& errors);
 
 /// "" if this program reads images of that size; otherwise "claims ... pixels, ...", to be said before memory is asked
 /// for: damaged headers claim up to 65500 x 65500, those of PNG files even more.

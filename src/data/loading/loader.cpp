@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/mixing.h"
@@ -45,6 +46,10 @@ TensorDesc unmixed_desc(const std::vector<Field>& sample, const LoaderSettings& 
 }
 
 constexpr std::int64_t kPaddingRecord = -1;
+/// Of one worker, besides its stack: an image and what decoding it takes.
+constexpr std::uint64_t kWorkerBytes = std::uint64_t{4} << 20;
+/// While next() waits.
+constexpr std::chrono::milliseconds kStopPollInterval{100};
 
 struct PlannedSample {
     std::int64_t record = kPaddingRecord;
@@ -150,6 +155,8 @@ public:
         const RingSize ring = ring_size(sample, settings);
         stats_.ring_batches = ring.batches();
         stats_.ring_bytes = ring.bytes;
+        const auto workers = static_cast<std::uint64_t>(std::max(settings.threads, 1));
+        require_memory(ring.bytes + workers * (thread_stack_bytes() + kWorkerBytes), "the input pipeline");
         slots_.resize(static_cast<std::size_t>(ring.batches()));
         for (Slot& slot : slots_)
             allocate(slot, sample);
@@ -218,6 +225,7 @@ private:
 
     // Without it.
     void work();
+    void fill_batches();
     void announce(std::vector<PlannedSample>& next) const;
     Outcome fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const;
     void mix(Slot& slot) const;
@@ -238,7 +246,8 @@ private:
     Slot* open_ = nullptr;              // the batch whose samples are being claimed
     std::int64_t opened_ = 0;
     std::int64_t delivered_ = 0;
-    bool failed_ = false;  // no further batch is opened
+    bool failed_ = false;         // no further batch is opened
+    std::exception_ptr failure_;  // of a worker, beside those of samples
     bool stopping_ = false;
     StreamStats stats_;
     std::vector<std::thread> threads_;
@@ -305,7 +314,19 @@ void Loader::Ring::deliver(Slot& slot) {
     ready_.notify_one();
 }
 
+/// What a worker throws beside a sample's error, while it plans or mixes, ends the stream and not the process.
 void Loader::Ring::work() {
+    try {
+        fill_batches();
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        failed_ = true;
+        ready_.notify_all();
+    }
+}
+
+void Loader::Ring::fill_batches() {
     Workspace workspace;
     std::vector<std::span<std::byte>> view(sample_bytes_.size());  // of the sample that is read
     std::vector<PlannedSample> next;                               // records to announce
@@ -395,8 +416,12 @@ Batch Loader::Ring::next() {
         std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state != SlotState::leased; }),
         "every batch of the ring is still held");
     Slot* slot = nullptr;
-    ready_.wait(lock, [&] { return (slot = find_next()) != nullptr; });
+    const auto is_over = [&] { return (slot = find_next()) != nullptr || failure_; };
+    while (!ready_.wait_for(lock, kStopPollInterval, is_over)) {
+        if (settings_.stop_requested && settings_.stop_requested()) throw Interrupted();
+    }
     stats_.wait_seconds += seconds_since(start);
+    if (slot == nullptr) std::rethrow_exception(failure_);
     if (slot->error) std::rethrow_exception(slot->error);
     slot->state = SlotState::leased;
     ++delivered_;

@@ -41,6 +41,12 @@ FolderIndex decode_index(std::span<const std::byte> bytes);
 /// Reads every record's header; Error(data) when one is damaged or the last record is cut.
 IndexedFile scan_records(const InputFile& file);
 
+/// Is a file without a record one that lost them? Not where no file has more than one: then there are fewer records than
+/// files.
+constexpr bool is_lost(std::int64_t records, std::int64_t most_in_a_file) {
+    return records == 0 && most_in_a_file > 1;
+}
+
 /// Where the index of `folder` is kept: beside the data, then in the user's cache folder (if there is one).
 std::vector<std::string> index_places(const std::string& folder, const std::string& index_name);
 

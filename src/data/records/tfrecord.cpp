@@ -27,6 +27,18 @@ std::uint64_t identity_of(const std::vector<std::string>& paths, const std::vect
     return hash;
 }
 
+/// TFRecord files have no end mark, so one that was never copied looks like one without records.
+void refuse_lost_files(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed) {
+    std::int64_t most = 0;
+    for (const IndexedFile& file : indexed)
+        most = std::max(most, std::ssize(file.lengths));
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        if (!is_lost(std::ssize(indexed[i].lengths), most)) continue;
+        throw Error(ErrorKind::data, paths[i] + " is empty, while other files of its set have up to " +
+                                         std::to_string(most) + " records; copy or make the file again");
+    }
+}
+
 std::unique_ptr<RecordCache> open_cache(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed,
                                         const RecordOptions& options) {
     RecordCacheSettings settings;
@@ -45,6 +57,7 @@ std::unique_ptr<RecordCache> open_cache(const std::vector<std::string>& paths, c
 RecordFiles::RecordFiles(std::vector<std::string> paths, const RecordOptions& options, FileSystem& files)
     : files_(&files), paths_(std::move(paths)), open_(files.allow_open_files(paths_.size())) {
     const std::vector<IndexedFile> indexed = index_files(paths_, options, files, open_);
+    refuse_lost_files(paths_, indexed);
     starts_.reserve(paths_.size() + 1);
     starts_.push_back(0);
     for (const IndexedFile& file : indexed) {

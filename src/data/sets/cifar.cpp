@@ -79,15 +79,21 @@ Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSet
     const DatasetInfo& info = dataset_info(id);
     std::vector<std::unique_ptr<InputFile>> files;
     std::uint64_t total_bytes = 0;
+    std::uint64_t most_bytes = 0;
     for (const std::string& path : paths) {
         files.push_back(posix_files().open(path));
         check_whole_records(info, *files.back(), layout_);
         total_bytes += files.back()->size_bytes();
+        most_bytes = std::max(most_bytes, files.back()->size_bytes());
     }
     if (total_bytes == 0) {
         throw Error(ErrorKind::data, std::string(info.name) + ": no record in " +
                                          (paths.empty() ? std::string("no files") : paths.front()) +
                                          " and the files beside it");
+    }
+    for (const auto& file : files) {
+        if (file->size_bytes() > 0 || most_bytes <= layout_.record_bytes) continue;  // fewer images than files
+        throw Error(ErrorKind::data, file->path() + " is empty, while other files of its set are not; copy it again");
     }
     records_ = std::make_unique_for_overwrite<std::byte[]>(total_bytes);
     for (const auto& file : files) {

@@ -1,6 +1,7 @@
 #include "cnntrain/data/image_folder.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
@@ -14,12 +15,17 @@ namespace cnntrain::data {
 
 ImageFolder::ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format, bool strict)
     : folder_(folder),
-      names_(list_files(folder, {".jpg", ".jpeg"})),
       image_size_(image_size),
       format_(format),
       strict_(strict),
       damage_(std::make_unique<DamageLog>()) {
-    if (names_.empty()) throw Error(ErrorKind::data, "no .jpg or .jpeg file in or below " + folder);
+    ListedFiles listed = list_files(folder, {".jpg", ".jpeg"});
+    names_ = std::move(listed.names);
+    left_out_ = left_out_text(listed);
+    if (names_.empty()) {
+        throw Error(ErrorKind::data, "no .jpg or .jpeg file in or below " + folder +
+                                         (left_out_.empty() ? "" : "; other files there: " + left_out_));
+    }
 }
 
 ImageFolder::~ImageFolder() = default;

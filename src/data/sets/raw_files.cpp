@@ -23,8 +23,8 @@ std::string lower_extension(const fs::path& path) {
 
 }  // namespace
 
-std::vector<std::string> list_files(const std::string& folder, std::initializer_list<std::string_view> extensions) {
-    std::vector<std::string> names;
+ListedFiles list_files(const std::string& folder, std::initializer_list<std::string_view> extensions) {
+    ListedFiles files;
     try {
         for (fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink), end;
              entry != end; ++entry) {
@@ -37,15 +37,28 @@ std::vector<std::string> list_files(const std::string& folder, std::initializer_
                 entry.disable_recursion_pending();
                 continue;
             }
-            const bool wanted =
-                std::find(extensions.begin(), extensions.end(), lower_extension(path)) != extensions.end();
-            if (wanted && !entry->is_directory()) names.push_back(path.lexically_relative(folder).string());
+            if (entry->is_directory()) continue;
+            const std::string extension = lower_extension(path);
+            if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) {
+                ++files.left_out[extension];
+            } else {
+                files.names.push_back(path.lexically_relative(folder).string());
+            }
         }
     } catch (const fs::filesystem_error& error) {
         throw Error(ErrorKind::data, "cannot read folder " + error.path1().string() + ": " + error.code().message());
     }
-    std::sort(names.begin(), names.end());
-    return names;
+    std::sort(files.names.begin(), files.names.end());
+    return files;
+}
+
+std::string left_out_text(const ListedFiles& files) {
+    std::string text;
+    for (const auto& [extension, count] : files.left_out) {
+        text += (text.empty() ? "" : ", ") + std::to_string(count) + " ";
+        text += extension.empty() ? "without an extension" : extension;
+    }
+    return text;
 }
 
 }  // namespace cnntrain::data

@@ -104,6 +104,7 @@ void check_size(std::int64_t height, std::int64_t width) {
 StoredImage stored(const Pixels& rgb, std::int64_t height, std::int64_t width, std::string_view converted_from) {
     Compression to;
     if (!compress(to, rgb.data(), static_cast<JDIMENSION>(height), static_cast<JDIMENSION>(width))) {
+        throw_if_out_of_memory(to.errors);
         fail("the image cannot be stored as a JPEG: " + std::string(to.errors.message.data()));
     }
     return {std::string(reinterpret_cast<const char*>(to.bytes), to.size), height, width, converted_from};
@@ -156,7 +157,10 @@ StoredImage ImageConverter::convert(std::string file) {
 
     auto& info = state_->info;
     auto& errors = state_->errors;
-    const auto fail_jpeg = [&] { fail("the JPEG is damaged: " + std::string(errors.message.data())); };
+    const auto fail_jpeg = [&] {
+        throw_if_out_of_memory(errors);
+        fail("the JPEG cannot be decoded: " + std::string(errors.message.data()));
+    };
     if (!read_jpeg_header(info, errors, std::as_bytes(std::span(file)))) fail_jpeg();
     const std::int64_t height = info.image_height;
     const std::int64_t width = info.image_width;

@@ -5,6 +5,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -30,12 +31,21 @@ struct ClassifiedImage {
     throw Error(ErrorKind::data, what);
 }
 
-std::vector<std::string> list_images(const std::string& folder) {
+using Notice = std::function<void(const std::string&)>;
+
+std::vector<std::string> list_images(const std::string& folder, const Notice& notice) {
     std::error_code failed;
     if (!fs::is_directory(folder, failed)) fail("image folder " + folder + " does not exist");
-    std::vector<std::string> names = list_files(folder, {".jpg", ".jpeg", ".png"});
-    if (names.empty()) fail("no .jpg, .jpeg or .png file in or below " + folder);
-    return names;
+    ListedFiles files = list_files(folder, {".jpg", ".jpeg", ".png"});
+    const std::string left_out = left_out_text(files);
+    if (files.names.empty()) {
+        fail("no .jpg, .jpeg or .png file in or below " + folder +
+             (left_out.empty() ? "" : "; other files there: " + left_out));
+    }
+    if (!left_out.empty() && notice) {
+        notice("warning: files in " + folder + " that are not .jpg, .jpeg or .png are left out: " + left_out);
+    }
+    return std::move(files.names);
 }
 
 std::string class_of(const std::string& folder, const std::string& name) {
@@ -66,8 +76,8 @@ std::vector<ClassifiedImage> listed_images(const std::string& folder, const std:
 }
 
 std::vector<ClassifiedImage> images_with_classes(const std::string& folder, const std::string& file,
-                                                 const std::vector<LabelLine>& labels) {
-    const std::vector<std::string> names = list_images(folder);
+                                                 const std::vector<LabelLine>& labels, const Notice& notice) {
+    const std::vector<std::string> names = list_images(folder, notice);
     if (names.size() != labels.size()) {
         fail(file + " has " + std::to_string(labels.size()) + " classes, one for each image, but there are " +
              std::to_string(names.size()) + " images in " + folder);
@@ -79,8 +89,8 @@ std::vector<ClassifiedImage> images_with_classes(const std::string& folder, cons
     return images;
 }
 
-std::vector<ClassifiedImage> classified(const std::string& folder, const std::string& labels_file,
-                                        bool may_be_classes) {
+std::vector<ClassifiedImage> classified(const std::string& folder, const std::string& labels_file, bool may_be_classes,
+                                        const Notice& notice) {
     if (folder.empty()) {
         if (labels_file.empty()) return {};
         throw Error(ErrorKind::usage, "labels are given in " + labels_file + ", but no folder with images for them");
@@ -88,11 +98,11 @@ std::vector<ClassifiedImage> classified(const std::string& folder, const std::st
     if (!labels_file.empty()) {
         const std::vector<LabelLine> labels =
             may_be_classes ? read_labels_or_classes(labels_file) : read_labels(labels_file);
-        return labels.front().path.empty() ? images_with_classes(folder, labels_file, labels)
+        return labels.front().path.empty() ? images_with_classes(folder, labels_file, labels, notice)
                                            : listed_images(folder, labels_file, labels);
     }
     std::vector<ClassifiedImage> images;
-    for (const std::string& name : list_images(folder)) {
+    for (const std::string& name : list_images(folder, notice)) {
         images.push_back({name, class_of(folder, name)});
     }
     return images;
@@ -133,21 +143,25 @@ std::vector<RawImage> indexed(const std::string& folder, std::vector<ClassifiedI
             fail("image " + image.path + " in " + folder + " is of the class " + image.class_name +
                  ", which is not in " + settings.classes);
         }
-        raw.push_back({std::move(image.path), found->second, -1});
+        raw.push_back({std::move(image.path), found->second, -1, 0});
     }
     tbb::task_arena arena(std::clamp(settings.threads, 1, tbb::info::default_concurrency()));
     arena.execute([&] {
         tbb::parallel_for(std::size_t{0}, raw.size(), [&](std::size_t i) {
+            const fs::path path = fs::path(folder) / raw[i].path;
             std::error_code failed;
-            const std::uintmax_t bytes = fs::file_size(fs::path(folder) / raw[i].path, failed);
-            if (!failed) raw[i].bytes = static_cast<std::int64_t>(bytes);
+            const std::uintmax_t bytes = fs::file_size(path, failed);
+            const fs::file_time_type changed = fs::last_write_time(path, failed);
+            if (failed) return;
+            raw[i].bytes = static_cast<std::int64_t>(bytes);
+            raw[i].changed_ns = changed.time_since_epoch() / std::chrono::nanoseconds(1);
         });
     });
     return raw;
 }
 
 /// Classes that only the validation has are most likely named otherwise in the training folder.
-void notice_untrained(const ImagenetSources& sources, const std::function<void(const std::string&)>& notice) {
+void notice_untrained(const ImagenetSources& sources, const Notice& notice) {
     if (!notice || sources.train.empty()) return;
     std::vector<bool> trained(sources.classes.size());
     for (const RawImage& image : sources.train) {
@@ -178,16 +192,16 @@ void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings) {
     const std::string labels = (fs::path(raw) / kSynsetLabels).string();
     if (settings.validation_folder.empty() || !settings.validation_labels.empty() || !fs::exists(labels, failed))
         return;
-    const std::vector<std::string> names = list_files(settings.validation_folder, {".jpg", ".jpeg", ".png"});
+    const std::vector<std::string> names = list_files(settings.validation_folder, {".jpg", ".jpeg", ".png"}).names;
     const bool in_class_folders = std::any_of(
         names.begin(), names.end(), [](const std::string& name) { return name.find('/') != std::string::npos; });
     if (!in_class_folders) settings.validation_labels = labels;
 }
 
-ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings,
-                                      const std::function<void(const std::string&)>& notice) {
-    std::vector<ClassifiedImage> train = classified(settings.train_folder, settings.train_labels, false);
-    std::vector<ClassifiedImage> validation = classified(settings.validation_folder, settings.validation_labels, true);
+ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings, const Notice& notice) {
+    std::vector<ClassifiedImage> train = classified(settings.train_folder, settings.train_labels, false, notice);
+    std::vector<ClassifiedImage> validation =
+        classified(settings.validation_folder, settings.validation_labels, true, notice);
     ImagenetSources sources;
     sources.classes = class_list(settings, train, validation);
     ClassIndex index;

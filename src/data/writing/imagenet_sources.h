@@ -15,6 +15,7 @@ struct RawImage {
     std::string path;         // relative to the split's folder
     std::size_t class_index;  // of ImagenetSources::classes
     std::int64_t bytes;       // -1 if the file cannot be looked at
+    std::int64_t changed_ns;  // its last change; 0 likewise
 };
 
 struct ImagenetSources {

@@ -131,6 +131,7 @@ std::string digest_of(const std::vector<RawImage>& images) {
         digest.add(image.path);
         digest.add(std::uint64_t{image.class_index});
         digest.add(static_cast<std::uint64_t>(image.bytes));
+        digest.add(static_cast<std::uint64_t>(image.changed_ns));
     }
     return counted(images.size(), digest.text());
 }

@@ -87,13 +87,15 @@ public:
         const std::size_t split = split_with(record);
         return splits_[split]->describe(record - first_[split]);
     }
-    /// Of the names of the files and the sizes of the records.
+    /// Of the names of the files, their last changes, and the sizes of the records.
     std::string digest() const {
         std::uint32_t crc = 0;
         for (const auto& split : splits_) {
             for (const std::string& path : split->paths()) {
                 const std::string file = fs::path(path).filename().string();
                 crc = crc32c(std::as_bytes(std::span(file)), crc);
+                const std::int64_t changed_ns = posix_files().open(path)->modified_ns();
+                crc = crc32c(std::as_bytes(std::span(&changed_ns, 1)), crc);
             }
             for (std::int64_t record = 0; record < split->size(); ++record) {
                 const std::uint64_t bytes = split->payload_bytes(record);

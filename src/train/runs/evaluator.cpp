@@ -30,7 +30,8 @@ Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Sa
       stop_requested_(std::move(stop_requested)),
       graph_(task.evaluation_graph(data.fields(settings.training.micro_batch_size))),
       executable_(compile(backend, graph_, data, settings, seed, stop_requested_)),
-      stream_(data.stream(validation_loader_settings(settings))),
+      data_(data),
+      loader_(validation_loader_settings(settings)),
       latency_(settings.device.latency) {}
 
 void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
@@ -42,29 +43,34 @@ void Evaluator::load_random(std::uint64_t seed) {
 }
 
 std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers) {
-    constexpr std::int64_t kPauses = 200;  // at which progress is shown
     const metrics::Unit& unit = task_.columns().unit;
-    schedule::ValidationPlan plan = schedule::make_validation_plan(stream_->samples(), stream_->micro_batch());
+    data::LoaderSettings loader = loader_;
+    loader.stop_requested = stop_requested_;
+    const Stopwatch watch;  // of the input, too: a stream that was there before would have its first batches ready
+    const std::unique_ptr<data::Stream> stream = data_.stream(loader);
+    schedule::ValidationPlan plan = schedule::make_validation_plan(stream->samples(), stream->micro_batch());
     if (most_batches_) plan.batches = std::min(plan.batches, *most_batches_);
-    const std::int64_t stride = latency_ ? 1 : std::max<std::int64_t>(1, plan.batches / kPauses);
-    const std::int64_t left_out_before = stream_->stats().left_out;
-    const Stopwatch watch;
-    CreationTap tap(*stream_);
+    CreationTap tap(*stream);
     metrics::Sums sums;
     double latency_ms = 0;
     std::int64_t samples = 0;
     for (std::int64_t done = 0; done < plan.batches;) {
-        const std::int64_t now = std::min(stride, plan.batches - done);
-        const backend::StepResult result = executable_->evaluate(tap, now);
+        backend::StepResult result;
+        try {
+            result = executable_->evaluate(tap, 1);
+        } catch (const Interrupted&) {
+            return std::nullopt;
+        }
         if (latency_) latency_ms += tap.milliseconds_since_creation();
         metrics::add(sums, result.sums);
         samples += result.samples;
-        done += now;
+        ++done;
         if (result.stopped || stop_requested()) return std::nullopt;
         observers.progress({done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds(),
                             "batches", unit.many});
     }
-    const std::int64_t left_out = stream_->stats().left_out - left_out_before;
+    row.val_time = watch.seconds();
+    const std::int64_t left_out = stream->stats().left_out;
     CNNTRAIN_CHECK(most_batches_ || samples + left_out == plan.images,
                    "validation saw " + std::to_string(samples) + " of " + std::to_string(plan.images) + " samples");
     if (left_out > 0) {
@@ -72,7 +78,6 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
                        " could not be decoded and are not counted");
     }
     if (samples == 0) throw Error(ErrorKind::data, "no validation " + unit.one + " could be decoded");
-    row.val_time = watch.seconds();
     row.val_size = samples;
     row.results = metrics::values_of(task_.columns().validation, sums, samples);
     row.samples_per_second = static_cast<double>(samples) / row.val_time;

@@ -26,7 +26,8 @@ public:
     void load(checkpoint::Checkpoint checkpoint, const std::string& path);
     void load_random(std::uint64_t seed);
 
-    /// `row` comes with name, iteration and epoch. Nothing when a stop was asked for on the way.
+    /// `row` comes with name, iteration and epoch. The measured time begins with the input, nothing of which is ready then.
+    /// Nothing when a stop was asked for on the way.
     std::optional<metrics::ValidationRow> run(metrics::ValidationRow row, metrics::Observers& observers);
 
     /// So many batches of each run instead of the whole data set: for measuring, where all samples are alike.
@@ -39,7 +40,8 @@ private:
     std::function<bool()> stop_requested_;
     graph::Graph graph_;
     std::unique_ptr<backend::Executable> executable_;
-    std::unique_ptr<data::Stream> stream_;
+    const Samples& data_;
+    data::LoaderSettings loader_;
     std::optional<std::int64_t> most_batches_;
     bool latency_;  // measured
 };

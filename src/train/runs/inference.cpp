@@ -149,7 +149,7 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
     const ImageClassification task(arguments, *backend, seed);
-    const ImageClassification::Images images = task.images_to_classify();
+    const ImageClassification::Images images = task.images_to_classify(host.stop_requested);
     const std::vector<data::Field> fields = images.stream->fields();
     const graph::Graph graph = task.classifying_graph(fields);
     const auto executable = backend->compile(compile_request(graph, settings, fields, 1, seed));

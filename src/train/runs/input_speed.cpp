@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/config/parse.h"
@@ -22,8 +23,8 @@ std::string stage_line(std::string_view name, double seconds, std::int64_t sampl
 
 }  // namespace
 
-void measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
-                         metrics::Observers& observers, const std::function<bool()>& stop_requested) {
+int measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
+                        metrics::Observers& observers, const std::function<bool()>& stop_requested) {
     const auto stopped = [&] { return stop_requested && stop_requested(); };
     // A full ring is handed over at once, and says nothing about the rate at which it is filled.
     const std::int64_t ring = stream.stats().ring_batches;
@@ -38,6 +39,10 @@ void measure_input_speed(data::Stream& stream, std::int64_t batches, const metri
         stream.next();
         rate = static_cast<double>(stream.stats().images - images_before) / watch.seconds();
         observers.progress({i + 1, 0, batches, rate, watch.seconds(), "batches", unit.many});
+    }
+    if (stopped()) {
+        observers.line("The measurement of the input was stopped by a signal.");
+        return kInterruptedExitCode;
     }
     const data::StreamStats stats = stream.stats();
     observers.line("mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec");
@@ -56,6 +61,7 @@ void measure_input_speed(data::Stream& stream, std::int64_t batches, const metri
     observers.line("memory: ring " + size_text(stats.ring_bytes) + ", workers " + size_text(stats.worker_bytes) +
                    ", data set " + size_text(stats.dataset_bytes) + ", shared cache " + size_text(stats.cache_bytes));
     if (stats.damaged > 0) observers.line(std::to_string(stats.damaged) + " " + unit.many + " could not be decoded");
+    return 0;
 }
 
 }  // namespace cnntrain::train

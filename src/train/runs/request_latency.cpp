@@ -32,6 +32,8 @@ namespace cnntrain::train {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// One stream for all threads.
 class SharedStream {
 public:
@@ -70,6 +72,7 @@ struct Tally {
     std::vector<double> milliseconds;
     metrics::Sums sums;
     std::int64_t samples = 0;
+    Clock::time_point ended = {};
     std::exception_ptr error;
 };
 
@@ -95,9 +98,9 @@ void send_requests(backend::Executable& executable, SharedStream& stream, std::i
         metrics::add(tally.sums, result.sums);
         tally.samples += result.samples;
     };
-    tally.milliseconds.reserve(static_cast<std::size_t>(iterations) + 1);
     bool arrived = false;
     try {
+        tally.milliseconds.reserve(static_cast<std::size_t>(iterations) + 1);
         call();  // untimed: starts the thread's helpers and touches all memory
         tally.milliseconds.clear();
         tally.sums.clear();
@@ -109,6 +112,7 @@ void send_requests(backend::Executable& executable, SharedStream& stream, std::i
             call();
             ++round.calls;
         }
+        tally.ended = Clock::now();
     } catch (...) {
         tally.error = std::current_exception();
         round.cancelled = true;
@@ -140,6 +144,7 @@ Measured measure(const Executables& executables, data::Stream& stream, const con
             [&, i] { send_requests(*executables[i], shared, iterations, round, measured.tallies[i]); });
     }
     round.ready.wait();
+    const Clock::time_point began = Clock::now();
     const Stopwatch watch;
     round.start.count_down();
     const double batch = static_cast<double>(stream.micro_batch());
@@ -151,12 +156,14 @@ Measured measure(const Executables& executables, data::Stream& stream, const con
         observers.progress({calls, 0, threads * iterations, static_cast<double>(calls) * batch / seconds, seconds,
                             "calls", unit.many});
     }
-    measured.seconds = watch.seconds();
     for (std::jthread& worker : workers)
         worker.join();
+    Clock::time_point ended = began;
     for (const Tally& tally : measured.tallies) {
         if (tally.error) std::rethrow_exception(tally.error);
+        ended = std::max(ended, tally.ended);
     }
+    measured.seconds = std::chrono::duration<double>(ended - began).count();
     return measured;
 }
 
@@ -172,7 +179,8 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
     }
     const std::vector<metrics::Column>& columns = task.columns().inference;
     const bool has_labels = task.has_real_data() && samples > 0;
-    row.results = has_labels ? metrics::values_of(columns, sums, samples) : std::vector<double>(columns.size(), -1);
+    row.results = has_labels ? metrics::values_of(columns, sums, samples)
+                             : std::vector<double>(columns.size(), metrics::kNotMeasured);
     row.num_processed_samples = static_cast<std::int64_t>(milliseconds.size()) * micro_batch;
     row.inference_time = measured.seconds;
     row.samples_per_second = static_cast<double>(row.num_processed_samples) / measured.seconds;
@@ -270,7 +278,9 @@ int measure_requests(const config::ParseResult& arguments, const Host& host) {
     const ImageClassification task(arguments, *backend, seed);
     const auto data = task.open(data::Split::validation);
     const std::vector<data::Field> fields = data->fields(settings.training.micro_batch_size);
-    const auto stream = data->stream(request_loader_settings(settings, fields));
+    data::LoaderSettings loader = request_loader_settings(settings, fields);
+    loader.stop_requested = host.stop_requested;
+    const auto stream = data->stream(loader);
 
     const bool only_input = settings.device.dataset_benchmark;
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
@@ -281,8 +291,8 @@ int measure_requests(const config::ParseResult& arguments, const Host& host) {
     const RunFolder folder = new_run_folder(task, settings.logging, files);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
     if (only_input) {
-        measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
-        return 0;
+        return measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers,
+                                   host.stop_requested);
     }
     observers.expect(expected_row(task));
 

@@ -30,7 +30,11 @@ Trainer::End Trainer::run() {
     while (iteration_ < plan.iterations) {
         const schedule::HostStep step = plan.host_step(iteration_);
         const double learning_rate = parts_.learning_rate.at(step.lr_iteration);
-        run_host_step(step, learning_rate);
+        try {
+            run_host_step(step, learning_rate);
+        } catch (const Interrupted&) {
+            // Nothing has happened to the variables since the last update, and that is saved below.
+        }
         if (iteration_ == step.end()) {
             parts_.meters.finish_host_step();
             const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};

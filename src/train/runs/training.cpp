@@ -1,5 +1,6 @@
 #include "train/runs/training.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -159,7 +160,9 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
         last_saved = iteration;
         drop_rows_after(run.folder, iteration, run.files());
     }
-    auto stream = data.training->stream(loader_settings(run.settings(), iteration * data.plan.global_batch));
+    data::LoaderSettings loader = loader_settings(run.settings(), iteration * data.plan.global_batch);
+    loader.stop_requested = run.host.stop_requested;
+    auto stream = data.training->stream(loader);
     return {data.plan, learning_rate, std::move(executable), std::move(stream), std::move(meters),
             iteration, last_saved};
 }
@@ -232,12 +235,29 @@ bool validate_points(Run& run, const std::vector<Point>& points, const Samples& 
     return true;
 }
 
+/// While it lives, a stop waits until the work is saved.
+class HeldExit {
+public:
+    explicit HeldExit(const Host& host) : hold_(host.hold_exit) {
+        if (hold_) hold_(true);
+    }
+    ~HeldExit() {
+        if (hold_) hold_(false);
+    }
+    HeldExit(const HeldExit&) = delete;
+    HeldExit& operator=(const HeldExit&) = delete;
+
+private:
+    const std::function<void(bool)>& hold_;
+};
+
 /// The trainer is gone when this returns: its memory goes to the evaluation.
 Trainer::End train_parts(Run& run, TrainingParts parts, bool begins_anew, Stopwatch& loop_watch) {
     Trainer trainer(run.task, std::move(parts), trainer_settings(run), run.folder, run.files(), run.observers,
                     run.host.stop_requested);
     if (begins_anew && wants_checkpoints(run.settings().checkpoint)) trainer.save();
     loop_watch = Stopwatch();
+    const HeldExit held(run.host);
     return trainer.run();
 }
 
@@ -255,11 +275,12 @@ int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool 
 }
 
 int measure_training_input(Run& run, const RunData& data) {
-    const auto stream = data.training->stream(loader_settings(run.settings(), 0));
+    data::LoaderSettings loader = loader_settings(run.settings(), 0);
+    loader.stop_requested = run.host.stop_requested;
+    const auto stream = data.training->stream(loader);
     const std::int64_t batches =
         data.plan.iterations_per_host_step * run.settings().training.gradient_accumulation_count;
-    measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
-    return 0;
+    return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 
 }  // namespace

@@ -103,9 +103,11 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     const RunFolder folder = new_run_folder(task, settings.logging, files);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
     if (settings.device.dataset_benchmark) {
-        const auto stream = data->stream(loader_settings(settings, 0));
-        measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers, host.stop_requested);
-        return 0;
+        data::LoaderSettings loader = loader_settings(settings, 0);
+        loader.stop_requested = host.stop_requested;
+        const auto stream = data->stream(loader);
+        return measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers,
+                                   host.stop_requested);
     }
     observers.expect(expected_row(task));
 

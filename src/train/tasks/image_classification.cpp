@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
@@ -255,8 +256,9 @@ bool ImageClassification::holds_dataset() const {
     }
 }
 
-ImageClassification::Images ImageClassification::images_to_classify() const {
+ImageClassification::Images ImageClassification::images_to_classify(const std::function<bool()>& stop_requested) const {
     data::LoaderSettings loader = loader_settings(settings(), 0);
+    loader.stop_requested = stop_requested;
     if (holds_dataset()) return {open(data::Split::validation)->stream(loader), {}};
     const data::DataSettings& data = settings().data;
     if (data.dataset != data::DatasetId::imagenet) {
@@ -266,6 +268,9 @@ ImageClassification::Images ImageClassification::images_to_classify() const {
     const data::InputSettings format = data_settings_without_folder(settings(), backend_, seed_);
     auto folder =
         std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, data::host_format(format), data.strict);
+    if (!folder->left_out().empty()) {
+        log::warning(data.data_dir + ": files that are not .jpg or .jpeg are left out: " + folder->left_out());
+    }
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::passes;
     return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,7 +46,7 @@ public:
         std::vector<std::string> names;  // empty for a data set
     };
     /// A data set's folder holds its files; any other folder is one of JPEG files.
-    Images images_to_classify() const;
+    Images images_to_classify(const std::function<bool()>& stop_requested) const;
 
 private:
     Topic model_topic() const;

@@ -1,0 +1,20 @@
+// How much memory the process may still map, so that a lack of it is said before work starts: some libraries crash when
+// they get none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace cnntrain {
+
+/// Under the process's limits (ulimit -v and -d); nothing without one.
+std::optional<std::uint64_t> memory_left_bytes();
+
+/// Error(unsupported) "<who> needs about N MB more memory, has M MB" when there is less than that.
+void require_memory(std::uint64_t bytes, std::string_view who);
+
+/// Of the stack that a new thread gets.
+std::uint64_t thread_stack_bytes();
+
+}  // namespace cnntrain

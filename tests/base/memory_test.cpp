@@ -1,0 +1,57 @@
+#include "cnntrain/base/memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// Until it goes out of scope.
+class DataLimit {
+public:
+    explicit DataLimit(rlim_t bytes) {
+        getrlimit(RLIMIT_DATA, &before_);
+        const rlimit limit{bytes, before_.rlim_max};
+        setrlimit(RLIMIT_DATA, &limit);
+    }
+    ~DataLimit() { setrlimit(RLIMIT_DATA, &before_); }
+    DataLimit(const DataLimit&) = delete;
+    DataLimit& operator=(const DataLimit&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+TEST(Memory, WithoutALimitEverythingIsGranted) {
+    if (memory_left_bytes()) GTEST_SKIP() << "this process has a limit";
+    EXPECT_NO_THROW(require_memory(UINT64_MAX, "a test"));
+}
+
+TEST(Memory, WhatIsNeededAndWhatIsThereAreSaid) {
+    constexpr std::uint64_t kGiga = 1'000'000'000;
+    const DataLimit limit(kGiga);
+    const std::uint64_t left = memory_left_bytes().value();
+    EXPECT_GT(left, 0U);
+    EXPECT_LT(left, kGiga);
+    EXPECT_NO_THROW(require_memory(left / 2, "a test"));
+    try {
+        require_memory(2 * kGiga, "a test");
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("a test needs about 2.0 GB more memory, has "), HasSubstr(" MB; ")));
+    }
+}
+
+TEST(Memory, AThreadHasAStack) {
+    EXPECT_GE(thread_stack_bytes(), 16'384U);
+}
+
+}  // namespace
+}  // namespace cnntrain
