@@ -150,13 +150,6 @@ void adjust_data(Resolution& run) {
                      "with " + std::string(values.at(other).option->flag) + " the device normalises");
         }
     }
-    if (dataset && *dataset != data::DatasetId::imagenet) {
-        for (const char* key : {"normalise_input", "hostside_norm", "dataset_percentage_to_use"}) {
-            if (!given_other_than_default(values, key)) continue;
-            run.notices.push_back(std::string(values.at(key).option->flag) +
-                                  " changes nothing: it is for ImageNet only");
-        }
-    }
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
         for (const char* mixing : {"mixup_alpha", "cutmix_lambda"}) {
             if (!given_other_than_default(values, mixing)) continue;
@@ -263,20 +256,6 @@ void adjust(Resolution& run) {
     if (family_of(values) == nn::Family::efficientnet && batch_norm_only) {
         values.set("groups", std::int64_t{1}, Source::adjusted);
     }
-}
-
-void notice_idle_options(Resolution& run) {
-    std::string named_options;
-    for (const ResolvedOption& entry : run.values.all()) {
-        const Option& option = *entry.option;
-        if (!given(entry.source) || entry.value == option.fallback) continue;
-        if (!option.idle.empty() && (option.idle_in & bit(run.command)) != 0) {
-            run.notices.push_back(documented_flag(option) + " changes nothing: " + std::string(option.idle));
-        }
-        if (option.ipu_only) named_options += (named_options.empty() ? "" : " ") + documented_flag(option);
-    }
-    if (named_options.empty()) return;
-    run.notices.push_back("kept in arguments.json but without effect, because they only steer IPUs: " + named_options);
 }
 
 }  // namespace cnntrain::config

@@ -1,7 +1,9 @@
 // Rules between options: one function and one message each.
 // What needs the model's graph or the data's files is checked where those are.
+#include <algorithm>
 #include <string>
 
+#include "cnntrain/base/cores.h"
 #include "config/resolve.h"
 
 namespace cnntrain::config {
@@ -190,6 +192,21 @@ Violation averaging_keeps_checkpoints(const OptionValues& values) {
     return "--weight-avg-N and --weight-avg-exp need the checkpoints that --keep-ckpts removes; leave --keep-ckpts out";
 }
 
+/// Many more threads than cores wait for each other instead of working, so long that nothing can be stopped.
+Violation thread_counts(const OptionValues& values) {
+    constexpr std::int64_t kOnAnyMachine = 64;
+    constexpr std::int64_t kPerCore = 4;
+    const std::int64_t cores = available_cores();
+    const std::int64_t most = std::max(kOnAnyMachine, kPerCore * cores);
+    for (const char* key : {"threads", "input_threads", "num_inference_thread"}) {
+        if (values.integer(key) <= most) continue;
+        return std::string(values.at(key).option->flag) + " " + std::to_string(values.integer(key)) + ": at most " +
+               std::to_string(most) + " on this machine, of which the process may use " + std::to_string(cores) +
+               (cores == 1 ? " core" : " cores");
+    }
+    return {};
+}
+
 struct Rule {
     std::uint32_t commands;
     Violation (*check)(const OptionValues& values);
@@ -223,6 +240,7 @@ constexpr Rule kRules[] = {
     {kT, averaging_keeps_checkpoints},
     {kT, exponential_decay},
     {kR, restore_folder},
+    {kTVE | kR, thread_counts},
 };
 
 }  // namespace

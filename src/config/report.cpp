@@ -61,8 +61,8 @@ std::string description(const Option& option, std::uint32_t commands) {
         aliases.push_back(alias.flag);
     if (!aliases.empty()) facts.push_back("also " + joined(aliases, ", "));
     if (option.ipu_only) facts.emplace_back("steers IPUs only");
-    if (!option.idle.empty() && (option.idle_in & commands) == commands)
-        facts.push_back("changes nothing: " + std::string(option.idle));
+    if (!option.idle.empty()) facts.push_back("changes nothing: " + std::string(option.idle));
+    if ((option.acts_in & commands) == 0) facts.emplace_back("changes nothing here");
     if ((option.missing_in & commands) != 0) {
         const bool has_default = !is_boolean(option) && !is_unset(option.fallback);
         if (!option.missing.empty()) facts.emplace_back(has_default ? "others not available yet" : "not available yet");

@@ -197,7 +197,7 @@ TEST(Adjustments, OneDeviceEvaluates) {
     EXPECT_EQ(result.settings.training.shards, 1);
     EXPECT_THAT(result.notices,
                 ElementsAre(HasSubstr("--replicas 4 counts as 1"), HasSubstr("--shards 2 counts as 1"),
-                            HasSubstr("--distributed changes"), HasSubstr("--BN-span changes nothing")));
+                            HasSubstr("--distributed and --BN-span change nothing: they are for training")));
     EXPECT_EQ(parse(kCifar + "--replicas 4").settings.training.replicas, 4);
 }
 
@@ -205,7 +205,8 @@ TEST(Adjustments, WhatIsForImageNetOnlyIsNamedForCifar) {
     EXPECT_THAT(parse(kCifar + "--normalise-input --dataset-percentage-to-use 50").notices,
                 ElementsAre(HasSubstr("--normalise-input changes nothing: it is for ImageNet"),
                             HasSubstr("--dataset-percentage-to-use changes nothing")));
-    EXPECT_THAT(parse(kCifar + "--latency").notices, ElementsAre(HasSubstr("--latency changes nothing")));
+    EXPECT_THAT(parse(kCifar + "--latency --iterations 1", Command::inference).notices,
+                ElementsAre(HasSubstr("--latency changes nothing: it is for training and validation")));
 }
 
 TEST(Adjustments, ConfiguredEpochsPutTheLastCheckpointOnTheLastEpoch) {

@@ -54,10 +54,6 @@ std::shared_ptr<const Dataset> open_imagenet(const InputSettings& settings, Spli
 }
 
 std::shared_ptr<const Dataset> open_cifar(const InputSettings& settings, Split split, bool augment) {
-    if (settings.eight_bit_io && split == Split::train) {
-        log::warning(
-            "eight-bit IO has no effect on CIFAR images from files: they are standardised one by one on the host");
-    }
     return std::make_shared<Cifar>(settings.dataset, split_files(settings.dataset, settings.folder, split),
                                    CifarSettings{augment, format_of_samples(settings, split).dtype, settings.seed});
 }
