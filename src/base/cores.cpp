@@ -82,6 +82,12 @@ int available_cores() {
     return std::max(cores, 1);
 }
 
+int most_threads() {
+    constexpr int kOnAnyMachine = 64;
+    constexpr int kPerCore = 4;
+    return std::max(kOnAnyMachine, kPerCore * available_cores());
+}
+
 CoreBudget plan_cores(int available, int compute_threads, int input_threads) {
     CNNTRAIN_CHECK(available >= 1 && compute_threads >= 0 && input_threads >= 0, "thread counts must not be negative");
     return {compute_threads > 0 ? compute_threads : available, input_threads > 0 ? input_threads : available};

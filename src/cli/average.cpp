@@ -43,7 +43,7 @@ std::string target_path(std::string filename, const std::string& run) {
 }  // namespace
 
 int average_command(const Invocation& invocation) {
-    const Flags flags("cnntrain average",
+    const Flags flags(called(invocation),
                       {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
                        {"--filename", "", "needed: where the average goes; .safetensors is added"},
                        {"--mode", "", "needed: mean or exponential"},

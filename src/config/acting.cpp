@@ -70,9 +70,10 @@ std::string idle_reason(const Option& option, Command command, const OptionValue
 namespace {
 
 /// A configuration is one for all commands, and its data folder is where real images are: only what contradicts the whole
-/// line is worth a word.
-bool expected_of_configurations(const Option& option, Command command, Source source) {
+/// line is worth a word. A run that goes on has said everything when it began.
+bool needs_no_word(const Option& option, Command command, Source source) {
     if (source == Source::command_line) return false;
+    if (source == Source::arguments) return true;
     return (option.acts_in & bit(command)) == 0 || option.acts_on == kFiles;
 }
 
@@ -104,7 +105,7 @@ void notice_idle_options(Resolution& run) {
             continue;
         }
         const std::string reason = idle_reason(option, run.command, run.values);
-        if (reason.empty() || expected_of_configurations(option, run.command, entry.source)) continue;
+        if (reason.empty() || needs_no_word(option, run.command, entry.source)) continue;
         note(idle, reason, documented_flag(option));
     }
     for (const auto& [reason, flags] : idle) {

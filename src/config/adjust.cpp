@@ -38,6 +38,16 @@ constexpr Alternatives kAlternatives[] = {
     {"micro_batch_size", "batch_size"},
 };
 
+/// The option that a flag means, with or without its hyphens, also in its --no- form or by an old name; null if none does.
+const Option* option_of_flag(std::string_view flag) {
+    std::string key_text(flag.substr(std::min(flag.size(), flag.find_first_not_of('-'))));
+    std::replace(key_text.begin(), key_text.end(), '-', '_');
+    const Alias* alias = nullptr;
+    const Option* option = option_with_key(key_text, &alias);
+    if (option == nullptr && key_text.starts_with("no_")) option = option_with_key(key_text.substr(3), &alias);
+    return option;
+}
+
 void settle(OptionValues& values, const Alternatives& pair) {
     if (!values.given(pair.one) || !values.given(pair.other)) return;
     const ResolvedOption& one = values.at(pair.one);
@@ -167,6 +177,16 @@ void adjust_data(Resolution& run) {
 }
 
 }  // namespace
+
+bool takes_place_of(std::string_view flag, std::string_view other) {
+    const Option* const one = option_of_flag(flag);
+    const Option* const two = option_of_flag(other);
+    if (one == nullptr || two == nullptr) return false;
+    return one == two || std::ranges::any_of(kAlternatives, [&](const Alternatives& pair) {
+               return (pair.one == key(*one) && pair.other == key(*two)) ||
+                      (pair.one == key(*two) && pair.other == key(*one));
+           });
+}
 
 void settle_alternatives(Resolution& run) {
     OptionValues& values = run.values;

@@ -1,6 +1,5 @@
 // Rules between options: one function and one message each.
 // What needs the model's graph or the data's files is checked where those are.
-#include <algorithm>
 #include <string>
 
 #include "cnntrain/base/cores.h"
@@ -192,12 +191,9 @@ Violation averaging_keeps_checkpoints(const OptionValues& values) {
     return "--weight-avg-N and --weight-avg-exp need the checkpoints that --keep-ckpts removes; leave --keep-ckpts out";
 }
 
-/// Many more threads than cores wait for each other instead of working, so long that nothing can be stopped.
 Violation thread_counts(const OptionValues& values) {
-    constexpr std::int64_t kOnAnyMachine = 64;
-    constexpr std::int64_t kPerCore = 4;
-    const std::int64_t cores = available_cores();
-    const std::int64_t most = std::max(kOnAnyMachine, kPerCore * cores);
+    const int cores = available_cores();
+    const int most = most_threads();
     for (const char* key : {"threads", "input_threads", "num_inference_thread"}) {
         if (values.integer(key) <= most) continue;
         return std::string(values.at(key).option->flag) + " " + std::to_string(values.integer(key)) + ": at most " +

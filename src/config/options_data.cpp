@@ -124,7 +124,8 @@ std::vector<Option> dataset_options() {
         {.flag = "--dataset-percentage-to-use",
          .type = Type::integer,
          .fallback = std::int64_t{100},
-         .help = "Share of ImageNet's training files.",
+         .help = "Share of ImageNet's training records that is used, the first ones in file order; validation is "
+                 "always whole.",
          .unit = "%",
          .range = between(1, 100),
          .acts_in = kT,

@@ -47,7 +47,9 @@ std::vector<Option> numerics_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::device_iterations>()},
         {.flag = "--seed",
          .type = Type::integer,
-         .help = "Makes the run reproducible, with any number of threads.",
+         .help = "Makes the run reproducible: the same line gives the same numbers again on the same processor, with "
+                 "any number of "
+                 "input threads. Another --threads may change last digits.",
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::seed>()},
         {.flag = "--BN-span",

@@ -123,7 +123,7 @@ std::vector<Option> run_options() {
          .commands = kT | kR,
          .bind = to<&Settings::checkpoint, &train::CheckpointSettings::keep>()},
         {.flag = "--dry-run",
-         .help = "Print the resolved run: model, batches, length, schedule, files; read no data and write nothing.",
+         .help = "Print the resolved run: model, data, batches, length, schedule, files; compute and write nothing.",
          .commands = kTVE | kR,
          .action = true},
         {.flag = "--print-config",

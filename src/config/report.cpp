@@ -147,9 +147,9 @@ std::string source_text(const ParseResult& result, Source source) {
 
 }  // namespace
 
-std::string help_text(Command command) {
+std::string help_text(Command command, std::string_view called) {
     const CommandInfo& facts = info(command);
-    std::string text = "usage: cnntrain " + std::string(facts.name) + " [options]\n";
+    std::string text = "usage: " + std::string(called) + " [options]\n";
     text += std::string(facts.help) + "\n\n" + examples(command) + "DIR is a data folder, RUN the folder of a run.\n" +
             "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form. "
             "--dry-run tells what a line\nwould do, --print-config who set which value.\n";

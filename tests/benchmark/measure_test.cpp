@@ -115,6 +115,21 @@ TEST(Derived, TakesMetricsAndParameters) {
     EXPECT_EQ(derive({"square", "{a} ** 2 / {a}"}, {{"a", "-2"}}).value, -2.0);
 }
 
+TEST(Derived, ReplacesEachNameOnce) {
+    EXPECT_THAT(derive({.name = "d", .expression = "{a} + 1"}, {{"a", "{b}"}, {"b", "2"}}).failure,
+                HasSubstr("is no expression"));
+    EXPECT_EQ(derive({.name = "d", .expression = "{a} ** 2"}, {{"a", "-2"}}).value, 4);
+}
+
+TEST(Derived, IsNotNestedWithoutEnd) {
+    const auto failure = [](const std::string& expression) {
+        return derive({.name = "d", .expression = expression}, {}).failure;
+    };
+    EXPECT_THAT(failure(std::string(100'000, '(') + "1" + std::string(100'000, ')')), HasSubstr("nested too deep"));
+    EXPECT_THAT(failure(std::string(100'000, '-') + "1"), HasSubstr("nested too deep"));
+    EXPECT_THAT(failure(std::string(50, '(') + "1" + std::string(50, ')')), ::testing::IsEmpty());
+}
+
 TEST(Derived, MustBeFinite) {
     const DerivedMetric metric{"rate", "1 / {seconds}", Reduction::mean};
     const Measured measured = derive(metric, {{"seconds", "0.0"}});

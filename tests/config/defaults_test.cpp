@@ -82,6 +82,21 @@ TEST(Defaults, OptimisersWithoutDefaultLearningRateAskForOne) {
               Value(-14.0));
 }
 
+TEST(Defaults, ZeroIsUnsetWhereTheContractSaysSo) {
+    const ParseResult run = parse(kCifar + "--BN-decay 0 --model-size 0 --pipeline-num-parallel 0");
+    EXPECT_EQ(run.settings.model.bn_decay, 0.97);
+    EXPECT_EQ(run.settings.model.size, "20");
+    EXPECT_EQ(run.settings.data.pipeline_num_parallel, 48);
+    EXPECT_THAT(run.notices, Contains("--BN-decay 0 counts as not given: 0.97 is used"));
+    EXPECT_EQ(parse("--model efficientnet --model-size 0 " + kImageNet).settings.model.size, "B0");
+    const std::string lars = kCifar + "--optimiser LARS --lars-weight-decay 0 ";
+    EXPECT_EQ(parse(lars + "--weight-decay 0.5").settings.optimiser.lars.weight_decay, 0.5);
+    EXPECT_THAT(parse(lars + "--weight-decay 0.5").notices,
+                Contains("--lars-weight-decay 0 counts as not given: 0.5 is used"));
+    EXPECT_EQ(parse(lars).settings.optimiser.lars.weight_decay, 0.0);
+    EXPECT_EQ(parse(kCifar + "--weight-decay 0").settings.optimiser.weight_decay, 0.0);
+}
+
 TEST(Defaults, EfficientNetSizes) {
     const std::string line = "--model efficientnet --dataset imagenet --generated-data --model-size ";
     EXPECT_EQ(parse(line + "4").settings.model.size, "B4");

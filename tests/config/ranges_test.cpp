@@ -43,7 +43,7 @@ TEST(Ranges, WhatLiesOutsideIsRefusedWithTheRange) {
 }
 
 TEST(Ranges, ThreadsAreAtMostWhatThisMachineCanTake) {
-    const std::string too_many = std::to_string(std::max(64, 4 * available_cores()) + 1);
+    const std::string too_many = std::to_string(most_threads() + 1);
     if (available_cores() > 1000) GTEST_SKIP() << "the table's limit comes first";
     for (const char* flag : {"--threads ", "--input-threads "}) {
         EXPECT_THAT(usage_error(kCifar + flag + too_many), HasSubstr(flag + too_many + ": at most "));

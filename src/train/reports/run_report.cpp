@@ -77,6 +77,9 @@ void introduce(metrics::Observers& observers, const config::ParseResult& argumen
     const std::string json = config::arguments_json(arguments, introduction.derived);
     if (!facts.folder.logs.empty()) host.files->make_directories(facts.folder.logs);
     observers.line("Command line: " + host.command_line);
+    if (introduction.io_bits > 0) {
+        observers.console_line("Using " + std::to_string(introduction.io_bits) + "-bit IO between the IPU and host");
+    }
     if (logging.wandb) add_wandb(observers, logging, facts.folder.name, json);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.resumed_at, *host.files);
@@ -92,6 +95,7 @@ metrics::Observers report_evaluation(const Task& task, const config::ParseResult
     introduction.facts = gather_facts(folder, false);
     introduction.derived = derived_arguments(arguments, description, introduction.facts);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
+    introduction.io_bits = description.io_bits;
     metrics::Observers observers = report_run(folder, host);
     introduce(observers, arguments, std::move(introduction), host);
     return observers;

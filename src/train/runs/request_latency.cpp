@@ -95,7 +95,8 @@ void send_requests(backend::Executable& executable, SharedStream& stream, std::i
         metrics::add(tally.sums, result.sums);
         tally.samples += result.samples;
     };
-    tally.milliseconds.reserve(static_cast<std::size_t>(iterations) + 1);
+    constexpr std::int64_t kMostReserved = 1 << 20;  // of a measurement that may never end
+    tally.milliseconds.reserve(static_cast<std::size_t>(std::min(iterations, kMostReserved)) + 1);
     bool arrived = false;
     try {
         call();  // untimed: starts the thread's helpers and touches all memory
