@@ -8,6 +8,7 @@
 namespace cnntrain::config::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
