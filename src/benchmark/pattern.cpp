@@ -161,7 +161,7 @@ private:
                                                       {"(?(", "a conditional"}}};
         for (const Feature& feature : kMissing) {
             if (left_.starts_with(feature.begin))
-                not_there(std::string(feature.name) + " (" + std::string(feature.begin) + "...)");
+                not_there(std::string(feature.name) + " " + std::string(feature.begin) + "...)");
         }
         if (left_.starts_with("(?#")) {
             const std::size_t end = left_.find(')');
