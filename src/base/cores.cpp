@@ -126,6 +126,12 @@ int available_processors() {
     return within_quota(count.processors, count.quota);
 }
 
+int most_threads() {
+    constexpr int kOnAnyMachine = 64;
+    constexpr int kPerProcessor = 4;
+    return std::max(kOnAnyMachine, kPerProcessor * available_processors());
+}
+
 CoreBudget plan_cores(int cores, int processors, int compute_threads, int input_threads) {
     CNNTRAIN_CHECK(cores >= 1 && processors >= cores && compute_threads >= 0 && input_threads >= 0,
                    "thread counts must not be negative");

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <optional>
 
+#include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain {
@@ -149,11 +151,18 @@ float to_float(BFloat16 value) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
+std::size_t TensorDesc::bytes() const {
+    const auto size = static_cast<std::int64_t>(size_bytes(dtype));
+    return static_cast<std::size_t>(checked_product(elements(), size, "a tensor"));
+}
+
 std::int64_t element_count(const Shape& shape) {
-    std::int64_t count = 1;
-    for (const std::int64_t extent : shape)
-        count *= extent;
-    return count;
+    std::optional<std::int64_t> count = 1;
+    for (const std::int64_t extent : shape) {
+        count = product(*count, extent);
+        if (!count) fail_too_large("a tensor", "the number of elements of " + to_string(shape));
+    }
+    return *count;
 }
 
 std::string to_string(const Shape& shape) {

@@ -9,6 +9,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/config/parse.h"
 
 namespace cnntrain::benchmark {
 
@@ -190,10 +191,28 @@ void map_programs(const Entry& entry, PlannedCommand& plan, const std::string& s
     if (words.front() == "mpirun") adapt_mpirun(plan, script->at);
 }
 
+/// Removes what the program would otherwise get twice, or in two contradicting ways; options before the script are a launcher's.
+void drop_replaced(Words& words, const Override& override) {
+    auto at =
+        std::ranges::find_if(words, [](const std::string& word) { return word == "python3" || word == "python"; });
+    if (at == words.end()) at = words.begin();
+    while (at != words.end()) {
+        if (!is_option(*at) || !config::takes_place_of(override.name, option_name(*at))) {
+            ++at;
+            continue;
+        }
+        const bool joined = at->find('=') != std::string::npos;
+        at = words.erase(at);
+        while (!joined && at != words.end() && !is_option(*at))
+            at = words.erase(at);
+    }
+}
+
 void add_requested_options(Words& words, const Request& request) {
     if (request.compile_only) words.emplace_back("--compile-only");
     if (request.profile) words.emplace_back("--profile");
     for (const Override& override : request.overrides) {
+        drop_replaced(words, override);
         words.push_back("--" + override.name);
         if (override.value) words.push_back(*override.value);
     }

@@ -5,16 +5,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
-#include <regex>
 
+#include "benchmark/pattern.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::benchmark {
 
 namespace {
-
-/// The engine's stack grows with the line; no metric stands so far right.
-constexpr std::size_t kLongestLine = 20'000;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
     std::vector<std::string_view> lines;
@@ -43,13 +40,12 @@ struct Match {
 };
 
 std::vector<Match> matches(const std::string& regexp, const Output& output) {
-    const std::regex pattern(regexp, std::regex::ECMAScript);
+    const Pattern pattern(regexp);
     std::vector<Match> found;
     for (const std::string_view stream : {output.out, output.err}) {
-        for (std::string_view line : lines_of(stream)) {
-            line = line.substr(0, kLongestLine);
-            for (std::cregex_iterator at(line.data(), line.data() + line.size(), pattern), end; at != end; ++at)
-                found.push_back({(*at)[1].str(), instance_of(line)});
+        for (const std::string_view line : lines_of(stream)) {
+            for (std::string& text : pattern.matches(line))
+                found.push_back({std::move(text), instance_of(line)});
         }
     }
     return found;
@@ -206,7 +202,15 @@ private:
             }
         }
     }
+    /// Everything that is nested comes through here.
     double sign() {
+        constexpr int kDeepest = 200;
+        if (++depth_ > kDeepest) throw Error(ErrorKind::data, "the expression is nested too deep");
+        const double value = signed_power();
+        --depth_;
+        return value;
+    }
+    double signed_power() {
         if (take("-")) return -sign();
         if (take("+")) return sign();
         return power();
@@ -231,7 +235,28 @@ private:
 
     std::string_view text_;
     std::size_t at_ = 0;
+    int depth_ = 0;
 };
+
+/// The expression with its {names} replaced, once: what a value holds is not looked at again.
+std::string filled(std::string_view expression, const std::map<std::string, std::string>& values) {
+    constexpr std::size_t kLongestName = 200;
+    std::string text;
+    while (!expression.empty()) {
+        const std::size_t end =
+            expression.front() == '{' ? expression.substr(0, kLongestName).find('}') : std::string_view::npos;
+        const auto value =
+            end == std::string_view::npos ? values.end() : values.find(std::string(expression.substr(1, end - 1)));
+        if (value == values.end()) {
+            text += expression.front();
+            expression.remove_prefix(1);
+        } else {
+            text += "(" + value->second + ")";  // whole: the square of -2 is 4
+            expression.remove_prefix(end + 1);
+        }
+    }
+    return text;
+}
 
 }  // namespace
 
@@ -268,13 +293,7 @@ double arithmetic(std::string_view expression) {
 }
 
 Measured derive(const DerivedMetric& metric, const std::map<std::string, std::string>& values) {
-    std::string text = metric.expression;
-    for (const auto& [name, value] : values) {
-        const std::string place = "{" + name + "}";
-        const std::string operand = "(" + value + ")";  // whole: the square of -2 is 4
-        for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + operand.size()))
-            text.replace(at, place.size(), operand);
-    }
+    const std::string text = filled(metric.expression, values);
     Measured result;
     try {
         const double value = arithmetic(text);
@@ -299,12 +318,10 @@ std::optional<double> compile_seconds(const Output& output) {
 
 std::string pattern_mistake(const std::string& regexp) {
     try {
-        const std::regex pattern(regexp, std::regex::ECMAScript);
-        if (pattern.mark_count() == 1) return "";
-        return "expected exactly one group in parentheses, has " + std::to_string(pattern.mark_count());
-    } catch (const std::regex_error& error) {
-        const std::string what = "cannot be read as a pattern of ECMAScript (which has no (?P<name>...) and no (?i)): ";
-        return what + error.what();
+        static_cast<void>(Pattern(regexp));
+        return "";
+    } catch (const Error& error) {
+        return error.what();
     }
 }
 

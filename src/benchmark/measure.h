@@ -35,7 +35,7 @@ Measured derive(const DerivedMetric& metric, const std::map<std::string, std::st
 /// Largest of the programs' own compile times in seconds.
 std::optional<double> compile_seconds(const Output& output);
 
-/// "" when it is a pattern with exactly one group, else what is wrong with it.
+/// "" when it is a pattern (pattern.h) with exactly one group, else what is wrong with it.
 std::string pattern_mistake(const std::string& regexp);
 
 /// The last `count` lines, indented.

@@ -77,9 +77,10 @@ bool flag_of(const YAML::Node& node, const std::string& what) {
 }
 
 double seconds_of(const YAML::Node& node, const std::string& what) {
+    constexpr double kMostSeconds = 1e9;
     double value = 0;
-    if (!YAML::convert<double>::decode(node, value) || !(value > 0))
-        refuse(at_line(node) + what + ": expected a number of seconds above 0");
+    if (!YAML::convert<double>::decode(node, value) || !(value > 0 && value <= kMostSeconds))
+        refuse(at_line(node) + what + ": expected a number of seconds above 0 and up to 1e9");
     return value;
 }
 

@@ -68,7 +68,7 @@ void report_element(const std::vector<Found>& points, const std::string& variabl
 
 int analyse_command(const Invocation& invocation) {
     const Flags flags(
-        "cnntrain analyse",
+        called(invocation),
         {{"--restore-path", "", "needed: folder of the run, or one checkpoint"},
          {"--find-nans", "", "in each checkpoint, the variables that have NaNs, and where", {}, true},
          {"--first-fail", "", "the value of one element in each checkpoint", {}, true},

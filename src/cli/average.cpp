@@ -47,7 +47,7 @@ std::string target_path(std::string filename, const std::string& run) {
 
 int average_command(const Invocation& invocation) {
     const Flags flags(
-        "cnntrain average",
+        called(invocation),
         {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
          {"--filename", "", "needed: where the average goes; .safetensors is added"},
          {"--mode", "", "needed: mean or exponential"},

@@ -47,10 +47,12 @@ struct BenchmarkOption {
 };
 
 double positive(const std::string& text, std::string_view flag) {
+    constexpr double kMostSeconds = 1e9;
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0))
-        refuse(std::string(flag) + " expects a number above 0, got '" + text + "'");
+    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= kMostSeconds)) {
+        refuse(std::string(flag) + " expects a number of seconds above 0 and up to 1e9, got '" + text + "'");
+    }
     return value;
 }
 
@@ -100,7 +102,8 @@ constexpr BenchmarkOption kOptions[] = {
      }},
     {"--set", Takes::several, "NAME=VALUE ...",
      "Lays options over those of every program, to make it shorter or to "
-     "try something: --set iterations=2 repeat=1 no-logs appends --iterations 2 --repeat 1 --no-logs.",
+     "try something: --set iterations=2 repeat=1 no-logs appends --iterations 2 --repeat 1 --no-logs. An option that "
+     "says the same (--epochs) goes.",
      add_overrides},
     {"--list", Takes::nothing, "", "List the benchmarks and stop.",
      [](Line& line, const Values&) { line.list = true; }},
@@ -194,11 +197,11 @@ Line parse(const Values& arguments) {
     return line;
 }
 
-std::string help() {
+std::string help(const std::string& called) {
     constexpr std::size_t kColumn = 36;
     constexpr std::size_t kWidth = 100;
     std::string text =
-        "usage: cnntrain benchmark [options]\n"
+        "usage: " + called + " [options]\n" +
         "Runs the benchmarks of a benchmarks.yml, one process per variant, and prints what they measured.\n\n";
     for (const BenchmarkOption& option : kOptions) {
         if (option.help.empty()) continue;
@@ -257,7 +260,8 @@ Values own_arguments(const Invocation& invocation) {
 int benchmark_command(const Invocation& invocation) {
     const Line line = parse(own_arguments(invocation));
     if (line.help) {
-        std::cout << help();
+        const bool doubled = invocation.command == "examples_utils";
+        std::cout << help(called(invocation) + (doubled ? " benchmark" : ""));
         return 0;
     }
     if (!line.without_effect.empty()) {

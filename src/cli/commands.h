@@ -13,6 +13,9 @@ struct Invocation {
     std::string command;                 // the word that chose the command: "dataset", "some/path/imagenet_to_gcs.py"
 };
 
+/// The program as its user calls it, for help: "cnntrain train", or "train.py" when a script's name was typed.
+std::string called(const Invocation& invocation);
+
 /// Each returns the process's exit code and throws Error.
 int train_command(const Invocation& invocation);
 int restore_command(const Invocation& invocation);
@@ -23,12 +26,12 @@ int analyse_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 
-// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes the words behind its name, returns the
-// process's exit code and throws Error.
-int dataset_imagenet(const std::vector<std::string>& arguments);
-int dataset_inspect(const std::vector<std::string>& arguments);
-int dataset_verify(const std::vector<std::string>& arguments);
-int dataset_reshard(const std::vector<std::string>& arguments);
+// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes how it is called and the words behind that,
+// returns the process's exit code and throws Error.
+int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments);
+int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);
+int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
+int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments);
 
 /// The whole program: `words` are argv[1], argv[2], ...; errors are printed to standard error.
 int run_program(const std::string& program, const std::vector<std::string>& words);

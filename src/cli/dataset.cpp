@@ -13,8 +13,8 @@ namespace cnntrain::cli {
 
 namespace {
 
-int dataset_cifar(const std::vector<std::string>& arguments) {
-    const Flags flags("cnntrain dataset cifar",
+int dataset_cifar(const std::string& called, const std::vector<std::string>& arguments) {
+    const Flags flags(called,
                       {{"--output-dir", "", "folder to write cifar-10-batches-bin into"},
                        {"--train", "10000", "training images"},
                        {"--test", "2000", "test images"},
@@ -27,9 +27,9 @@ int dataset_cifar(const std::vector<std::string>& arguments) {
     }
     data::GeneratedCifarSettings settings;
     settings.folder = flags.text("--output-dir");
-    settings.train_images = flags.integer("--train", 1);
-    settings.test_images = flags.integer("--test", 1);
-    settings.classes = static_cast<std::int32_t>(flags.integer("--classes", 2));
+    settings.train_images = flags.integer("--train", 1, 1'000'000'000);
+    settings.test_images = flags.integer("--test", 1, 1'000'000'000);
+    settings.classes = static_cast<std::int32_t>(flags.integer("--classes", 2, 10));
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     const std::string folder = data::write_generated_cifar(settings);
     std::cout << "Wrote " << settings.train_images << " training and " << settings.test_images << " test images of "
@@ -41,7 +41,7 @@ struct Kind {
     std::string_view name;
     std::string_view script;  // program that means the same; empty if there is none
     std::string_view help;
-    int (*run)(const std::vector<std::string>& arguments);
+    int (*run)(const std::string& called, const std::vector<std::string>& arguments);
 };
 
 constexpr std::array<Kind, 5> kKinds = {{
@@ -68,7 +68,7 @@ void print_kinds() {
 /// A script's name is command and kind in one.
 int run_script(std::string_view script, const std::vector<std::string>& arguments) {
     for (const Kind& kind : kKinds) {
-        if (kind.script == script) return kind.run(arguments);
+        if (kind.script == script) return kind.run(std::string(script), arguments);
     }
     throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(script));
 }
@@ -87,7 +87,9 @@ int dataset_command(const Invocation& invocation) {
     std::vector<std::string> names;
     std::string listed;
     for (const Kind& kind : kKinds) {
-        if (kind.name == words.front()) return kind.run({words.begin() + 1, words.end()});
+        if (kind.name == words.front()) {
+            return kind.run("cnntrain dataset " + words.front(), {words.begin() + 1, words.end()});
+        }
         names.emplace_back(kind.name);
         listed += (listed.empty() ? "" : ", ") + names.back();
     }

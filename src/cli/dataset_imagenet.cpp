@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <limits>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -43,8 +42,7 @@ const std::vector<Flag>& known_flags() {
 }
 
 int file_count(const Flags& flags, std::string_view name) {
-    const std::int64_t count = flags.integer(name, 1);
-    return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
+    return static_cast<int>(flags.integer(name, 1, 1'000'000));
 }
 
 data::ImagenetWriterSettings settings_from(const Flags& flags) {
@@ -64,7 +62,7 @@ data::ImagenetWriterSettings settings_from(const Flags& flags) {
     settings.train_shards = file_count(flags, "--train-shards");
     settings.validation_shards = file_count(flags, "--validation-shards");
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
-    const auto threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), 4096));
+    const auto threads = static_cast<int>(flags.integer("--threads", 0, most_threads()));
     settings.threads = threads == 0 ? available_processors() : threads;
     if (flags.given("--max-skipped")) settings.max_skipped = flags.integer("--max-skipped", 0);
     settings.overwrite = flags.given("--overwrite");
@@ -98,8 +96,8 @@ void print_summary(const data::ImagenetWriterResult& result, const std::string& 
 
 }  // namespace
 
-int dataset_imagenet(const std::vector<std::string>& arguments) {
-    const Flags flags("cnntrain dataset imagenet", known_flags(), arguments);
+int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments) {
+    const Flags flags(called, known_flags(), arguments);
     if (flags.wants_help()) {
         std::cout << flags.help();
         return 0;

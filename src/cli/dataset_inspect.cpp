@@ -219,8 +219,8 @@ void print_json(const std::vector<data::SetReport>& sets) {
 
 }  // namespace
 
-int dataset_inspect(const std::vector<std::string>& arguments) {
-    const Flags flags("cnntrain dataset inspect",
+int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments) {
+    const Flags flags(called,
                       {{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
                        {"--records", "", "look at the first so many records of each file only"},
                        {"--labels", "", "list every label with its records", {}, true},
@@ -234,7 +234,8 @@ int dataset_inspect(const std::vector<std::string>& arguments) {
     data::InspectSettings settings;
     settings.path = flags.text("PATH");
     if (flags.given("--records")) settings.records_per_file = flags.integer("--records", 1);
-    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_processors()));
+    settings.threads =
+        static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0, most_threads()), available_processors()));
     if (settings.threads == 0) settings.threads = available_processors();
     std::vector<data::SetReport> sets;
     {

@@ -22,7 +22,7 @@ constexpr int kPublishedValidationShards = 128;
 
 /// Beyond the range of an int is as impossible as beyond the range that the library names.
 int shard_count(const Flags& flags, std::string_view name) {
-    return static_cast<int>(std::min<std::int64_t>(flags.integer(name, 1), 1000000));
+    return static_cast<int>(flags.integer(name, 1, 1'000'000));
 }
 
 std::vector<data::ReshardSplit> wanted_splits(const Flags& flags) {
@@ -60,8 +60,8 @@ void print_result(const data::ReshardResult& result, const data::ReshardSettings
 
 }  // namespace
 
-int dataset_reshard(const std::vector<std::string>& arguments) {
-    const Flags flags("cnntrain dataset reshard",
+int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments) {
+    const Flags flags(called,
                       {{"--input-dir", "", "folder with the shards to read", "--data-dir"},
                        {"--output-dir", "", "folder for the new shards; not the same"},
                        {"--split", "all", "train, validation or all"},
@@ -83,7 +83,7 @@ int dataset_reshard(const std::vector<std::string>& arguments) {
     settings.shuffle = !flags.given("--no-shuffle");
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     settings.overwrite = flags.given("--overwrite");
-    const auto threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), 4096));
+    const auto threads = static_cast<int>(flags.integer("--threads", 0, most_threads()));
     settings.threads = threads == 0 ? available_processors() : threads;
     catch_stop_signals();
     settings.stop_requested = stop_requested;

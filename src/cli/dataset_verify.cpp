@@ -58,8 +58,8 @@ void print_result(const data::VerifyResult& result, double seconds) {
 
 }  // namespace
 
-int dataset_verify(const std::vector<std::string>& arguments) {
-    const Flags flags("cnntrain dataset verify",
+int dataset_verify(const std::string& called, const std::vector<std::string>& arguments) {
+    const Flags flags(called,
                       {{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
                        {"--decode", "", "decode every image, too; a warning counts as an error", {}, true},
                        {"--threads", "0", "files read side by side; 0 = as many as there are cores"}},
@@ -71,7 +71,8 @@ int dataset_verify(const std::vector<std::string>& arguments) {
     data::VerifySettings settings;
     settings.path = flags.text("PATH");
     settings.decode = flags.given("--decode");
-    settings.threads = static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0), available_processors()));
+    settings.threads =
+        static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0, most_threads()), available_processors()));
     if (settings.threads == 0) settings.threads = available_processors();
     data::VerifyResult result;
     double seconds = 0;

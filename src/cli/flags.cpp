@@ -100,13 +100,13 @@ const std::string& Flags::text(std::string_view name) const {
     return found->second;
 }
 
-std::int64_t Flags::integer(std::string_view name, std::int64_t least) const {
+std::int64_t Flags::integer(std::string_view name, std::int64_t least, std::int64_t most) const {
     const std::string& word = text(name);
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || value < least) {
-        refuse(command_ + ": " + std::string(name) + " expects a whole number of at least " + std::to_string(least) +
-               ", got '" + word + "'");
+    if (error != std::errc{} || end != word.data() + word.size() || value < least || value > most) {
+        refuse(command_ + ": " + std::string(name) + " expects a whole number from " + std::to_string(least) + " to " +
+               std::to_string(most) + ", got '" + word + "'");
     }
     return value;
 }

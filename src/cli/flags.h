@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,12 +30,14 @@ public:
     bool given(std::string_view name) const;  // on the line, or with a fallback
     /// Error(usage) when it is neither given nor has a fallback.
     const std::string& text(std::string_view name) const;
-    /// Error(usage) when it is not a whole number of at least `least`.
-    std::int64_t integer(std::string_view name, std::int64_t least) const;
+    /// Error(usage) when it is not a whole number in [least, most].
+    std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most = kMost) const;
     /// Error(usage) when it is not a number in [least, most].
     double number(std::string_view name, double least, double most) const;
 
 private:
+    static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
     std::string command_;
     std::vector<Flag> known_;
     std::map<std::string, std::string, std::less<>> values_;

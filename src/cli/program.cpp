@@ -200,6 +200,13 @@ int run_reporting_errors(const std::string& program, const std::vector<std::stri
 
 }  // namespace
 
+std::string called(const Invocation& invocation) {
+    const std::string file = invocation.command.substr(invocation.command.find_last_of('/') + 1);
+    const auto& scripts = config::info(config::command_named(invocation.command)).scripts;
+    const bool is_script = std::ranges::find(scripts, file) != scripts.end();
+    return is_script ? file : "cnntrain " + file;
+}
+
 int run_program(const std::string& program, const std::vector<std::string>& words) {
     keep_standard_streams_open();
     outlive_file_size_limit();

@@ -43,7 +43,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     config::ParseResult arguments =
         config::parse_command_line(command, invocation.arguments, config::process_environment());
     if (arguments.wants_help) {
-        std::cout << config::help_text(command);
+        std::cout << config::help_text(command, called(invocation));
         return 0;
     }
     if (complete) arguments = complete(arguments);

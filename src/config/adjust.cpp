@@ -36,6 +36,16 @@ constexpr Alternatives kAlternatives[] = {
     {"micro_batch_size", "batch_size"},
 };
 
+/// The option that a flag means, with or without its hyphens, also in its --no- form or by an old name; null if none does.
+const Option* option_of_flag(std::string_view flag) {
+    std::string key_text(flag.substr(std::min(flag.size(), flag.find_first_not_of('-'))));
+    std::replace(key_text.begin(), key_text.end(), '-', '_');
+    const Alias* alias = nullptr;
+    const Option* option = option_with_key(key_text, &alias);
+    if (option == nullptr && key_text.starts_with("no_")) option = option_with_key(key_text.substr(3), &alias);
+    return option;
+}
+
 void settle(OptionValues& values, const Alternatives& pair) {
     if (!values.given(pair.one) || !values.given(pair.other)) return;
     const ResolvedOption& one = values.at(pair.one);
@@ -151,13 +161,6 @@ void adjust_data(Resolution& run) {
                      "with " + std::string(values.at(other).option->flag) + " the device normalises");
         }
     }
-    if (dataset && *dataset != data::DatasetId::imagenet) {
-        for (const char* key : {"normalise_input", "hostside_norm", "dataset_percentage_to_use"}) {
-            if (!given_other_than_default(values, key)) continue;
-            run.notices.push_back(std::string(values.at(key).option->flag) +
-                                  " changes nothing: it is for ImageNet only");
-        }
-    }
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
         for (const char* mixing : {"mixup_alpha", "cutmix_lambda"}) {
             if (!given_other_than_default(values, mixing)) continue;
@@ -175,6 +178,16 @@ void adjust_data(Resolution& run) {
 }
 
 }  // namespace
+
+bool takes_place_of(std::string_view flag, std::string_view other) {
+    const Option* const one = option_of_flag(flag);
+    const Option* const two = option_of_flag(other);
+    if (one == nullptr || two == nullptr) return false;
+    return one == two || std::ranges::any_of(kAlternatives, [&](const Alternatives& pair) {
+               return (pair.one == key(*one) && pair.other == key(*two)) ||
+                      (pair.one == key(*two) && pair.other == key(*one));
+           });
+}
 
 void settle_alternatives(Resolution& run) {
     OptionValues& values = run.values;
@@ -264,20 +277,6 @@ void adjust(Resolution& run) {
     if (family_of(values) == nn::Family::efficientnet && batch_norm_only) {
         values.set("groups", std::int64_t{1}, Source::adjusted);
     }
-}
-
-void notice_idle_options(Resolution& run) {
-    std::string named_options;
-    for (const ResolvedOption& entry : run.values.all()) {
-        const Option& option = *entry.option;
-        if (!given(entry.source) || entry.value == option.fallback) continue;
-        if (!option.idle.empty() && (option.idle_in & bit(run.command)) != 0) {
-            run.notices.push_back(documented_flag(option) + " changes nothing: " + std::string(option.idle));
-        }
-        if (option.ipu_only) named_options += (named_options.empty() ? "" : " ") + documented_flag(option);
-    }
-    if (named_options.empty()) return;
-    run.notices.push_back("kept in arguments.json but without effect, because they only steer IPUs: " + named_options);
 }
 
 }  // namespace cnntrain::config

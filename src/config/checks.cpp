@@ -2,6 +2,7 @@
 // What needs the model's graph or the data's files is checked where those are.
 #include <string>
 
+#include "cnntrain/base/cores.h"
 #include "config/resolve.h"
 
 namespace cnntrain::config {
@@ -196,6 +197,18 @@ Violation averaging_keeps_checkpoints(const OptionValues& values) {
     return "--weight-avg-N and --weight-avg-exp need the checkpoints that --keep-ckpts removes; leave --keep-ckpts out";
 }
 
+Violation thread_counts(const OptionValues& values) {
+    const int cores = available_cores();
+    const int most = most_threads();
+    for (const char* key : {"threads", "input_threads", "num_inference_thread"}) {
+        if (values.integer(key) <= most) continue;
+        return std::string(values.at(key).option->flag) + " " + std::to_string(values.integer(key)) + ": at most " +
+               std::to_string(most) + " on this machine, of which the process may use " + std::to_string(cores) +
+               (cores == 1 ? " core" : " cores");
+    }
+    return {};
+}
+
 struct Rule {
     std::uint32_t commands;
     Violation (*check)(const OptionValues& values);
@@ -230,6 +243,7 @@ constexpr Rule kRules[] = {
     {kT, averaging_keeps_checkpoints},
     {kT, exponential_decay},
     {kR, restore_folder},
+    {kTVE | kR, thread_counts},
 };
 
 }  // namespace

@@ -30,8 +30,13 @@ public:
         if (values_.has(key) && values_.integer(key) == 0) replace_zero(key, value);
     }
 
-    void text(std::string_view key, std::string_view value) {
-        if (values_.has(key) && values_.text(key).empty()) values_.set(key, std::string(value), Source::model);
+    /// A size is a name, of which "" and "0" are none.
+    void size(std::string_view key, std::string_view value) {
+        if (values_.text(key) == "0") {
+            replace_zero(key, std::string(value));
+        } else if (values_.text(key).empty()) {
+            values_.set(key, std::string(value), Source::model);
+        }
     }
 
     void on(std::string_view key) {
@@ -40,6 +45,7 @@ public:
 
 private:
     void replace_zero(std::string_view key, Value value) {
+        if (values_.at(key).value == value) return;
         if (values_.given(key)) {
             run_.notices.push_back(std::string(values_.at(key).option->flag) +
                                    " 0 counts as not given: " + to_string(value) + " is used");
@@ -55,6 +61,13 @@ void fill_norm(Resolution& run, const nn::FamilyDefaults& defaults) {
     OptionValues& values = run.values;
     if (!values.flag("batch_norm") && !values.flag("group_norm")) values.set(defaults.norm, true, Source::model);
     if (values.flag("group_norm")) Filler(run).integer("groups", defaults.groups);
+}
+
+/// LARS takes the weight decay of all optimisers for its own when that is 0.
+void fill_lars_weight_decay(Resolution& run, optim::Optimiser optimiser) {
+    OptionValues& values = run.values;
+    if (optimiser != optim::Optimiser::lars || values.number("lars_weight_decay") != 0.0) return;
+    Filler(run).number_unless_zero("lars_weight_decay", values.number("weight_decay"));
 }
 
 void fill_training(Resolution& run, const nn::FamilyDefaults& defaults) {
@@ -74,6 +87,7 @@ void fill_training(Resolution& run, const nn::FamilyDefaults& defaults) {
     if (values.has("learning_rate_schedule") && !values.is_set("learning_rate_schedule")) {
         values.set("learning_rate_schedule", defaults.drop_fractions, Source::model);
     }
+    fill_lars_weight_decay(run, optimiser);
     fill.number_unless_zero("learning_rate_decay", 0.1);
     fill.number_unless_zero("lr_decay_rate", defaults.lr_decay_rate);
     if (defaults.lr_drops > 0) fill.integer("lr_drops", defaults.lr_drops);
@@ -98,9 +112,11 @@ void fill_model_defaults(Resolution& run) {
     for (const nn::FamilyDefaults& defaults : nn::family_defaults()) {
         if (defaults.family != *family || defaults.imagenet != imagenet) continue;
         Filler fill(run);
-        fill.text("model_size", defaults.size);
+        fill.size("model_size", defaults.size);
         fill.integer("micro_batch_size", defaults.micro_batch_size);
         fill_norm(run, defaults);
+        fill.number_unless_zero("BN_decay", 0.97);
+        fill.integer("pipeline_num_parallel", 48);
         fill.integer("image_size", default_image_size(*family, run.values.text("model_size"), imagenet));
         if (*family == nn::Family::resnext) {
             fill.integer("convolution_groups", 32);

@@ -49,6 +49,24 @@ inline constexpr std::uint32_t kE = bit(Command::inference);
 inline constexpr std::uint32_t kR = bit(Command::restore);
 inline constexpr std::uint32_t kTVE = kT | kV | kE;
 
+/// Where a run's images come from, as far as options care.
+enum class Images : std::uint8_t {
+    imagenet_files,
+    cifar_files,
+    imagenet_made,
+    cifar_made
+};  // made: generated or synthetic
+inline constexpr std::uint32_t kImagenetFiles = bit(Images::imagenet_files);
+inline constexpr std::uint32_t kCifarFiles = bit(Images::cifar_files);
+inline constexpr std::uint32_t kFiles = kImagenetFiles | kCifarFiles;
+inline constexpr std::uint32_t kImagenet = kImagenetFiles | bit(Images::imagenet_made);
+
+/// Another option without which one changes nothing: its value is one of these, or any but its default.
+struct Need {
+    std::string_view key;
+    std::vector<std::string_view> values = {};
+};
+
 struct Alias {
     std::string_view flag;
     std::string_view fixed_value = {};  // when set, the alias takes no value and means this one
@@ -64,6 +82,14 @@ constexpr Range at_least(double low) {
 constexpr Range between(double low, double high) {
     return {low, high};
 }
+// Beyond these nothing sensible can be asked for. That several of them fit together is for base/checked.h to see.
+inline constexpr double kMostIterations = 1e12;
+inline constexpr double kMostEpochs = 1e9;
+inline constexpr double kMostReplicas = 1e6;
+inline constexpr double kMostChannels = 4096;
+inline constexpr double kMostThreads = 4096;  // of any machine; this one's are in checks.cpp
+inline constexpr double kMostBytes = 1e15;
+inline constexpr Range kExponents{-126, 127};  // powers of 2 that a 32-bit float holds
 
 struct Option {
     std::string_view flag = {};
@@ -73,17 +99,22 @@ struct Option {
     std::string_view unit = {};
     std::vector<Alias> aliases = {};
     std::vector<std::string_view> choices = {};
-    Range range = {};  // of numbers, or of each in a list
-    std::uint32_t commands = kTVE;
+    Range range = {};  // of numbers, or of each in a list; besides, a number that is not whole fits into 32 bits
+    std::uint32_t commands = kTVE;  // that take it
     std::uint32_t models = kAll;
     std::uint32_t schedules = kAll;
-    bool numerics = false;          // changes the numbers that a run computes
-    bool ipu_only = false;          // steers the IPU's compiler or memory; no effect elsewhere
-    std::string_view idle = {};     // why it changes nothing in this program,
-    std::uint32_t idle_in = kAll;   // or in these commands
-    bool off_switch = false;        // a boolean whose documented flag is the --no- form
-    bool action = false;            // for this one call (printing, trusting); no part of a run's arguments
-    std::string_view missing = {};  // the capability this version does not have, or
+    // Where it changes something (acting.cpp); where it does not, its user is told so.
+    std::uint32_t acts_in = kAll;          // commands
+    std::uint32_t acts_on = kAll;          // Images,
+    std::uint32_t acts_on_in = kAll;       // in these commands; any in the others
+    std::string_view acts_on_reason = {};  // why not on others; empty: what acts_on says
+    std::vector<Need> needs = {};          // one of these, if there are any
+    std::string_view idle = {};            // why it never does
+    bool numerics = false;                 // changes the numbers that a run computes
+    bool ipu_only = false;                 // steers the IPU's compiler or memory; no effect elsewhere
+    bool off_switch = false;               // a boolean whose documented flag is the --no- form
+    bool action = false;                   // for this one call (printing, trusting); no part of a run's arguments
+    std::string_view missing = {};         // the capability this version does not have, or
     std::vector<std::string_view> missing_choices = {};  // the choices that it does not have
     std::uint32_t missing_in = kT;                       // commands on which these have an effect
     Binding bind = {};                                   // where it stands in Settings, if one member holds it

@@ -61,8 +61,8 @@ std::string description(const Option& option, std::uint32_t commands) {
         aliases.push_back(alias.flag);
     if (!aliases.empty()) facts.push_back("also " + joined(aliases, ", "));
     if (option.ipu_only) facts.emplace_back("steers IPUs only");
-    if (!option.idle.empty() && (option.idle_in & commands) == commands)
-        facts.push_back("changes nothing: " + std::string(option.idle));
+    if (!option.idle.empty()) facts.push_back("changes nothing: " + std::string(option.idle));
+    if ((option.acts_in & commands) == 0) facts.emplace_back("changes nothing here");
     if ((option.missing_in & commands) != 0) {
         const bool has_default = !is_boolean(option) && !is_unset(option.fallback);
         if (!option.missing.empty()) facts.emplace_back(has_default ? "others not available yet" : "not available yet");
@@ -147,9 +147,9 @@ std::string source_text(const ParseResult& result, Source source) {
 
 }  // namespace
 
-std::string help_text(Command command) {
+std::string help_text(Command command, std::string_view called) {
     const CommandInfo& facts = info(command);
-    std::string text = "usage: cnntrain " + std::string(facts.name) + " [options]\n";
+    std::string text = "usage: " + std::string(called) + " [options]\n";
     text += std::string(facts.help) + "\n\n" + examples(command) + "DIR is a data folder, RUN the folder of a run.\n" +
             "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form. "
             "--dry-run tells what a line\nwould do, --print-config who set which value.\n";

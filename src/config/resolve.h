@@ -26,6 +26,8 @@ void fill_model_defaults(Resolution& run);
 void adjust(Resolution& run);
 /// Rules between options.
 void check(Resolution& run);
+/// Why an option changes nothing, whatever its value; "" when it acts. What only steers IPUs is not meant.
+std::string idle_reason(const Option& option, Command command, const OptionValues& values);
 /// Notices that name the options that were given and change nothing: one of all that only steer IPUs.
 void notice_idle_options(Resolution& run);
 /// Settings of resolved values.

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "cnntrain/base/error.h"
@@ -28,7 +29,9 @@ std::string number_text(double number) {
 }
 
 [[noreturn]] void reject(const Option& option, const std::string& expected, const std::string& word) {
-    throw Error(ErrorKind::usage, documented_flag(option) + ": expected " + expected + ", got '" + word + "'");
+    constexpr std::size_t kShown = 80;
+    const std::string shown = word.size() > kShown ? word.substr(0, kShown) + "..." : word;
+    throw Error(ErrorKind::usage, documented_flag(option) + ": expected " + expected + ", got '" + shown + "'");
 }
 
 template <typename T> std::optional<T> parse_number(std::string_view word) {
@@ -39,28 +42,52 @@ template <typename T> std::optional<T> parse_number(std::string_view word) {
     return number;
 }
 
+/// A limit of a range: whole numbers with all their digits.
+std::string limit_text(const Option& option, double limit) {
+    const bool whole = option.type == Type::integer || option.type == Type::integers;
+    return whole ? std::to_string(static_cast<std::int64_t>(limit)) : number_text(limit);
+}
+
 void check_range(const Option& option, double number, const std::string& word) {
     const Range& range = option.range;
     if (number >= range.low && number <= range.high) return;
     const bool positive = range.low > 0 && range.low < 1e-300;
-    std::string expected = positive ? "a value above 0" : "at least " + number_text(range.low);
+    std::string expected = positive ? "a value above 0" : "at least " + limit_text(option, range.low);
     if (std::isfinite(range.high)) {
-        expected = "a value from " + number_text(range.low) + " to " + number_text(range.high);
+        expected = "a value from " + limit_text(option, range.low) + " to " + limit_text(option, range.high);
     }
     reject(option, expected, word);
 }
 
 std::int64_t integer(const Option& option, const std::string& word) {
     const auto number = parse_number<std::int64_t>(word);
-    if (!number) reject(option, "a whole number", word);
+    if (!number) {
+        const bool bounded = std::isfinite(option.range.low) && std::isfinite(option.range.high);
+        const std::string limits =
+            bounded ? " from " + limit_text(option, option.range.low) + " to " + limit_text(option, option.range.high)
+                    : "";
+        reject(option, "a whole number" + limits, word);
+    }
     check_range(option, static_cast<double>(*number), word);
     return *number;
+}
+
+/// Everything is computed in 32 bits in the end, where a larger number is infinite and a smaller one is 0.
+void check_precision(const Option& option, double number, const std::string& word) {
+    using Limits = std::numeric_limits<float>;
+    const double size = std::fabs(number);
+    if (size > static_cast<double>(Limits::max()))
+        reject(option, "a number that fits into 32 bits (up to 3.4e38)", word);
+    if (size > 0 && size < static_cast<double>(Limits::min())) {
+        reject(option, "a number that fits into 32 bits (0 or from 1.2e-38 on)", word);
+    }
 }
 
 double real(const Option& option, const std::string& word) {
     const auto number = parse_number<double>(word);
     if (!number || !std::isfinite(*number)) reject(option, "a number", word);
     check_range(option, *number, word);
+    check_precision(option, *number, word);
     return *number;
 }
 

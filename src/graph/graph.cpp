@@ -11,7 +11,10 @@ namespace {
 std::vector<TensorDesc> infer_node(const OpDef& def, const Attrs& attrs, const std::vector<TensorDesc>& inputs,
                                    const std::string& name) {
     try {
-        return def.infer(attrs, inputs);
+        std::vector<TensorDesc> outputs = def.infer(attrs, inputs);
+        for (const TensorDesc& desc : outputs)
+            desc.bytes();  // throws for a size that cannot be counted
+        return outputs;
     } catch (const std::bad_variant_access&) {
         throw Error(ErrorKind::internal, name + ": " + std::string(def.name) + " was given attributes of another op");
     } catch (const Error& error) {
@@ -38,6 +41,7 @@ std::size_t Graph::check(ValueId id) const {
 }
 
 ValueId Graph::add_named(Value value) {
+    value.desc.bytes();  // throws for a size that cannot be counted
     const ValueId id{value_count()};
     const bool fresh = named_.emplace(value.name, id).second;
     CNNTRAIN_CHECK(fresh, "a graph has two values named '" + value.name + "'");

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "cnntrain/base/csv.h"
@@ -14,9 +15,14 @@ class CsvRow {
 public:
     CsvRow& add(std::int64_t value) { return add_raw(std::to_string(value)); }
 
+    /// As Python writes it: 0.0005, but 5e-05.
     CsvRow& add(double value) {
+        const double size = std::fabs(value);
+        const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
         std::array<char, 32> text{};
-        const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+        const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                       plain ? std::chars_format::fixed : std::chars_format::scientific)
+                             .ptr;
         return add_raw(std::string(text.data(), end));
     }
 
@@ -35,6 +41,16 @@ private:
     std::string text_;
     bool first_ = true;
 };
+
+/// The shortest decimal number that is this one in 32 bits, in which the learning rate is fed to the graph: 0.0005 and not
+/// 0.0005000000000000001.
+double in_32_bits(double value) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
+    double result = value;
+    std::from_chars(text.data(), end, result);
+    return result;
+}
 
 std::string rate_name(const Unit& unit) {
     return unit.brief + "_per_sec";
@@ -59,7 +75,7 @@ std::string joined(const char* before, std::string_view name) {
 Record record(const TrainingRow& row, const Columns& columns) {
     Record result{kTraining, row.iteration, {}};
     std::vector<Field>& fields = result.fields;
-    fields = {{"step", row.step}, {"iteration", row.iteration}, {"epoch", row.epoch}, {"lr", row.lr}};
+    fields = {{"step", row.step}, {"iteration", row.iteration}, {"epoch", row.epoch}, {"lr", in_32_bits(row.lr)}};
     for (std::size_t i = 0; i < columns.training.size(); ++i) {
         fields.push_back({columns.training[i].name + "_batch", row.results.at(i).batch});
         fields.push_back({columns.training[i].name + "_avg", row.results.at(i).average});

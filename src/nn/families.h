@@ -15,6 +15,8 @@ struct FamilyRow {
     std::vector<std::string> (*sizes)(DatasetKind dataset);
     /// `settings.size` is one of them. Error(usage): values that make no network, such as groups that do not divide channels.
     Network (*network)(const NetworkSettings& settings);
+    /// Are its shortcuts padded (type A) where they change shape, instead of projected (B)? Null: B.
+    bool (*pads_shortcuts)(const NetworkSettings& settings) = nullptr;
 };
 
 FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride on the 3x3 convolution (v1.5)

@@ -172,6 +172,11 @@ std::vector<std::string> model_sizes(Family family, DatasetKind dataset) {
     return row_of(family).sizes(dataset);
 }
 
+bool pads_shortcuts(const NetworkSettings& settings) {
+    const FamilyRow row = row_of(settings.family);
+    return row.pads_shortcuts != nullptr && row.pads_shortcuts(settings);
+}
+
 std::vector<std::string> split_points(const NetworkSettings& settings) {
     return names_of(make_network(settings));
 }

@@ -59,6 +59,10 @@ enum class Projection : std::uint8_t {
     pad,   // type A: subsampled, channels zero-padded; no variables
 };
 
+bool pads_shortcuts(DatasetKind dataset, Block block) {
+    return dataset == DatasetKind::cifar && block == Block::two_conv;
+}
+
 struct Unit {
     std::int64_t width = 0;  // of the 3x3 convolutions
     std::int64_t outputs = 0;
@@ -119,8 +123,7 @@ Unit describe_unit(const ResidualShape& shape, int stage, int unit) {
     result.block = shape.block;
     result.first = unit == 1;
     result.stride = result.first && stage > 1 ? 2 : 1;
-    const bool projects = shape.dataset == DatasetKind::imagenet || shape.block == Block::bottleneck;
-    result.projection = projects ? Projection::conv : Projection::pad;
+    result.projection = pads_shortcuts(shape.dataset, shape.block) ? Projection::pad : Projection::conv;
     return result;
 }
 
@@ -161,26 +164,34 @@ std::vector<std::string> resnet_sizes(DatasetKind dataset) {
     return names;
 }
 
-Network resnet(const NetworkSettings& settings) {
+const Size& size_of(const NetworkSettings& settings) {
     const auto table = sizes(settings.dataset);
     const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != table.end(), "resnet size " + settings.size);
+    return *size;
+}
 
+Network resnet(const NetworkSettings& settings) {
+    const Size& size = size_of(settings);
     ResidualShape shape;
     shape.dataset = settings.dataset;
-    shape.block = size->block;
-    shape.units = size->units;
+    shape.block = size.block;
+    shape.units = size.units;
     shape.stem_filters = settings.dataset == DatasetKind::imagenet ? 64 : 16;
     shape.width = shape.stem_filters;
-    shape.outputs = size->block == Block::two_conv ? shape.width : shape.width * kBottleneckExpansion;
+    shape.outputs = size.block == Block::two_conv ? shape.width : shape.width * kBottleneckExpansion;
     shape.classes = settings.classes;
     return residual_network(shape);
+}
+
+bool resnet_pads_shortcuts(const NetworkSettings& settings) {
+    return pads_shortcuts(settings.dataset, size_of(settings).block);
 }
 
 }  // namespace
 
 FamilyRow resnet_family() {
-    return {Family::resnet, resnet_sizes, resnet};
+    return {Family::resnet, resnet_sizes, resnet, resnet_pads_shortcuts};
 }
 
 }  // namespace cnntrain::nn

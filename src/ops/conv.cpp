@@ -92,7 +92,7 @@ void conv2d_gradient(GradContext& context) {
 }
 
 double conv_flops(const Shape& y, const Shape& w) {
-    return 2.0 * static_cast<double>(element_count(y) * w[0] * w[1] * w[2]);
+    return 2.0 * static_cast<double>(element_count(y)) * static_cast<double>(w[0] * w[1] * w[2]);
 }
 
 double conv2d_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {

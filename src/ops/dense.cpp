@@ -99,7 +99,7 @@ std::vector<TensorDesc> infer_bias_grad(const Attrs& /*attrs*/, Descs inputs) {
 }
 
 double product_flops(const Shape& rows, std::int64_t other) {
-    return 2.0 * static_cast<double>(element_count(rows) * other);
+    return 2.0 * static_cast<double>(element_count(rows)) * static_cast<double>(other);
 }
 double dense_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
     return product_flops(inputs[0].shape, outputs[0].shape.back());

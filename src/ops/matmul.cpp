@@ -79,7 +79,7 @@ void batched_matmul_gradient(GradContext& context) {
 
 double batched_matmul_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
     const Matrix left(inputs[0], std::get<MatmulAttrs>(attrs).transpose_a);
-    return 2.0 * static_cast<double>(outputs[0].elements() * left.columns);
+    return 2.0 * static_cast<double>(outputs[0].elements()) * static_cast<double>(left.columns);
 }
 
 void evaluate_batched_matmul(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {

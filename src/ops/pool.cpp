@@ -46,7 +46,7 @@ std::vector<TensorDesc> infer_max_pool_grad(const Attrs& attrs, Descs inputs) {
 
 double window_flops(const Attrs& attrs, const TensorDesc& y) {
     const std::int64_t kernel = std::get<PoolAttrs>(attrs).kernel;
-    return static_cast<double>(y.elements() * kernel * kernel);
+    return static_cast<double>(y.elements()) * static_cast<double>(kernel * kernel);
 }
 double max_pool_flops(const Attrs& attrs, Descs /*inputs*/, Descs outputs) {
     return window_flops(attrs, outputs[0]);

@@ -4,10 +4,15 @@
 #include <cmath>
 #include <string>
 
+#include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 
 namespace cnntrain::schedule {
 namespace {
+
+/// More iterations than any run has, with room left to add two such numbers.
+constexpr std::int64_t kNever = std::int64_t{1} << 61;
 
 void require(bool condition, const std::string& message) {
     if (!condition) throw Error(ErrorKind::usage, message);
@@ -42,14 +47,17 @@ void check(const RunShape& shape) {
 
 std::int64_t total_iterations(const RunShape& shape, std::int64_t global_batch) {
     if (shape.iterations) {
-        require(*shape.iterations >= 1, "--iterations must be at least 1, not " + std::to_string(*shape.iterations));
+        require(*shape.iterations >= 1 && *shape.iterations < kNever, "--iterations must be from 1 to " +
+                                                                          std::to_string(kNever - 1) + ", not " +
+                                                                          std::to_string(*shape.iterations));
         return *shape.iterations;
     }
     require(shape.epochs > 0 && std::isfinite(shape.epochs),
-            "--epochs must be more than 0, not " + std::to_string(shape.epochs));
-    const auto total = static_cast<std::int64_t>(
-        floor_divide(static_cast<double>(shape.images) * shape.epochs, static_cast<double>(global_batch)));
-    require(total >= 1, "nothing to do: " + std::to_string(shape.epochs) + " epochs of " +
+            "--epochs must be more than 0, not " + formatted("%g", shape.epochs));
+    const std::int64_t total = checked_whole(
+        floor_divide(static_cast<double>(shape.images) * shape.epochs, static_cast<double>(global_batch)), "--epochs");
+    require(total < kNever, "--epochs " + formatted("%g", shape.epochs) + " are more iterations than can be counted");
+    require(total >= 1, "nothing to do: " + formatted("%g", shape.epochs) + " epochs of " +
                             std::to_string(shape.images) + " images are less than one global batch of " +
                             std::to_string(global_batch) + "; use a smaller --micro-batch-size or more --epochs");
     return total;
@@ -71,23 +79,29 @@ RunPlan make_run_plan(const RunShape& shape) {
     plan.global_batch = batch_plan(shape, shape.processes).global_batch();
     plan.iterations_per_epoch = plan.images / plan.global_batch;
     plan.iterations = total_iterations(shape, plan.global_batch);
+    checked_product(plan.iterations, plan.global_batch, "the number of samples of the run");
     plan.epochs = shape.iterations ? plan.epoch_at(plan.iterations) : shape.epochs;
     plan.log_freq =
         std::max<std::int64_t>(1, shape.iterations ? shape.log_freq : plan.iterations_per_epoch / shape.logs_per_epoch);
     plan.iterations_per_host_step = iterations_per_host_step(plan.log_freq, shape.device_iterations);
     if (shape.epochs_per_ckpt > 0) {
-        plan.iterations_per_checkpoint = std::max<std::int64_t>(1, plan.iterations_per_epoch * shape.epochs_per_ckpt);
+        plan.iterations_per_checkpoint = std::max<std::int64_t>(
+            1, checked_product(plan.iterations_per_epoch, shape.epochs_per_ckpt, "--epochs-per-ckpt in iterations"));
     } else if (shape.ckpts_per_epoch > 0) {
         plan.iterations_per_checkpoint = std::max<std::int64_t>(1, plan.iterations_per_epoch / shape.ckpts_per_epoch);
     }
-    plan.first_checkpoint_from = shape.ckpt_epochs_offset * plan.iterations_per_epoch;
+    if (plan.iterations_per_checkpoint) {
+        plan.iterations_per_checkpoint = std::min(*plan.iterations_per_checkpoint, kNever);
+    }
+    plan.first_checkpoint_from = std::min(kNever, checked_product(shape.ckpt_epochs_offset, plan.iterations_per_epoch,
+                                                                  "--ckpt-epochs-offset in iterations"));
     plan.avoid_early_checkpoint = shape.epochs_per_ckpt > 0 || shape.ckpts_per_epoch == 1;
     plan.validate = shape.validate;
     return plan;
 }
 
 std::int64_t RunPlan::host_steps() const {
-    return (iterations + iterations_per_host_step - 1) / iterations_per_host_step;
+    return last_step() + 1;
 }
 
 std::int64_t RunPlan::averaging_window() const {
@@ -95,14 +109,14 @@ std::int64_t RunPlan::averaging_window() const {
 }
 
 double RunPlan::epoch_at(std::int64_t iteration) const {
-    return static_cast<double>(global_batch * iteration) / static_cast<double>(images);
+    return static_cast<double>(global_batch) * static_cast<double>(iteration) / static_cast<double>(images);
 }
 
 HostStep RunPlan::host_step(std::int64_t start) const {
     CNNTRAIN_CHECK(start >= 0 && start < iterations, "host step outside the run: " + std::to_string(start));
     // All decisions are those of the whole step [begin, end).
     const std::int64_t begin = start - start % iterations_per_host_step;
-    const std::int64_t end = std::min(begin + iterations_per_host_step, iterations);
+    const std::int64_t end = begin + std::min(iterations_per_host_step, iterations - begin);
     const bool last = end == iterations;
 
     HostStep step;
@@ -110,7 +124,7 @@ HostStep RunPlan::host_step(std::int64_t start) const {
     step.iterations = end - start;
     step.epoch_after = epoch_at(end);
     step.lr_iteration = begin + (end - begin) / 2;
-    step.log = crosses(begin, end, log_freq) || begin == 0 || begin + 2 * iterations_per_host_step >= iterations;
+    step.log = crosses(begin, end, log_freq) || begin == 0 || iterations - end <= iterations_per_host_step;
     if (iterations_per_checkpoint && begin >= first_checkpoint_from - iterations_per_host_step) {
         step.checkpoint =
             last || crosses(begin - first_checkpoint_from, end - first_checkpoint_from, *iterations_per_checkpoint);
@@ -121,13 +135,55 @@ HostStep RunPlan::host_step(std::int64_t start) const {
     return step;
 }
 
+/// Number of the first host step whose begin is not too early for a checkpoint.
+std::int64_t RunPlan::first_step_to_save() const {
+    const std::int64_t earliest = std::max<std::int64_t>(0, first_checkpoint_from - iterations_per_host_step);
+    return -floor_divide(-earliest, iterations_per_host_step);
+}
+
+/// The first host step before the last one, from number `step` on, in which a multiple of the checkpoint's interval lies.
+std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
+    const std::int64_t begin = step * iterations_per_host_step - first_checkpoint_from;
+    const std::int64_t multiple = (floor_divide(begin, *iterations_per_checkpoint) + 1) * *iterations_per_checkpoint;
+    const std::int64_t holding = (first_checkpoint_from + multiple - 1) / iterations_per_host_step;
+    if (holding >= last_step()) return std::nullopt;
+    return holding;
+}
+
+std::optional<HostStep> RunPlan::next_checkpoint(std::int64_t start) const {
+    if (!iterations_per_checkpoint || start >= iterations) return std::nullopt;
+    std::int64_t step = std::max(start / iterations_per_host_step, first_step_to_save());
+    if (step > last_step()) return std::nullopt;
+    while (const auto crossing = next_crossing(step)) {
+        const HostStep found = host_step(*crossing * iterations_per_host_step);
+        if (found.checkpoint) return found;
+        step = *crossing + 1;  // left to the end of the run; so are at most those of one epoch
+    }
+    return host_step(last_step() * iterations_per_host_step);
+}
+
+std::int64_t RunPlan::checkpoint_count() const {
+    const std::int64_t first = first_step_to_save();
+    if (!iterations_per_checkpoint || first > last_step()) return 0;
+    const auto intervals_before = [&](std::int64_t step) {
+        return floor_divide(step * iterations_per_host_step - first_checkpoint_from, *iterations_per_checkpoint);
+    };
+    const bool every_step = *iterations_per_checkpoint <= iterations_per_host_step;
+    std::int64_t count = every_step ? last_step() - first : intervals_before(last_step()) - intervals_before(first);
+    if (avoid_early_checkpoint) {
+        const double last_epochs = (epochs - 1) * static_cast<double>(images) / static_cast<double>(global_batch);
+        const auto begin = static_cast<std::int64_t>(std::max(0.0, last_epochs)) / iterations_per_host_step;
+        for (auto step = next_crossing(std::max(begin, first)); step; step = next_crossing(*step + 1)) {
+            if (!host_step(*step * iterations_per_host_step).checkpoint) --count;
+        }
+    }
+    return count + 1;  // the last step
+}
+
 std::vector<HostStep> RunPlan::checkpoint_steps() const {
     std::vector<HostStep> steps;
-    for (std::int64_t start = 0; start < iterations;) {
-        const HostStep step = host_step(start);
-        start = step.end();
-        if (step.checkpoint) steps.push_back(step);
-    }
+    for (auto step = next_checkpoint(0); step; step = next_checkpoint(step->end()))
+        steps.push_back(*step);
     return steps;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
+#include "cnntrain/base/checked.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
@@ -142,7 +143,8 @@ data::LoaderSettings request_loader_settings(const config::Settings& settings, c
     data::LoaderSettings result = loader_settings(settings, 0);
     const std::int64_t held = settings.main.inference_threads;
     result.batches_ahead = std::max(result.batches_ahead, held + 1);
-    result.ring_bytes = std::max(result.ring_bytes, (held + 3) * static_cast<std::int64_t>(data::total_bytes(fields)));
+    const auto batch_bytes = static_cast<std::int64_t>(data::total_bytes(fields));
+    result.ring_bytes = std::max(result.ring_bytes, checked_product(held + 3, batch_bytes, "the ring of batches"));
     return result;
 }
 

@@ -27,6 +27,15 @@ TEST(Tensor, DescriptionsArePrinted) {
     EXPECT_EQ(element_count({4, 0}), 0);
 }
 
+TEST(Tensor, SizesThatDoNotFitAreErrors) {
+    constexpr std::int64_t kHuge = std::int64_t{1} << 32;
+    const TensorDesc fits{DType::u8, {kHuge, kHuge / 4}};
+    EXPECT_EQ(fits.bytes(), std::size_t{1} << 62);
+    EXPECT_THROW(element_count({kHuge, kHuge}), Error);
+    EXPECT_THROW((TensorDesc{DType::f64, fits.shape}).bytes(), Error);
+    EXPECT_EQ(element_count({0, kHuge, kHuge}), 0);
+}
+
 TEST(Tensor, StartsAlignedAndZero) {
     HostTensor tensor({DType::f32, {3, 5}});
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.bytes().data()) % 64, 0u);

@@ -100,6 +100,19 @@ TEST_F(Command, RequestsAreAppended) {
                 ElementsAre("/opt/cnntrain", "train.py", "--compile-only", "--iterations", "2", "--no-logs"));
 }
 
+TEST_F(Command, AnOverrideTakesThePlaceOfWhatSaysTheSame) {
+    request_.overrides = {{"iterations", "2"}, {"batch-size", "4"}, {"no-validation", std::nullopt}};
+    EXPECT_THAT(
+        words("python3 train.py --epochs 3 --micro-batch-size=8 --validation --pipeline-splits a b --iteration 7"),
+        ElementsAre("/opt/cnntrain", "train.py", "--pipeline-splits", "a", "b", "--iteration", "7", "--iterations", "2",
+                    "--batch-size", "4", "--no-validation"));
+    request_.overrides = {{"pipeline-splits", "c"}, {"epoch", "1"}};
+    EXPECT_THAT(words("python3 train.py --pipeline-split a b --iterations 5 --momentum -1"),
+                ElementsAre("/opt/cnntrain", "train.py", "--momentum", "-1", "--pipeline-splits", "c", "--epoch", "1"));
+    request_.overrides = {{"replicas", "1"}};
+    EXPECT_THAT(words("mpirun --replicas 3 python3 train.py --replicas 2"), Contains("--replicas").Times(2));
+}
+
 TEST_F(Command, VariablesThatAreNeededAndUnsetAreListed) {
     EXPECT_THAT(
         plan("poprun --host $HOSTS --vipu-server-host $VIPU --vipu-partition=${PART} python3 train.py --x $Y").unset,

@@ -96,7 +96,7 @@ TEST(Measure, PatternsOfTheReferenceAreRead) {
          {R"(top-1 accuracy: *(.*?) \%)", R"(loss:\s*([\d\.]+|nan)\,)", "latency avg: *(.*?) ms,"})
         EXPECT_EQ(pattern_mistake(pattern), "") << pattern;
     EXPECT_THAT(pattern_mistake("(a)(b)"), HasSubstr("has 2"));
-    EXPECT_THAT(pattern_mistake("(?P<x>a)"), HasSubstr("cannot be read"));
+    EXPECT_THAT(pattern_mistake("(a"), HasSubstr("cannot be read"));
 }
 
 TEST(Derived, IsArithmetic) {
@@ -113,6 +113,21 @@ TEST(Derived, TakesMetricsAndParameters) {
     EXPECT_EQ(derive(metric, {{"throughput", "100"}, {"replicas", "4"}}).value, 25.0);
     EXPECT_THAT(derive(metric, {{"throughput", "100"}}).failure, HasSubstr("per_device"));
     EXPECT_EQ(derive({"square", "{a} ** 2 / {a}"}, {{"a", "-2"}}).value, -2.0);
+}
+
+TEST(Derived, ReplacesEachNameOnce) {
+    EXPECT_THAT(derive({.name = "d", .expression = "{a} + 1"}, {{"a", "{b}"}, {"b", "2"}}).failure,
+                HasSubstr("is no expression"));
+    EXPECT_EQ(derive({.name = "d", .expression = "{a} ** 2"}, {{"a", "-2"}}).value, 4);
+}
+
+TEST(Derived, IsNotNestedWithoutEnd) {
+    const auto failure = [](const std::string& expression) {
+        return derive({.name = "d", .expression = expression}, {}).failure;
+    };
+    EXPECT_THAT(failure(std::string(100'000, '(') + "1" + std::string(100'000, ')')), HasSubstr("nested too deep"));
+    EXPECT_THAT(failure(std::string(100'000, '-') + "1"), HasSubstr("nested too deep"));
+    EXPECT_THAT(failure(std::string(50, '(') + "1" + std::string(50, ')')), ::testing::IsEmpty());
 }
 
 TEST(Derived, MustBeFinite) {

@@ -127,7 +127,7 @@ TEST_F(Checkpoints, AveragingMistakesHaveTheirExitCodes) {
     expect_error(average("--mode median"), ErrorKind::usage, {"--mode must be mean or exponential, not 'median'"});
     expect_error(average(""), ErrorKind::usage, {"--mode is needed"});
     expect_error(average("--mode exponential --decay 1.5"), ErrorKind::usage, {"--decay expects a number from 0 to 1"});
-    expect_error(average("--mode mean -N 0"), ErrorKind::usage, {"-N expects a whole number of at least 1"});
+    expect_error(average("--mode mean -N 0"), ErrorKind::usage, {"-N expects a whole number from 1 to"});
     expect_error(average("--mode mean --discard-last 4"), ErrorKind::usage, {"leaves none of the 4 checkpoints"});
     expect_error(average("--mode mean --d 1"), ErrorKind::usage, {"could be --decay, --discard-last"});
     expect_error(average("--mode mean --discard-lest 1"), ErrorKind::usage, {"did you mean '--discard-last'?"});

@@ -124,7 +124,7 @@ TEST(CommandLine, FlagsOfOtherSchedulesModelsAndCommandsAreRefused) {
 
 TEST(CommandLine, WrongValuesSayWhatIsExpected) {
     EXPECT_THAT(usage_error(kCifar + "--micro-batch-size 3.5"),
-                HasSubstr("--micro-batch-size: expected a whole number, got '3.5'"));
+                HasSubstr("--micro-batch-size: expected a whole number from 0 to 1000000, got '3.5'"));
     EXPECT_THAT(usage_error(kCifar + "--epochs ten"), HasSubstr("--epochs: expected a number, got 'ten'"));
     EXPECT_THAT(usage_error(kCifar + "--epochs nan"), HasSubstr("expected a number"));
     EXPECT_THAT(usage_error(kCifar + "--epochs"), HasSubstr("--epochs: expected a value"));

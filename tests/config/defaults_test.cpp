@@ -8,6 +8,7 @@
 namespace cnntrain::config::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -80,6 +81,21 @@ TEST(Defaults, OptimisersWithoutDefaultLearningRateAskForOne) {
     EXPECT_EQ(parse(kCifar + "--optimiser LARS").at("lars_weight_decay").value, Value(1e-6));
     EXPECT_EQ(parse("--model efficientnet --optimiser RMSprop " + kImageNet).at("rmsprop_base_decay_exp").value,
               Value(-14.0));
+}
+
+TEST(Defaults, ZeroIsUnsetWhereTheContractSaysSo) {
+    const ParseResult run = parse(kCifar + "--BN-decay 0 --model-size 0 --pipeline-num-parallel 0");
+    EXPECT_EQ(run.settings.model.bn_decay, 0.97);
+    EXPECT_EQ(run.settings.model.size, "20");
+    EXPECT_EQ(run.settings.data.pipeline_num_parallel, 48);
+    EXPECT_THAT(run.notices, Contains("--BN-decay 0 counts as not given: 0.97 is used"));
+    EXPECT_EQ(parse("--model efficientnet --model-size 0 " + kImageNet).settings.model.size, "B0");
+    const std::string lars = kCifar + "--optimiser LARS --lars-weight-decay 0 ";
+    EXPECT_EQ(parse(lars + "--weight-decay 0.5").settings.optimiser.lars.weight_decay, 0.5);
+    EXPECT_THAT(parse(lars + "--weight-decay 0.5").notices,
+                Contains("--lars-weight-decay 0 counts as not given: 0.5 is used"));
+    EXPECT_EQ(parse(lars).settings.optimiser.lars.weight_decay, 0.0);
+    EXPECT_EQ(parse(kCifar + "--weight-decay 0").settings.optimiser.weight_decay, 0.0);
 }
 
 TEST(Defaults, EfficientNetSizes) {
@@ -197,7 +213,7 @@ TEST(Adjustments, OneDeviceEvaluates) {
     EXPECT_EQ(result.settings.training.shards, 1);
     EXPECT_THAT(result.notices,
                 ElementsAre(HasSubstr("--replicas 4 counts as 1"), HasSubstr("--shards 2 counts as 1"),
-                            HasSubstr("--distributed changes"), HasSubstr("--BN-span changes nothing")));
+                            HasSubstr("--distributed and --BN-span change nothing: they are for training")));
     EXPECT_EQ(parse(kCifar + "--replicas 4").settings.training.replicas, 4);
 }
 
@@ -205,7 +221,8 @@ TEST(Adjustments, WhatIsForImageNetOnlyIsNamedForCifar) {
     EXPECT_THAT(parse(kCifar + "--normalise-input --dataset-percentage-to-use 50").notices,
                 ElementsAre(HasSubstr("--normalise-input changes nothing: it is for ImageNet"),
                             HasSubstr("--dataset-percentage-to-use changes nothing")));
-    EXPECT_THAT(parse(kCifar + "--latency").notices, ElementsAre(HasSubstr("--latency changes nothing")));
+    EXPECT_THAT(parse(kCifar + "--latency --iterations 1", Command::inference).notices,
+                ElementsAre(HasSubstr("--latency changes nothing: it is for training and validation")));
 }
 
 TEST(Adjustments, ConfiguredEpochsPutTheLastCheckpointOnTheLastEpoch) {

@@ -178,7 +178,7 @@ TEST(Table, HasEveryDocumentedFlag) {
 
 TEST(Table, HelpNamesEveryFlagOfTheCommand) {
     for (const Command command : {Command::train, Command::validation, Command::inference, Command::restore}) {
-        const std::string text = help_text(command);
+        const std::string text = help_text(command, "some.py");
         for (const Option& option : option_table()) {
             const bool taken = (option.commands & bit(command)) != 0;
             const std::string entry = "\n  " + documented_flag(option);
@@ -187,7 +187,7 @@ TEST(Table, HelpNamesEveryFlagOfTheCommand) {
                 << name(command) << " " << option.flag;
         }
     }
-    const std::string text = help_text(Command::train);
+    const std::string text = help_text(Command::train, "cnntrain train");
     EXPECT_THAT(text, ::testing::StartsWith("usage: cnntrain train"));
     for (const char* group : {"Main:", "Model:", "Dataset:", "Training:", "IPU:", "Logging:"}) {
         EXPECT_THAT(text, HasSubstr("\n" + std::string(group) + "\n"));

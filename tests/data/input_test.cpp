@@ -260,6 +260,8 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
     settings.percentage_to_use = 50;  // of the training images only
     EXPECT_EQ(InputData(settings, Split::train).samples(), 7);
     EXPECT_EQ(InputData(settings, Split::validation).samples(), 7);
+    EXPECT_EQ(count_samples(settings, Split::train).samples, 7);
+    EXPECT_EQ(count_samples(settings, Split::validation).samples, 7);
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> table = {
         {"CLI/", {"src/config/"}},
         {"yaml-cpp/", {"src/config/", "src/benchmark/"}},
+        {"re2/", {"src/benchmark/"}, /*sources_only=*/true},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
         {"hwy/", {"src/backend/cpu/", "src/data/images/"}},

@@ -53,6 +53,20 @@ TEST(Rows, CsvHasAllDigits) {
     EXPECT_NE(csv_row(record(row, kColumns)).find(",nan,"), std::string::npos);
 }
 
+TEST(Rows, TheLearningRateIsTheOneOf32Bits) {
+    const auto lr = [](double value) {
+        TrainingRow row = testing::training_row();
+        row.lr = value;
+        const std::string text = csv_row(record(row, kColumns)).substr(std::string("97,194,0.12416,").size());
+        return text.substr(0, text.find(','));
+    };
+    EXPECT_EQ(lr(0.5 * 0.1 * 0.1 * 0.1), "0.0005");  // 0.0005000000000000001 in 64 bits
+    EXPECT_EQ(lr(0.1), "0.1");
+    EXPECT_EQ(lr(1.0 / 3), "0.33333334");
+    EXPECT_EQ(lr(1e-5), "1e-05");
+    EXPECT_EQ(lr(0), "0");
+}
+
 TEST(Rows, CsvQuotesAwkwardNames) {
     ValidationRow row = testing::validation_row({84.5678});
     row.name = "a,\"b\"";

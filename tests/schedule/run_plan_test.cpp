@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain::schedule {
 namespace {
@@ -413,6 +416,72 @@ TEST(RunPlan, NonsenseIsRefused) {
     shape = cifar_shape(1);
     shape.logs_per_epoch = 0;
     expect_usage_error(shape, "--logs-per-epoch");
+}
+
+TEST(RunPlan, ProductsThatDoNotFitAreRefused) {
+    constexpr std::int64_t kHuge = std::int64_t{1} << 32;
+    constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+    RunShape shape = cifar_shape(1);
+    shape.micro_batch_size = kHuge;
+    shape.gradient_accumulation_count = kHuge;
+    expect_usage_error(shape, "the global batch is too large: 4294967296 x 4294967296");
+    shape = cifar_shape(1);
+    shape.gradient_accumulation_count = kHuge;
+    shape.replicas = kHuge;
+    expect_usage_error(shape, "the number of micro-batches of a weight update is too large");
+    expect_usage_error(by_iterations(kLargest, 1000, 1), "--iterations must be from 1");
+    expect_usage_error(by_iterations(kLargest / 8, 1000, 1), "the number of samples of the run is too large");
+    expect_usage_error(cifar_shape(1e308), "--epochs");
+    expect_usage_error(with_checkpoints(cifar_shape(1), 1, kLargest, 0), "--epochs-per-ckpt");
+    expect_usage_error(with_checkpoints(cifar_shape(1), 1, 0, kLargest), "--ckpt-epochs-offset");
+}
+
+/// Visits every step, as the plan itself must not.
+void expect_the_checkpoints_of_all_steps(const RunPlan& plan) {
+    std::vector<HostStep> visited;
+    for (const HostStep& step : steps_from(plan, 0)) {
+        if (step.checkpoint) visited.push_back(step);
+    }
+    EXPECT_EQ(plan.checkpoint_steps(), visited);
+    EXPECT_EQ(plan.checkpoint_count(), static_cast<std::int64_t>(visited.size()));
+    for (std::int64_t start = 0; start <= plan.iterations; start += 1 + plan.iterations / 40) {
+        const auto next = std::ranges::find_if(visited, [&](const HostStep& step) { return step.end() > start; });
+        const auto found = plan.next_checkpoint(start);
+        ASSERT_EQ(found.has_value(), next != visited.end()) << start;
+        if (found) {
+            EXPECT_EQ(*found, *next) << start;
+        }
+    }
+}
+
+TEST(RunPlan, FindsItsCheckpointsWithoutVisitingAllSteps) {
+    Rng rng(7, RngStream::test);
+    for (int i = 0; i < 3000; ++i) {
+        RunShape shape;
+        shape.images = rng.integer(1, 2000);
+        shape.micro_batch_size = rng.integer(1, 64);
+        if (rng.uniform() < 0.5) shape.iterations = rng.integer(1, 3000);
+        shape.epochs = static_cast<double>(rng.integer(1, 40)) / (rng.uniform() < 0.5 ? 1 : 4);
+        shape.device_iterations = rng.integer(1, 200);
+        shape.logs_per_epoch = rng.integer(1, 20);
+        shape.log_freq = rng.integer(1, 700);
+        shape.ckpts_per_epoch = rng.integer(0, 4);
+        if (rng.uniform() < 0.3) shape.epochs_per_ckpt = rng.integer(0, 5);
+        if (rng.uniform() < 0.5) shape.ckpt_epochs_offset = rng.integer(0, 12);
+        const bool too_short = !shape.iterations && static_cast<double>(shape.images) * shape.epochs <
+                                                        static_cast<double>(shape.micro_batch_size);
+        if (too_short) continue;
+        SCOPED_TRACE(i);
+        expect_the_checkpoints_of_all_steps(make_run_plan(shape));
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST(RunPlan, KnowsTheCheckpointsOfEndlessRuns) {
+    const RunPlan plan = make_run_plan(by_iterations(1'000'000'000'000, 10, 1));
+    EXPECT_EQ(plan.checkpoint_count(), 640'204'866);  // 10^12 / 1562, of which those of the last epoch are one
+    EXPECT_EQ(plan.next_checkpoint(0)->end(), 1570);
+    EXPECT_EQ(plan.next_checkpoint(plan.iterations - 1)->end(), plan.iterations);
 }
 
 TEST(RunPlan, StepsOutsideTheRunAreDefects) {

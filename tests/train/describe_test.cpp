@@ -71,6 +71,30 @@ TEST(DryRun, TellsTheRingOfTheLoader) {
                 HasSubstr(" 31 batches ahead, ring of 33 "));
 }
 
+TEST(DryRun, CountsTheImagesThatAreThere) {
+    const auto text = [](const std::string& line, config::Command command = config::Command::train) {
+        return dry_run_text(
+            parse("--dataset cifar-10 --model-size 8 --micro-batch-size 8 --epochs 2 " + line, command));
+    };
+    const std::string there = text("--data-dir " + small_cifar());
+    EXPECT_THAT(there, HasSubstr("cifar-10 from " + small_cifar() + ", 160 training and 37 validation images of 32"));
+    EXPECT_THAT(there, HasSubstr("40 iterations, 2 epochs of 20 iterations"));
+    EXPECT_THAT(there, HasSubstr("5 batches of 8"));
+    EXPECT_THAT(text("--data-dir " + small_cifar(), config::Command::validation), HasSubstr(", 37 validation images"));
+    EXPECT_THAT(text("--data-dir /nowhere"),
+                HasSubstr("cifar-10 from /nowhere (not there; counts are those of the published set), 50000 training"));
+}
+
+TEST(DryRun, OfAnEndlessRunIsThereAtOnce) {
+    const auto text = [](const std::string& line) {
+        return dry_run_text(parse("--dataset cifar-10 --generated-data --model-size 8 " + line));
+    };
+    EXPECT_THAT(
+        text("--iterations 1000000000000 --device-iterations 1"),
+        HasSubstr("after iterations 1562, 3124, 4686, 6248, 7810, 9372, ..., 1000000000000 (640204866 in all)"));
+    EXPECT_THAT(text("--epochs 16777216"), HasSubstr(" in all)"));
+}
+
 TEST(DryRun, NamesTheFilesThatARunWrites) {
     const auto files = [](config::Command command, const std::string& line) {
         const std::string text = dry_run_text(

@@ -71,10 +71,36 @@ TEST(ImageClassification, AShareOfImageNetsTrainingFilesIsUsed) {
     const ImageClassification imagenet(
         parse("--dataset imagenet --generated-data --model-size 18 --dataset-percentage-to-use 10"), cpu(), 1);
     EXPECT_EQ(imagenet.published_samples(data::Split::train), 1281167);
-    EXPECT_EQ(imagenet.used_samples(data::Split::train), 128116);
+    EXPECT_EQ(imagenet.used_samples(data::Split::train),
+              1281167);  // one image, repeated: there is nothing to leave out
+    const ImageClassification absent(parse("--dataset imagenet --data-dir /nowhere --dataset-percentage-to-use 10"),
+                                     cpu(), 1);
+    EXPECT_EQ(absent.used_samples(data::Split::train), 128116);
+    EXPECT_EQ(absent.used_samples(data::Split::validation), 50000);
     EXPECT_EQ(imagenet.used_samples(data::Split::validation), 50000);
     EXPECT_EQ(task().used_samples(data::Split::train), 50000);
     EXPECT_FALSE(imagenet.has_real_data());
+}
+
+TEST(ImageClassification, TellsTheShortcutThatIsBuilt) {
+    const auto type = [](const std::string& line) {
+        const ImageClassification task(parse("--generated-data " + line), cpu(), 1);
+        return std::get<std::string>(task.description().arguments.at("shortcut_type"));
+    };
+    EXPECT_EQ(type("--dataset cifar-10 --model-size 20"), "A");
+    EXPECT_EQ(type("--dataset cifar-10 --model-size 29"), "B");  // bottlenecks are projected
+    EXPECT_EQ(type("--dataset cifar-10 --model resnext --model-size 29"), "B");
+    EXPECT_EQ(type("--dataset imagenet --model-size 18"), "B");
+}
+
+TEST(ImageClassification, TellsTheBitsOfItsInput) {
+    const auto bits = [](const std::string& line) {
+        return ImageClassification(parse(line), cpu(), 1).description().io_bits;
+    };
+    EXPECT_EQ(bits("--dataset imagenet --generated-data --eight-bit-io"), 8);
+    EXPECT_EQ(bits("--dataset imagenet --generated-data"), 16);
+    EXPECT_EQ(bits("--dataset imagenet --generated-data --precision 32.32"), 32);
+    EXPECT_EQ(bits("--dataset cifar-10 --data-dir /nowhere --eight-bit-io"), 16);
 }
 
 TEST(ImageClassification, NamesItsModel) {

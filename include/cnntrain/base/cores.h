@@ -21,6 +21,10 @@ int available_cores();
 /// For threads that wait for memory and disk: processors within the quota, at least 1.
 int available_processors();
 
+/// Threads that a user may ask for here: many more than cores wait for each other instead of working, so long that nothing can
+/// be stopped. At least 64.
+int most_threads();
+
 /// Cores are shared by compute and input. Input threads sleep while the ring is full, so they may
 /// number as many as the processors without oversubscribing in the steady state.
 struct CoreBudget {

@@ -32,15 +32,16 @@ float to_float(BFloat16 value);
 
 using Shape = std::vector<std::int64_t>;
 
-std::int64_t element_count(const Shape& shape);  // 1 for a scalar (empty shape)
-std::string to_string(const Shape& shape);       // "[32, 224, 224, 3]"
+/// 1 for a scalar (empty shape). Error(usage) when 64 bits cannot hold it.
+std::int64_t element_count(const Shape& shape);
+std::string to_string(const Shape& shape);  // "[32, 224, 224, 3]"
 
 struct TensorDesc {
     DType dtype = DType::f32;
     Shape shape;
 
     std::int64_t elements() const { return element_count(shape); }
-    std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_bytes(dtype); }
+    std::size_t bytes() const;  // Error(usage) when 64 bits cannot hold it
     bool operator==(const TensorDesc&) const = default;
 };
 

@@ -1,7 +1,7 @@
 // From a command line to Settings: flags, configuration files, defaults, checks; and back to text.
 //
 //   auto result = parse_command_line(Command::train, {"--dataset", "cifar-10"}, process_environment());
-//   if (result.wants_help) print(help_text(Command::train));
+//   if (result.wants_help) print(help_text(Command::train, "cnntrain train"));
 //   if (result.wants_print_config) print(print_config_text(result));
 //   refuse_unavailable(result);
 //   run(result.settings);
@@ -69,12 +69,17 @@ std::vector<std::string> unavailable_options(const ParseResult& result);
 /// Error(unsupported) naming all of them, if there are any.
 void refuse_unavailable(const ParseResult& result);
 
+/// Does a value for `flag` make one for `other` meaningless: are they two names of one option, or two ways to say one thing
+/// (--epochs and --iterations)? With or without their hyphens.
+bool takes_place_of(std::string_view flag, std::string_view other);
+
 /// Names of all configurations in `folders`, sorted.
 std::vector<std::string> config_names(const std::vector<std::string>& folders);
 /// The entries of one configuration by YAML key, merges resolved. An old `mk2_` name finds its successor.
 std::map<std::string, Value> read_config(const std::string& config, const std::vector<std::string>& folders);
 
-std::string help_text(Command command);
+/// `called`: the program as its user calls it.
+std::string help_text(Command command, std::string_view called);
 /// Every effective value and who set it, by group.
 std::string print_config_text(const ParseResult& result);
 

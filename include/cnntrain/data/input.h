@@ -35,6 +35,15 @@ private:
     std::int64_t samples_ = 0;
 };
 
+struct SampleCount {
+    std::int64_t samples = 0;
+    bool exact = true;  // false: estimated from the sizes of the files
+};
+
+/// The samples that a run uses of the files in `settings.folder`, by their index, sizes and headers; nothing is written. It
+/// takes about a second at most. Error(data) when files are missing or damaged.
+SampleCount count_samples(const InputSettings& settings, Split split);
+
 /// The ring of the split's stream, when the data are real. No file is looked for.
 RingSize ring_size(const InputSettings& settings, Split split, LoaderSettings loader);
 

@@ -71,8 +71,8 @@ struct DataSettings {
     bool hostside_norm = false;    // normalised before they reach the device
     bool normalise_input = false;  // ImageNet: mean and deviation; false: channel means only
     bool train_with_valid_preprocessing = false;
-    std::int64_t percentage_to_use = 100;  // ImageNet: the first floor(p * N / 100) training images in file order
-    MixingSettings mixing = {};            // of real training images
+    std::int64_t percentage_to_use = 100;             // ImageNet: used_share() of the training images
+    MixingSettings mixing = {};                       // of real training images
     std::optional<std::int64_t> prefetch_depth = {};  // micro-batches prepared ahead; empty: chosen by the loader
 };
 
@@ -83,6 +83,10 @@ struct InputSettings : DataSettings {
     std::uint64_t seed = 0;
     int threads = 1;  // to index the files when they are opened
 };
+
+/// --dataset-percentage-to-use: the first floor(percent * records / 100) training records, in file order. Validation is always
+/// whole, so that accuracies of different shares can be compared.
+std::int64_t used_share(std::int64_t records, std::int64_t percent);
 
 /// The settings' mixing where it applies: none for generated and synthetic images.
 MixingSettings effective_mixing(const DataSettings& settings);

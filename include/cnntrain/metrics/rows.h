@@ -22,7 +22,7 @@ struct TrainingRow {
     std::int64_t step = 0;
     std::int64_t iteration = 0;
     double epoch = 0;
-    double lr = 0;
+    double lr = 0;                             // in a record: the shortest number that is the same in 32 bits
     std::vector<TrainingResult> results = {};  // one for each of Columns::training
     double it_time = 0;
     double samples_per_second = 0;

@@ -28,6 +28,9 @@ std::vector<std::string> model_sizes(Family family, DatasetKind dataset);
 /// may begin at each of them (at the first: the stage before it only converts the images).
 std::vector<std::string> split_points(const NetworkSettings& settings);
 
+/// Are shortcuts that change shape padded with zeros (the papers' type A) instead of projected (B)?
+bool pads_shortcuts(const NetworkSettings& settings);
+
 /// Error(usage) for splits that are not functions of the network (naming the nearest) or not in its order.
 void check_splits(const NetworkSettings& settings, const std::vector<std::string>& splits);
 

@@ -60,11 +60,21 @@ struct RunPlan {
     /// A checkpoint that falls, rounded, on the last epoch is left to the end of the run when there is one checkpoint
     /// per epoch or fewer.
     HostStep host_step(std::int64_t start) const;
-    /// The host steps of the whole run that end with a checkpoint, in order.
+    /// The first host step that ends with a checkpoint, from the one that holds iteration `start` (0 <= start <= T) on; found
+    /// without visiting those between. Empty when there is none.
+    std::optional<HostStep> next_checkpoint(std::int64_t start) const;
+    /// How many host steps of the run end with a checkpoint, without visiting them.
+    std::int64_t checkpoint_count() const;
+    /// All of them, in order: for a run that has made them.
     std::vector<HostStep> checkpoint_steps() const;
+
+private:
+    std::int64_t last_step() const { return (iterations - 1) / iterations_per_host_step; }
+    std::int64_t first_step_to_save() const;
+    std::optional<std::int64_t> next_crossing(std::int64_t step) const;
 };
 
-/// Error(usage) when a number is out of range or the run would have no iteration.
+/// Error(usage) when a number is out of range, the run would have no iteration or more samples than can be counted.
 RunPlan make_run_plan(const RunShape& shape);
 
 /// Forward passes of a validation: every image is counted once, the last batch may be short.

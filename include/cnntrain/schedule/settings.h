@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/checked.h"
+
 namespace cnntrain::schedule {
 
 /// How the samples of one weight update are divided.
@@ -18,10 +20,14 @@ struct BatchPlan {
     std::int64_t processes = 1;
     std::int64_t stages = 1;  // of a replica's pipeline; the samples pass through all of them
 
-    /// Forward and backward passes behind one weight update, of all replicas and processes.
-    constexpr std::int64_t micro_batches() const { return accumulation * replicas * processes; }
+    /// Forward and backward passes behind one weight update, of all replicas and processes. Error(usage) when there are
+    /// too many to be counted; so below.
+    std::int64_t micro_batches() const {
+        const std::int64_t parallel = checked_product(replicas, processes, "the number of replicas");
+        return checked_product(accumulation, parallel, "the number of micro-batches of a weight update");
+    }
     /// Samples behind one weight update.
-    constexpr std::int64_t global_batch() const { return micro_batch * micro_batches(); }
+    std::int64_t global_batch() const { return checked_product(micro_batch, micro_batches(), "the global batch"); }
 };
 
 struct ScheduleSettings {

@@ -7,9 +7,9 @@
 
 namespace cnntrain::train {
 
-/// The resolved run, a line per topic: model, data, batches, length, schedule, precision, files. Reads no data and no
-/// checkpoint, so neither needs to exist; counts of images are those of the published data sets. Error(usage) for what
-/// the run itself would refuse before it opens data.
+/// The resolved run, a line per topic: model, data, batches, length, schedule, precision, files. Neither data nor checkpoint
+/// need to exist: images are counted in the data's files when their folder is there, else the published set's are taken.
+/// Error(usage) for what the run itself would refuse before it opens data, Error(data) for a folder without the data.
 std::string dry_run_text(const config::ParseResult& arguments);
 
 }  // namespace cnntrain::train

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -317,6 +318,30 @@ std::vector<IndexedFile> index_files(const std::vector<std::string>& paths, cons
     arena.execute([&] { tbb::parallel_for(std::size_t{0}, paths.size(), index_one); });
     kept.store(indexed, is_new);
     return indexed;
+}
+
+RecordCount count_records(const std::vector<std::string>& paths, const std::string& index_name, FileSystem& files,
+                          double patience_seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    const KeptIndexes kept(paths, index_name, files);
+    RecordCount count;
+    std::uint64_t counted_bytes = 0;
+    std::uint64_t left_bytes = 0;
+    for (const std::string& path : paths) {
+        const std::unique_ptr<InputFile> file = files.open(path);
+        const IndexedFile* known = kept.find(*file);
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+        if (known == nullptr && counted_bytes > 0 && spent.count() > patience_seconds) {
+            left_bytes += file->size_bytes();
+            continue;
+        }
+        count.records +=
+            static_cast<std::int64_t>(known != nullptr ? known->lengths.size() : scan_records(*file).lengths.size());
+        counted_bytes += file->size_bytes();
+    }
+    if (left_bytes == 0) return count;
+    const double share = static_cast<double>(left_bytes) / static_cast<double>(counted_bytes);
+    return {count.records + static_cast<std::int64_t>(static_cast<double>(count.records) * share), false};
 }
 
 }  // namespace cnntrain::data

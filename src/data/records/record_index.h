@@ -55,4 +55,14 @@ std::vector<std::string> index_places(const std::string& folder, const std::stri
 std::vector<IndexedFile> index_files(const std::vector<std::string>& paths, const RecordOptions& options,
                                      FileSystem& files, std::span<std::unique_ptr<InputFile>> open);
 
+struct RecordCount {
+    std::int64_t records = 0;
+    bool exact = true;  // false: the files that were not looked into are taken to be like the others
+};
+
+/// How many records `paths` hold: from the kept index where it fits and from the files otherwise; nothing is written. After
+/// `patience_seconds` the rest is estimated. Error(data) for damaged files.
+RecordCount count_records(const std::vector<std::string>& paths, const std::string& index_name, FileSystem& files,
+                          double patience_seconds);
+
 }  // namespace cnntrain::data

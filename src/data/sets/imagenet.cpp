@@ -68,12 +68,11 @@ void preprocess_for_evaluation(std::span<const std::byte> jpeg, std::int64_t ima
 
 Imagenet::Imagenet(std::vector<std::string> paths, const ImagenetSettings& settings)
     : settings_(settings), records_(std::move(paths), settings.records) {
-    if (!(settings.percentage_to_use > 0 && settings.percentage_to_use <= 100)) {
+    if (settings.percentage_to_use < 1 || settings.percentage_to_use > 100) {
         throw Error(ErrorKind::usage, "the percentage of the data set to use is " +
                                           std::to_string(settings.percentage_to_use) + ", not in 1..100");
     }
-    size_ =
-        static_cast<std::int64_t>(std::floor(settings.percentage_to_use * static_cast<double>(records_.size()) / 100));
+    size_ = used_share(static_cast<std::int64_t>(records_.size()), settings.percentage_to_use);
     if (size_ == 0) {
         throw Error(ErrorKind::data, "imagenet: no record to use in " + records_.paths().front() +
                                          " and the files beside it (" + std::to_string(records_.size()) + " found)");

@@ -26,7 +26,7 @@ struct ImagenetSettings {
     std::int64_t image_size = 224;
     PixelFormat format = {};
     bool augment = false;  // training crop and flip; otherwise the evaluation preprocessing
-    double percentage_to_use = 100;
+    std::int64_t percentage_to_use = 100;
     std::uint64_t seed = 0;  // of the augmentation
     OnBadImage on_bad_image = OnBadImage::stop;
     RecordOptions records = {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::data {
@@ -31,6 +32,11 @@ Normalisation imagenet_normalisation(bool normalise_input) {
         result.shift[c] = static_cast<float>(-kMean[c] / kDeviation[c]);
     }
     return result;
+}
+
+std::int64_t used_share(std::int64_t records, std::int64_t percent) {
+    constexpr std::int64_t kPercent = 100;
+    return checked_product(records, percent, "the number of records") / kPercent;
 }
 
 PixelFormat host_format(const InputSettings& settings) {

@@ -26,17 +26,17 @@ std::string short_text(double value) {
     return formatted("%.5g", value);
 }
 
+constexpr std::size_t kShown = 6;
+
 /// "3, 6, 9, ... 30 (10 in all)"
-std::string some_of(const std::vector<std::int64_t>& values) {
-    constexpr std::size_t kShown = 6;
+/// `first`: all of them, or the first kShown.
+std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, std::int64_t last) {
     std::string result;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        const bool last = i + 1 == values.size();
-        if (i >= kShown && !last) continue;
-        if (i > kShown) result += ", ...";
-        result += (result.empty() ? "" : ", ") + std::to_string(values[i]);
-    }
-    return values.size() > kShown ? result + " (" + std::to_string(values.size()) + " in all)" : result;
+    for (const std::int64_t value : first)
+        result += (result.empty() ? "" : ", ") + std::to_string(value);
+    if (static_cast<std::size_t>(count) == first.size()) return result;
+    if (static_cast<std::size_t>(count) > first.size() + 1) result += ", ...";
+    return result + ", " + std::to_string(last) + " (" + std::to_string(count) + " in all)";
 }
 
 class Description {
@@ -45,13 +45,12 @@ public:
         : task_(task), arguments_(arguments), settings_(arguments.settings) {
         if (arguments_.command != config::Command::train) return;
         plan_ = run_plan(settings_, task_.used_samples(data::Split::train));
-        for (const schedule::HostStep& step : plan_->checkpoint_steps())
-            checkpoints_.push_back(step.end());
+        checkpoint_count_ = plan_->checkpoint_count();
     }
 
     std::string whole() {
         const config::Command command = arguments_.command;
-        line("Dry run", std::string(config::name(command)) + "; no data is read, nothing is written");
+        line("Dry run", std::string(config::name(command)) + "; nothing is computed or written");
         if (settings_.main.config) line("Configuration", *settings_.main.config);
         for (const Topic& topic : task_.dry_run_topics(command))
             line(topic.name, topic.text);
@@ -87,10 +86,18 @@ private:
                               text(how.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
         learning_rate(plan);
         const std::string none = "none";
-        line("Checkpoints", checkpoints_.empty() ? none : "after iterations " + some_of(checkpoints_));
+        line("Checkpoints", checkpoint_count_ == 0 ? none : "after iterations " + checkpoints(plan));
         line("Validation", validates() ? "of each of them, " + passes() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (training.init_path) line("Initial weights", *training.init_path);
+    }
+
+    std::string checkpoints(const schedule::RunPlan& plan) const {
+        std::vector<std::int64_t> first;
+        for (auto step = plan.next_checkpoint(0); step && first.size() < kShown;
+             step = plan.next_checkpoint(step->end()))
+            first.push_back(step->end());
+        return some_of(first, checkpoint_count_, plan.iterations);
     }
 
     static std::string optimiser(const optim::OptimiserSettings& how) {
@@ -116,6 +123,18 @@ private:
         return one ? what + "; computed as without a pipeline" : what;
     }
 
+    /// " after iterations 3, 6"; empty when there are none.
+    static std::string drops(const std::vector<double>& fractions, const schedule::RunPlan& plan) {
+        const auto at = [&](double fraction) {
+            return static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations));
+        };
+        std::vector<std::int64_t> first;
+        for (std::size_t i = 0; i < fractions.size() && i < kShown; ++i)
+            first.push_back(at(fractions[i]));
+        if (first.empty()) return "";
+        return " after iterations " + some_of(first, std::ssize(fractions), at(fractions.back()));
+    }
+
     void learning_rate(const schedule::RunPlan& plan) {
         const optim::LearningRateSettings& schedule = settings_.learning_rate;
         const double base = optim::base_learning_rate(schedule, plan.global_batch);
@@ -125,10 +144,7 @@ private:
                            " epochs)";
         if (rate.warmup_iterations() > static_cast<double>(plan.iterations)) what += ", longer than the run";
         if (schedule.schedule == optim::LrSchedule::stepped) {
-            std::vector<std::int64_t> drops;
-            for (const double fraction : schedule.stepped_fractions)
-                drops.push_back(static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations)));
-            what += ", times " + text(schedule.stepped_decay) + " after iterations " + some_of(drops);
+            what += ", times " + text(schedule.stepped_decay) + drops(schedule.stepped_fractions, plan);
         }
         if (schedule.schedule == optim::LrSchedule::exponential) {
             what += ", times " + text(schedule.exponential_decay_rate) + " at each of " +
@@ -146,7 +162,7 @@ private:
              values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration));
     }
 
-    bool validates() const { return plan_->validate && !checkpoints_.empty(); }
+    bool validates() const { return plan_->validate && checkpoint_count_ > 0; }
 
     std::string passes() const {
         const schedule::ValidationPlan plan = schedule::make_validation_plan(
@@ -197,7 +213,7 @@ private:
         const LoggingSettings& logging = settings_.logging;
         const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
         std::vector<std::string> names;
-        if (!checkpoints_.empty()) names = {"ckpt-<iteration>.safetensors"};
+        if (checkpoint_count_ > 0) names = {"ckpt-<iteration>.safetensors"};
         if (logging.no_logs) return names;
         names.insert(names.begin(), {"arguments.json", "log.txt"});
         if (plan_) names.emplace_back("training.csv");
@@ -212,7 +228,7 @@ private:
     const config::ParseResult& arguments_;
     const Settings& settings_;
     std::optional<schedule::RunPlan> plan_;  // of a training
-    std::vector<std::int64_t> checkpoints_;  // iterations after which it saves one
+    std::int64_t checkpoint_count_ = 0;
     std::ostringstream out_;
 };
 

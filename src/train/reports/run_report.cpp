@@ -80,6 +80,9 @@ void introduce(metrics::Observers& observers, const config::ParseResult& argumen
     observers.line("Command line: " + host.command_line);
     for (const std::string& line : introduction.machine)
         observers.line(line);
+    if (introduction.io_bits > 0) {
+        observers.console_line("Using " + std::to_string(introduction.io_bits) + "-bit IO between the IPU and host");
+    }
     if (logging.wandb) add_wandb(observers, logging, facts.folder.name, json);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.resumed_at, *host.files);
@@ -96,6 +99,7 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
     introduction.machine = machine_lines(backend, arguments.settings.run);
     introduction.derived = derived_arguments(arguments, description, introduction.facts);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
+    introduction.io_bits = description.io_bits;
     metrics::Observers observers = report_run(folder, host);
     introduce(observers, arguments, std::move(introduction), host);
     return observers;

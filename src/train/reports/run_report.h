@@ -29,6 +29,7 @@ struct Introduction {
     std::vector<std::string> machine;  // lines
     std::string summary;
     std::map<std::string, config::Value> derived;  // what arguments.json has beyond the options
+    std::size_t io_bits = 0;                       // TaskDescription::io_bits
     std::optional<std::int64_t> resumed_at = {};   // iteration; empty: a new run
 };
 

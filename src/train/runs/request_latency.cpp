@@ -98,9 +98,10 @@ void send_requests(backend::Executable& executable, SharedStream& stream, std::i
         metrics::add(tally.sums, result.sums);
         tally.samples += result.samples;
     };
+    constexpr std::int64_t kMostReserved = 1 << 20;  // of a measurement that may never end
     bool arrived = false;
     try {
-        tally.milliseconds.reserve(static_cast<std::size_t>(iterations) + 1);
+        tally.milliseconds.reserve(static_cast<std::size_t>(std::min(iterations, kMostReserved)) + 1);
         call();  // untimed: starts the thread's helpers and touches all memory
         tally.milliseconds.clear();
         tally.sums.clear();

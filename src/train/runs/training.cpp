@@ -79,6 +79,7 @@ void introduce_training(Run& run, const RunData& data, const std::optional<Resum
         introduction.derived["validation_device_iterations"] =
             schedule::make_validation_plan(data.validation->count(), batch).batches;
     }
+    introduction.io_bits = description.io_bits;
     introduction.summary = summary_block(run.arguments, description, introduction.facts, &data.plan);
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
     introduce(run.observers, run.arguments, std::move(introduction), run.host);

@@ -25,7 +25,9 @@ namespace {
 double epoch_of(const checkpoint::Checkpoint& checkpoint, const Task& task, const config::Settings& settings) {
     if (!settings.main.total_batch_size) return checkpoint.epoch;
     const std::int64_t samples = task.published_samples(data::Split::train);
-    return static_cast<double>(*settings.main.total_batch_size * checkpoint.iteration) / static_cast<double>(samples);
+    const double seen =
+        static_cast<double>(*settings.main.total_batch_size) * static_cast<double>(checkpoint.iteration);
+    return seen / static_cast<double>(samples);
 }
 
 /// A validation, with everything that it needs.

@@ -146,7 +146,8 @@ TaskDescription ImageClassification::description() const {
         .summary_head = summary_head(arguments_),
         .summary_tail = summary_tail(settings()),
         .arithmetic = arithmetic(settings().device, backend_),
-        .arguments = {{"shortcut_type", std::string(settings().data.dataset == data::DatasetId::imagenet ? "B" : "A")},
+        .io_bits = 8 * size_bytes(host_format().dtype),
+        .arguments = {{"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
                       {"norm_type", std::string(settings().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")}},
         .mlperf = mlperf_benchmark(arguments_),
     };
@@ -170,10 +171,31 @@ std::int64_t ImageClassification::published_samples(data::Split split) const {
 }
 
 std::int64_t ImageClassification::used_samples(data::Split split) const {
-    constexpr std::int64_t kPercent = 100;
-    const std::int64_t all = published_samples(split);
-    const bool part = split == data::Split::train && settings().data.dataset == data::DatasetId::imagenet;
-    return part ? all * settings().data.percentage_to_use / kPercent : all;
+    return used(split).samples;
+}
+
+const ImageClassification::Count& ImageClassification::used(data::Split split) const {
+    const auto found = used_.find(split);
+    if (found != used_.end()) return found->second;
+    const bool share =
+        has_real_data() && split == data::Split::train && info_of(settings()).id == data::DatasetId::imagenet;
+    const std::int64_t published = published_samples(split);
+    const std::int64_t percent = share ? settings().data.percentage_to_use : 100;
+    Count count{data::used_share(published, percent), Known::published};
+    std::error_code failed;
+    if (has_real_data() && std::filesystem::is_directory(settings().data.data_dir, failed))
+        count = count_in_files(split);
+    return used_.emplace(split, count).first->second;
+}
+
+ImageClassification::Count ImageClassification::count_in_files(data::Split split) const {
+    const bool classifies =
+        arguments_.command == config::Command::inference && !measures_requests(settings(), arguments_.command);
+    if (classifies && !holds_dataset()) {
+        return {static_cast<std::int64_t>(image_folder()->names().size()), Known::counted};
+    }
+    const data::SampleCount count = data::count_samples(data_settings(settings(), backend_.half_type(), seed_), split);
+    return {count.samples, count.exact ? Known::counted : Known::estimated};
 }
 
 graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {
@@ -189,7 +211,7 @@ graph::Graph ImageClassification::classifying_graph(const std::vector<data::Fiel
 }
 
 std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {
-    std::vector<Topic> topics = {model_topic(), data_topic()};
+    std::vector<Topic> topics = {model_topic(), data_topic(command)};
     if (has_real_data()) topics.push_back(input_topic(command));
     return topics;
 }
@@ -213,12 +235,12 @@ Topic ImageClassification::model_topic() const {
                          " GFLOP forward per image"};
 }
 
-Topic ImageClassification::data_topic() const {
-    const std::string side = std::to_string(settings().data.image_size);
+/// The splits that the command reads, with their images.
+Topic ImageClassification::data_topic(config::Command command) const {
     std::string what(config::name(settings().data.dataset));
     switch (settings().data.kind) {
         case data::DataKind::real:
-            what += " from " + settings().data.data_dir + " (not opened; counts are those of the published set)";
+            what += " from " + settings().data.data_dir;
             break;
         case data::DataKind::generated:
             what += ", one generated image";
@@ -227,9 +249,20 @@ Topic ImageClassification::data_topic() const {
             what += ", synthetic images";
             break;
     }
-    return {"Data", what + ", " + std::to_string(used_samples(data::Split::train)) + " training and " +
-                        std::to_string(used_samples(data::Split::validation)) + " validation images of " + side +
-                        " x " + side};
+    bool published = false;
+    std::string counts;
+    const auto add = [&](data::Split split, const std::string& name) {
+        const Count& count = used(split);
+        published = published || count.how == Known::published;
+        counts += (counts.empty() ? "" : " and ") + std::string(count.how == Known::estimated ? "about " : "") +
+                  std::to_string(count.samples) + " " + name;
+    };
+    const bool trains = command == config::Command::train;
+    if (trains) add(data::Split::train, "training");
+    if (!trains || settings().validation.enabled) add(data::Split::validation, "validation");
+    if (has_real_data() && published) what += " (not there; counts are those of the published set)";
+    const std::string side = std::to_string(settings().data.image_size);
+    return {"Data", what + ", " + counts + " images of " + side + " x " + side};
 }
 
 Topic ImageClassification::input_topic(config::Command command) const {
@@ -256,6 +289,16 @@ bool ImageClassification::holds_dataset() const {
     }
 }
 
+std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
+    const data::DataSettings& data = settings().data;
+    return std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, host_format(), data.strict);
+}
+
+/// How images are stored on the host.
+data::PixelFormat ImageClassification::host_format() const {
+    return data::host_format(data_settings_without_folder(settings(), backend_, seed_));
+}
+
 ImageClassification::Images ImageClassification::images_to_classify(const std::function<bool()>& stop_requested) const {
     data::LoaderSettings loader = loader_settings(settings(), 0);
     loader.stop_requested = stop_requested;
@@ -265,9 +308,7 @@ ImageClassification::Images ImageClassification::images_to_classify(const std::f
         throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
                                           " files there; a folder of JPEG files needs --dataset imagenet");
     }
-    const data::InputSettings format = data_settings_without_folder(settings(), backend_, seed_);
-    auto folder =
-        std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, data::host_format(format), data.strict);
+    auto folder = image_folder();
     if (!folder->left_out().empty()) {
         log::warning(data.data_dir + ": files that are not .jpg or .jpeg are left out: " + folder->left_out());
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/settings.h"
 #include "train/tasks/task.h"
 
 namespace cnntrain::train {
@@ -49,16 +52,27 @@ public:
     Images images_to_classify(const std::function<bool()>& stop_requested) const;
 
 private:
+    /// Samples that a run uses, and how they are known.
+    enum class Known { published, counted, estimated };
+    struct Count {
+        std::int64_t samples = 0;
+        Known how = Known::published;
+    };
+    Count count_in_files(data::Split split) const;
+    const Count& used(data::Split split) const;
     Topic model_topic() const;
-    Topic data_topic() const;
+    Topic data_topic(config::Command command) const;
     Topic input_topic(config::Command command) const;
     std::vector<data::Field> expected_fields() const;
     bool holds_dataset() const;
+    std::shared_ptr<data::ImageFolder> image_folder() const;
+    data::PixelFormat host_format() const;
 
     config::ParseResult arguments_;
     const config::Settings& settings() const { return arguments_.settings; }
     const backend::Backend& backend_;
     std::uint64_t seed_;
+    mutable std::map<data::Split, Count> used_;  // once counted
 };
 
 }  // namespace cnntrain::train

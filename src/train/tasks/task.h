@@ -48,6 +48,7 @@ struct TaskDescription {
     std::string summary_head;                     // first and last lines of a run's summary
     std::string summary_tail;
     backend::Arithmetic arithmetic;                  // of this machine's part of the run
+    std::size_t io_bits = 0;  // of each number in which samples travel to the device; 0: nothing is said about it
     std::map<std::string, config::Value> arguments;  // the keys that arguments.json has beyond the options
     std::optional<MlperfBenchmark> mlperf;           // empty: MLPerf has no such benchmark
 };
@@ -78,8 +79,10 @@ public:
     virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
     /// False when all samples are made up alike: results of them mean nothing, and a few tell as much as many.
     virtual bool has_real_data() const = 0;
-    /// Samples of the published set, and those of them that a run uses; both without opening any file.
+    /// Samples of the published set; no file is looked for.
     virtual std::int64_t published_samples(data::Split split) const = 0;
+    /// Samples that a run uses: counted in its files when they are there, else of the published set. For plans, before the data
+    /// are opened. Error(data) when the files are damaged.
     virtual std::int64_t used_samples(data::Split split) const = 0;
 
     /// One whole weight update, with all that the options ask for; with_update() in assemble.h makes it of a forward graph.
@@ -88,7 +91,7 @@ public:
     /// Forward only, with the outputs that the columns of validation and inference read.
     virtual graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const = 0;
 
-    /// Model, data and input of what the command would do, without opening any file.
+    /// Model, data and input of what the command would do.
     virtual std::vector<Topic> dry_run_topics(config::Command command) const = 0;
 };
 
