@@ -82,7 +82,7 @@ struct Option {
     std::string_view idle = {};     // why it changes nothing in this program,
     std::uint32_t idle_in = kAll;   // or in these commands
     bool off_switch = false;        // a boolean whose documented flag is the --no- form
-    bool action = false;            // asks for something to be printed; no part of a run's arguments
+    bool action = false;            // asks something of this process alone; no part of a run's arguments
     std::string_view missing = {};  // the capability this version does not have, or
     std::vector<std::string_view> missing_choices = {};  // the choices that it does not have
     std::uint32_t missing_in = kT;                       // commands on which these have an effect

@@ -26,7 +26,7 @@ TEST(ArgumentsJson, HoldsEveryOptionSortedWithIndent) {
     EXPECT_TRUE(json["iterations"].is_null());
     EXPECT_EQ(json["learning_rate_schedule"], nlohmann::json::parse("[0.5, 0.75]"));
     EXPECT_FALSE(json.contains("help"));
-    EXPECT_GE(json.size(), result.options.size() - 2);
+    EXPECT_GE(json.size(), result.options.size() - 3);
 }
 
 ParseResult restore(const std::string& text, const std::string& line) {
@@ -60,6 +60,12 @@ TEST(ArgumentsJson, RestoresTheSameRun) {
         }
         EXPECT_EQ(unavailable_options(resumed), unavailable_options(original));
     }
+}
+
+TEST(ArgumentsJson, LeavesOutWhatConcernsOneProcess) {
+    const auto result = parse(kCifar + "--logs-path x --overwrite");
+    EXPECT_TRUE(result.settings.logging.overwrite);
+    EXPECT_FALSE(nlohmann::json::parse(arguments_json(result, {})).contains("overwrite"));
 }
 
 TEST(ArgumentsJson, RestoreLineWins) {
@@ -114,6 +120,9 @@ TEST(Fingerprint, ChangesWithTheNumbersOnly) {
     for (const char* line : {"--momentum 0.8", "--seed 1", "--precision 16.32", "--epochs 3", "--micro-batch-size 16",
                              "--no-stochastic-rounding", "--device-iterations 3", "--warmup-epochs 1"}) {
         EXPECT_NE(numerics_fingerprint(parse(kCifar + line)), base) << line;
+    }
+    for (const char* line : {"--hostside-norm", "--hostside-image-mixing"}) {
+        EXPECT_NE(numerics_fingerprint(parse(kImageNet + line)), numerics_fingerprint(parse(kImageNet))) << line;
     }
     EXPECT_EQ(numerics_fingerprint(parse(kCifar + "--micro-batch-size 32")), base);
 }
