@@ -21,7 +21,7 @@ import tempfile
 import time
 import zlib
 
-REFUSALS = ("another process is writing there", "is being written by another process", "holds an earlier run")
+REFUSALS = ("another process is writing there", "holds an earlier run")
 TIMEOUT_S = 300
 TRAINING_COLUMNS, VALIDATION_COLUMNS = 8, 5  # those that do not depend on time
 

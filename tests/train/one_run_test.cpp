@@ -94,7 +94,7 @@ TEST(OneRun, TakesResultsOfItsOwnCheckpointsOnly) {
         EXPECT_THAT(usage_error([&] { validate(files, "--logs-path run " + weights); }),
                     HasSubstr("results of its own checkpoints only"));
     }
-    EXPECT_EQ(validate(files, "--logs-path ./run/ --restore-path run/ckpt-40").exit_code, 0);
+    EXPECT_EQ(validate(files, "--logs-path run/ --restore-path run/ckpt-40").exit_code, 0);
     EXPECT_EQ(accuracy_rows(files).size(), 2U);
 }
 

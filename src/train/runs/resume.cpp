@@ -8,6 +8,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/train/assemble.h"
 #include "train/reports/describe.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 
@@ -45,6 +46,15 @@ config::ParseResult completed(const config::ParseResult& arguments, const std::o
     return with_seed(std::move(complete), recorded ? *recorded : drawn_seed());
 }
 
+/// The path of arguments.json.
+std::string recorded_arguments(const FileSystem& files, const std::string& folder) {
+    std::string path = folder + "/" + kArgumentsFile;
+    if (files.exists(path)) return path;
+    throw Error(ErrorKind::not_found, "--restore-path " + folder +
+                                          ": no arguments.json there; give the folder of a run, or resume with train "
+                                          "--restore-path and the run's options");
+}
+
 /// A folder without a checkpoint is left without a lock's file, too.
 std::shared_ptr<FileLock> lock_run(const std::string& folder, const Host& host) {
     latest_checkpoint(*host.files, folder);
@@ -70,8 +80,14 @@ RunStart run_start(const config::ParseResult& arguments, const Host& host) {
 
 RunStart restored_run_start(const config::ParseResult& restore_line, const Host& host) {
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
+    recorded_arguments(*host.files, folder);
     std::shared_ptr<FileLock> lock = lock_run(folder, host);
     return start_at_latest(restored_arguments(restore_line, *host.files), folder, std::move(lock), *host.files);
+}
+
+config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
+    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
+    return config::resume_from_arguments_json(files.read_text(recorded_arguments(files, folder)), restore_line);
 }
 
 std::uint64_t seed_of(const RunStart& start) {

@@ -329,18 +329,4 @@ int run_restored(const config::ParseResult& restore_line, const Host& host) {
     return train_images(restored_run_start(restore_line, host), host);
 }
 
-config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
-    if (!restore_line.settings.main.restore_path) {
-        throw Error(ErrorKind::usage, "restore: --restore-path is needed: the folder of the run to resume");
-    }
-    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
-    const std::string path = folder + "/arguments.json";
-    if (!files.exists(path)) {
-        throw Error(ErrorKind::not_found, "--restore-path " + folder +
-                                              ": no arguments.json there; give the folder of a run, or resume with "
-                                              "train --restore-path and the run's options");
-    }
-    return config::resume_from_arguments_json(files.read_text(path), restore_line);
-}
-
 }  // namespace cnntrain::train
