@@ -90,7 +90,9 @@ RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& 
 RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
                            FileSystem& files) {
     RunFolder folder = new_run_folder(task, logging, files);
-    if (!logging.overwrite) refuse_used_folder(folder, files);  // before a lock's file is put into it
+    // A run that is alive is told by its lock; into a folder that has never been locked, no lock's file is put in vain.
+    const bool locked_before = files.exists(in_folder(folder.checkpoints, kFolderLockName));
+    if (!logging.overwrite && !locked_before) refuse_used_folder(folder, files);
     hold(folder, command_line, files);
     if (logging.overwrite) remove_run(files, folder.checkpoints);
     refuse_used_folder(folder, files);
