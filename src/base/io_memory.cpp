@@ -79,6 +79,19 @@ private:
     bool committed_ = false;
 };
 
+/// A lock is taken while its file has content.
+class MemoryLock : public FileLock {
+public:
+    MemoryLock(MemoryFiles& files, const std::string& path) : files_(files), path_(path) {}
+    ~MemoryLock() override { files_.files_[path_].bytes.clear(); }
+    MemoryLock(const MemoryLock&) = delete;
+    MemoryLock& operator=(const MemoryLock&) = delete;
+
+private:
+    MemoryFiles& files_;
+    std::string path_;
+};
+
 std::string cannot_write(const std::string& path, int error) {
     std::string text = "cannot write '" + path + "': " + std::generic_category().message(error);
     if (error == ENOSPC || error == EDQUOT) {
@@ -184,6 +197,13 @@ void MemoryFiles::make_directories(const std::string& path) {
 
 void MemoryFiles::remove(const std::string& path) {
     files_.erase(path);
+}
+
+LockAttempt MemoryFiles::try_lock(const std::string& path, std::string_view holder) {
+    std::string& there = files_[path].bytes;
+    if (!there.empty()) return {nullptr, there};
+    there = holder;
+    return {std::make_unique<MemoryLock>(*this, path)};
 }
 
 std::uint64_t MemoryFiles::used_bytes() const {

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file_lock.h"
 #include "base/io_messages.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
@@ -240,6 +241,10 @@ public:
             if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
         }
         return std::min<std::size_t>(count, limit.rlim_cur > taken ? limit.rlim_cur - taken : 0);
+    }
+
+    LockAttempt try_lock(const std::string& path, std::string_view holder) override {
+        return lock_posix_file(path, holder);
     }
 
 private:

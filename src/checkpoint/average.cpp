@@ -19,6 +19,13 @@ std::string base_name(const std::string& path) {
     return path.substr(path.rfind('/') + 1);
 }
 
+std::string base_names(const std::vector<std::string>& paths) {
+    std::string names;
+    for (const std::string& path : paths)
+        names += (names.empty() ? "" : " ") + base_name(path);
+    return names;
+}
+
 /// What `file` has otherwise than the first one; empty when nothing.
 std::string differences(const CheckpointFile& first, const CheckpointFile& file) {
     std::map<std::string, TensorDesc> here;
@@ -116,13 +123,28 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
     result.iteration = opened.back()->iteration();
     result.epoch = opened.back()->epoch();
     result.metadata[kMode] = name(settings.mode);
-    for (const auto& file : opened) {
-        std::string& sources = result.metadata[kSources];
-        sources += (sources.empty() ? "" : " ") + base_name(file->path());
-    }
+    result.metadata[kSources] = base_names(paths);
     for (const std::string& name : opened.front()->names())
         result.tensors.emplace(name, average_of(opened, name, settings));
     save(files, target, result);
+}
+
+bool is_average_of(const FileSystem& files, const std::vector<std::string>& paths, Averaging mode,
+                   const std::string& target) {
+    if (!files.exists(target)) return false;
+    try {
+        const CheckpointFile file(files, target);
+        const std::map<std::string, std::string>& facts = file.metadata();
+        const auto is = [&](const char* key, std::string_view value) {
+            const auto found = facts.find(key);
+            return found != facts.end() && found->second == value;
+        };
+        if (!is(kMode, name(mode)) || !is(kSources, base_names(paths))) return false;
+        file.verify();
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
 }
 
 }  // namespace cnntrain::checkpoint

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/checkpoint/average.h"
 #include "cnntrain/checkpoint/folder.h"
 
@@ -41,6 +43,17 @@ std::string target_path(std::string filename, const std::string& run) {
                                           run + "/ckpt/mean");
     }
     return filename;
+}
+
+/// The folder of the run into which an average is written, if it is one; `folder` is there.
+std::string run_that_holds(const std::string& folder) {
+    namespace fs = std::filesystem;
+    const fs::path place = fs::absolute(folder).lexically_normal();
+    for (const fs::path& run : {place, place.parent_path()}) {
+        if (run != place && place.filename() != "ckpt") break;
+        if (!checkpoint::numbered_checkpoints(posix_files(), run.string()).empty()) return run.string();
+    }
+    return "";
 }
 
 }  // namespace
@@ -86,7 +99,11 @@ int average_command(const Invocation& invocation) {
               << "\nMode: " << checkpoint::name(settings.mode) << '\n';
     if (settings.mode == checkpoint::Averaging::exponential) std::cout << "Decay: " << flags.text("--decay") << '\n';
     const std::size_t slash = target.rfind('/');
-    if (slash != std::string::npos) posix_files().make_directories(target.substr(0, slash));
+    const std::string place = slash == std::string::npos ? "." : target.substr(0, slash + 1);
+    posix_files().make_directories(place);
+    const std::string run = run_that_holds(place);
+    std::unique_ptr<FileLock> lock;
+    if (!run.empty()) lock = lock_folder(posix_files(), run, invocation.command_line);
     checkpoint::average(posix_files(), paths, settings, target);
     std::cout << "Averaging complete: saved to " << target << '\n';
     return 0;

@@ -9,9 +9,14 @@ int train_command(const Invocation& invocation) {
 }
 
 int restore_command(const Invocation& invocation) {
+    config::ParseResult line;
     return parse_and_run(
-        config::Command::restore, invocation, train::run_training,
-        [](const config::ParseResult& line) { return train::restored_arguments(line, posix_files()); });
+        config::Command::restore, invocation,
+        [&line](const config::ParseResult&, const train::Host& host) { return train::run_restored(line, host); },
+        [&line](const config::ParseResult& given) {
+            line = given;
+            return train::restored_arguments(line, posix_files());
+        });
 }
 
 int validation_command(const Invocation& invocation) {

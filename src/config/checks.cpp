@@ -209,6 +209,20 @@ Violation thread_counts(const OptionValues& values) {
     return {};
 }
 
+Violation overwritten_folder(const OptionValues& values) {
+    if (!values.flag("overwrite")) return {};
+    if (!values.text("restore_path").empty()) return "--overwrite and --restore-path are both given; choose one";
+    if (!values.text("logs_path").empty() && !values.flag("no_logs")) return {};
+    return "--overwrite needs --logs-path, the folder whose run is removed; without it a run gets a new folder";
+}
+
+Violation name_suffix(const OptionValues& values) {
+    const std::string suffix = values.text("name_suffix");
+    if (suffix.find('/') == std::string::npos) return {};
+    return "--name-suffix '" + suffix +
+           "' has a slash, and it is part of a folder's name; --log-dir and --logs-path say where the folder is";
+}
+
 struct Rule {
     std::uint32_t commands;
     Violation (*check)(const OptionValues& values);
@@ -242,6 +256,8 @@ constexpr Rule kRules[] = {
     {kT, averaging_needs_checkpoints},
     {kT, averaging_keeps_checkpoints},
     {kT, exponential_decay},
+    {kT, overwritten_folder},
+    {kTVE, name_suffix},
     {kR, restore_folder},
     {kTVE | kR, thread_counts},
 };

@@ -14,6 +14,13 @@ std::vector<Option> logging_options() {
          .type = Type::text,
          .help = "The run folder itself.",
          .bind = to<&Settings::logging, &train::LoggingSettings::logs_path>()},
+        {.flag = "--overwrite",
+         .fallback = false,
+         .help =
+             "Remove the run that is in --logs-path, all but files that a user has named, and begin a new one there.",
+         .commands = kT,
+         .action = true,
+         .bind = to<&Settings::logging, &train::LoggingSettings::overwrite>()},
         {.flag = "--name-suffix",
          .type = Type::text,
          .help = "Added to the run's name after an underscore.",

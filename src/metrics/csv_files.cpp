@@ -40,15 +40,15 @@ bool check_columns(const FileSystem& files, const std::string& path, const Recor
 
 void CsvFiles::expect(const Record& row) {
     const std::string path = path_of(row, folder_);
-    if (!path.empty()) check_columns(files_, path, row);
+    if (path.empty() || check_columns(files_, path, row)) return;
+    files_.append(path, csv_header(row).append(kLineEnd));
 }
 
 void CsvFiles::row(const Record& row) {
     const std::string path = path_of(row, folder_);
     if (path.empty()) return;
-    std::string text;
-    if (!check_columns(files_, path, row)) text.append(csv_header(row)).append(kLineEnd);
-    files_.append(path, text.append(csv_row(row)).append(kLineEnd));
+    expect(row);
+    files_.append(path, csv_row(row).append(kLineEnd));
 }
 
 bool is_validated(const FileSystem& files, const std::string& folder, std::string_view name) {

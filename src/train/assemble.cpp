@@ -148,6 +148,10 @@ data::LoaderSettings request_loader_settings(const config::Settings& settings, c
     return result;
 }
 
+int compute_threads(const RunSettings& settings) {
+    return core_budget(settings).compute_threads;
+}
+
 nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DatasetInfo& info = data::dataset_info(settings.data.dataset);
     const bool imagenet = info.id == data::DatasetId::imagenet;

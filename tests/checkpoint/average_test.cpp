@@ -65,6 +65,23 @@ TEST(Average, ExponentialBeginsWithTheFirst) {
     EXPECT_EQ(load(files, "out.safetensors").tensors.at("all/w").at(0), 0.75 * (0.75 * 8 + 0.25 * 4) + 0.25 * 2);
 }
 
+TEST(Average, IsKnownByItsSourcesAndMode) {
+    MemoryFiles files;
+    write(files, 1, 8, 0);
+    write(files, 2, 4, 0);
+    const std::vector<std::string> both = {path_of(1), path_of(2)};
+    EXPECT_FALSE(is_average_of(files, both, Averaging::mean, "out.safetensors"));
+    average(files, both, {}, "out.safetensors");
+    EXPECT_TRUE(is_average_of(files, both, Averaging::mean, "out.safetensors"));
+    EXPECT_FALSE(is_average_of(files, both, Averaging::exponential, "out.safetensors"));
+    EXPECT_FALSE(is_average_of(files, {path_of(2)}, Averaging::mean, "out.safetensors"));
+    EXPECT_FALSE(is_average_of(files, both, Averaging::mean, path_of(1)));
+    std::string damaged = files.read_text("out.safetensors");
+    damaged.back() = static_cast<char>(damaged.back() ^ 1);
+    files.write_text("out.safetensors", damaged);
+    EXPECT_FALSE(is_average_of(files, both, Averaging::mean, "out.safetensors"));
+}
+
 TEST(Average, CheckpointsOfOtherModelsAreRefused) {
     MemoryFiles files;
     write(files, 1, 8, 0);

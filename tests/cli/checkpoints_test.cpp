@@ -8,6 +8,7 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "data/fixtures.h"
@@ -121,6 +122,16 @@ TEST_F(Checkpoints, AnAverageTakesNoCheckpointsPlaceAndNoPartInTheNext) {
     for (const std::string name : {"ckpt/mean-of-ckpt-2", "mean-of-ckpt-2"}) {
         EXPECT_THAT(run(again + name).text, HasSubstr("Checkpoints found: 4\n")) << name;
     }
+}
+
+TEST_F(Checkpoints, AnAverageGoesIntoNoRunThatAnotherProcessWrites) {
+    const auto other = lock_folder(posix_files(), run_folder(), "cnntrain elsewhere");
+    for (const std::string name : {"/mine", "/ckpt/mine"}) {
+        expect_error("average --mode mean --restore-path " + run_folder() + " --filename " + run_folder() + name,
+                     ErrorKind::usage, {"another process is writing there", "cnntrain elsewhere"});
+        EXPECT_FALSE(posix_files().exists(run_folder() + name + ".safetensors"));
+    }
+    EXPECT_EQ(run(average("--mode mean")).exit_code, 0);  // reads the run only
 }
 
 TEST_F(Checkpoints, AveragingMistakesHaveTheirExitCodes) {

@@ -55,6 +55,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{kCifar + "--weight-avg-N 2 --keep-ckpts 1", "leave --keep-ckpts out"},
         Case{kCifar + "--weight-avg-exp 0.9 --ckpts-per-epoch 0", "average checkpoints"},
         Case{kCifar + "--lr-schedule exponential", "no default for the exponential schedule"},
+        Case{kCifar + "--overwrite --logs-path x --restore-path x", "--overwrite and --restore-path are both given"},
+        Case{kCifar + "--overwrite", "--overwrite needs --logs-path"},
+        Case{kCifar + "--overwrite --logs-path x --no-logs", "--overwrite needs --logs-path"},
+        Case{kCifar + "--name-suffix ../../x", "--name-suffix '../../x' has a slash"},
+        Case{kCifar + "--name-suffix /x", "has a slash", Command::validation},
         Case{"", "restore needs --restore-path", Command::restore}));
 
 TEST(RulesTogether, AllViolationsComeInOneMessage) {

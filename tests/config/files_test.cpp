@@ -63,6 +63,12 @@ TEST(ArgumentsJson, RestoresTheSameRun) {
     }
 }
 
+TEST(ArgumentsJson, LeavesOutWhatConcernsOneProcess) {
+    const auto result = parse(kCifar + "--logs-path x --overwrite");
+    EXPECT_TRUE(result.settings.logging.overwrite);
+    EXPECT_FALSE(nlohmann::json::parse(arguments_json(result, {})).contains("overwrite"));
+}
+
 TEST(ArgumentsJson, RestoreLineWins) {
     const std::string text = arguments_json(parse(kCifar + "--threads 1"), {});
     const auto resumed = restore(text, "--restore-path x --threads 3 --no-stop-on-nan");
@@ -139,6 +145,9 @@ TEST(Fingerprint, ChangesWithTheNumbersOnly) {
     for (const char* line : {"--momentum 0.8", "--seed 1", "--precision 16.32", "--epochs 3", "--micro-batch-size 16",
                              "--no-stochastic-rounding", "--device-iterations 3", "--warmup-epochs 1"}) {
         EXPECT_NE(numerics_fingerprint(parse(kCifar + line)), base) << line;
+    }
+    for (const char* line : {"--hostside-norm", "--hostside-image-mixing"}) {
+        EXPECT_NE(numerics_fingerprint(parse(kImageNet + line)), numerics_fingerprint(parse(kImageNet))) << line;
     }
     EXPECT_EQ(numerics_fingerprint(parse(kCifar + "--micro-batch-size 32")), base);
 }

@@ -177,6 +177,9 @@ public:
     void make_directories(const std::string& path) override { posix_files().make_directories(path); }
     void remove(const std::string& path) override { posix_files().remove(path); }
     std::size_t allow_open_files(std::size_t count) override { return posix_files().allow_open_files(count); }
+    LockAttempt try_lock(const std::string& path, std::string_view holder) override {
+        return posix_files().try_lock(path, holder);
+    }
 
 private:
     class Output : public OutputFile {

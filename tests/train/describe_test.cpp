@@ -41,7 +41,7 @@ TEST(Summary, NamesTheModelAndItsNorm) {
 TEST(DerivedArguments, SayWhereTheLossScalingIsTakenOut) {
     const auto scales = [](const std::string& optimiser) {
         const auto arguments = parse("--dataset cifar-10 --generated-data --loss-scaling 128 --optimiser " + optimiser);
-        const auto derived = derived_arguments(arguments, described(arguments), RunFacts{});
+        const auto derived = derived_arguments(arguments, described(arguments), RunFacts{}, {});
         return std::pair(std::get<double>(derived.at("lr_scale")), std::get<double>(derived.at("grad_scale")));
     };
     const std::pair of_step(1.0 / 128, 1.0);

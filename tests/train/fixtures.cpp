@@ -88,9 +88,9 @@ Outcome train(FileSystem& files, const std::string& options, const std::function
 }
 
 Outcome restore(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
-    const auto arguments = restored_arguments(parse("--restore-path run " + options, config::Command::restore), files);
+    const auto line = parse("--restore-path run " + options, config::Command::restore);
     std::ostringstream console;
-    const int exit_code = run_training(arguments, host_for(files, console, stop));
+    const int exit_code = run_restored(line, host_for(files, console, stop));
     return {exit_code, console.str()};
 }
 

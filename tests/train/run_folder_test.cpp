@@ -37,23 +37,6 @@ TEST(RunFolder, CanBeNamedByTheUser) {
     EXPECT_EQ(resumed.checkpoints, "some/RN8_ABC");
 }
 
-TEST(RunFolder, SecondArgumentsStandBesideTheFirst) {
-    MemoryFiles files;
-    const RunFolder folder{"x", "run", "run"};
-    write_arguments(folder, "1", files);
-    write_arguments(folder, "2", files);
-    EXPECT_EQ(files.read_text("run/arguments.json"), "1");
-    EXPECT_EQ(files.read_text("run/arguments_restore.json"), "2");
-}
-
-TEST(RunFolder, RowsBeyondTheCheckpointAndHalfRowsGo) {
-    MemoryFiles files;
-    const RunFolder folder{"x", "run", "run"};
-    files.write_text("run/training.csv", "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n3,15,0.3\r\n4,2");
-    drop_rows_after(folder, 10, files);
-    EXPECT_EQ(files.read_text("run/training.csv"), "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n");
-}
-
 TEST(Predictions, AreSortedProbabilities) {
     const HostTensor logits = HostTensor::of<float>({2, 3}, {0, 0, 0, 1, 3, 2});
     const auto even = likeliest(logits, 0, 5);

@@ -39,7 +39,7 @@ Outcome fit(FileSystem& files, const std::string& options = "", const std::funct
     host.stop_requested = stop;
     const auto backend = make_backend(arguments.settings.run.backend);
     const PointFitting task(arguments.settings, *backend);
-    const int exit_code = cnntrain::train::train(task, *backend, run_start(arguments, files), host);
+    const int exit_code = cnntrain::train::train(task, *backend, run_start(arguments, host), host);
     return {exit_code, console.str()};
 }
 

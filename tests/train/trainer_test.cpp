@@ -108,18 +108,6 @@ TEST(Train, WithoutLogsNothingIsWrittenToTheRunFolder) {
     EXPECT_THAT(outcome.console, ContainsRegex("Saved checkpoint to /tmp/RN8_bs8_BN_16.16_[A-Z0-9]+/ckpt-20 in "));
 }
 
-TEST(Train, RefusesTheFolderOfAnotherRun) {
-    MemoryFiles files;
-    train(files, "--no-validation");
-    try {
-        train(files);
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        EXPECT_THAT(error.what(), HasSubstr("the last being ckpt-40; continue that run with --restore-path run"));
-    }
-}
-
 TEST(Train, OnlyTheFilteredVariablesChange) {
     MemoryFiles files;
     train(files, "--variable-filter fc1 --no-validation --precision 32.32");

@@ -45,6 +45,17 @@ public:
     virtual void commit() = 0;
 };
 
+/// Held until it is destroyed or its process dies, however that happens.
+class FileLock {
+public:
+    virtual ~FileLock() = default;
+};
+
+struct LockAttempt {
+    std::unique_ptr<FileLock> lock;  // null: somebody else has it
+    std::string holder = {};         // then: what that one has written about itself
+};
+
 class FileSystem {
 public:
     virtual ~FileSystem() = default;
@@ -63,6 +74,9 @@ public:
     virtual void remove(const std::string& path) = 0;  // no error if absent
     /// Makes room for `count` more files to be open at the same time; returns how many of them the system allows.
     virtual std::size_t allow_open_files(std::size_t count) = 0;
+    /// Locks `path`, which is made if it is absent, against all other processes and all other calls in this one, and writes
+    /// `holder` into it for them to read. On a file system without locks, the lock keeps nobody out and a warning says so.
+    virtual LockAttempt try_lock(const std::string& path, std::string_view holder) = 0;
 
     /// Error(data) when the file is larger than `most_bytes`.
     std::string read_text(const std::string& path, std::uint64_t most_bytes = kLargestTextBytes) const;
@@ -89,12 +103,14 @@ public:
     void make_directories(const std::string& path) override;
     void remove(const std::string& path) override;
     std::size_t allow_open_files(std::size_t count) override { return count; }
+    LockAttempt try_lock(const std::string& path, std::string_view holder) override;
 
     std::uint64_t used_bytes() const;
     void set_capacity_bytes(std::uint64_t capacity_bytes) { capacity_bytes_ = capacity_bytes; }
 
 private:
     friend class MemoryOutput;
+    friend class MemoryLock;
     struct Content {
         std::string bytes;
         std::int64_t modified_ns = 0;  // counts changes instead of time

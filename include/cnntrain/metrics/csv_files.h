@@ -11,7 +11,7 @@
 
 namespace cnntrain::metrics {
 
-/// The header is written when a file is new. A run that is resumed goes on in the files that are there.
+/// A new file begins with its header as soon as rows are expected. A run that is resumed goes on in the files that are there.
 class CsvFiles final : public Observer {
 public:
     CsvFiles(FileSystem& files, std::string folder)

@@ -46,6 +46,8 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
 data::LoaderSettings validation_loader_settings(const config::Settings& settings);
 /// For threads that send requests, each of which keeps a batch. `fields`: of a batch.
 data::LoaderSettings request_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields);
+/// How many threads compute on this machine.
+int compute_threads(const RunSettings& settings);
 nn::NetworkSettings network_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, or not as many splits as --shards asks for.
 void check_network(const config::Settings& settings);

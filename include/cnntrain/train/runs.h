@@ -25,12 +25,15 @@ struct Host {
     std::function<void(bool)> hold_exit;
 };
 
-/// `train`, and `restore` with restored_arguments(): trains, validates the run's checkpoints, and returns the process's
-/// exit code: 0, or kInterruptedExitCode after a stop that was asked for (a checkpoint has been written then).
-/// Error(diverged) at a loss that is not finite, unless that was switched off.
+/// `train`: trains, validates the run's checkpoints, and returns the process's exit code: 0, or kInterruptedExitCode after a
+/// stop that was asked for (a checkpoint has been written then). Error(diverged) at a loss that is not finite, unless that
+/// was switched off; Error(usage) when the folder holds another run or another process writes there.
 int run_training(const config::ParseResult& arguments, const Host& host);
 
-/// The run recorded in the folder that `restore --restore-path` names, with the restore line's own options over it.
+/// `restore`: the same for the run that is recorded in the folder of the restore line.
+int run_restored(const config::ParseResult& restore_line, const Host& host);
+
+/// The options of that run, with the restore line's own over them.
 config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files);
 
 /// `validation`: one checkpoint, all of a folder, or random weights. Error(not_found) when there is no checkpoint.

@@ -61,6 +61,7 @@ struct DeviceSettings : nn::PrecisionSettings {
 struct LoggingSettings {
     std::string log_dir;                   // parent of run folders
     std::optional<std::string> logs_path;  // exact run folder
+    bool overwrite = false;                // a new run may remove the one in logs_path
     std::optional<std::string> name_suffix;
     bool no_logs = false;
     bool tensorboard = true;  // event files beside the CSV files

@@ -1,13 +1,8 @@
 #include "data/writing/shard_writer.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -19,6 +14,7 @@
 #include <thread>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/data/tfrecord.h"
 #include "data/sets/data_files.h"
 #include "data/writing/shard_journal.h"
@@ -54,27 +50,6 @@ bool is_shard_of(const ShardPlan& plan, std::string_view name) {
                                 [&](const ShardSet& set) { return set.prefix == shard->prefix; });
 }
 
-/// Keeps two processes from writing into one folder. Where folders cannot be locked there is no such guard.
-class FolderLock {
-public:
-    explicit FolderLock(const std::string& folder) : descriptor_(::open(folder.c_str(), O_RDONLY | O_CLOEXEC)) {
-        if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-            ::close(descriptor_);
-            throw Error(
-                ErrorKind::usage,
-                "output folder " + folder + " is being written by another process; wait until it is done, or stop it");
-        }
-    }
-    ~FolderLock() {
-        if (descriptor_ >= 0) ::close(descriptor_);
-    }
-    FolderLock(const FolderLock&) = delete;
-    FolderLock& operator=(const FolderLock&) = delete;
-
-private:
-    int descriptor_;
-};
-
 class Run {
 public:
     Run(const ShardPlan& plan, const ShardJob& job, FileSystem& files)
@@ -82,7 +57,7 @@ public:
 
     ShardResult run() {
         files_.make_directories(plan_.folder);
-        const FolderLock lock(plan_.folder);
+        const auto lock = lock_folder(files_, plan_.folder, "cnntrain dataset");
         prepare();
         write_files();
         write_skipped_list();

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -134,6 +135,10 @@ void write_training(std::ostream& out, const Settings& settings) {
     write_learning_rate(out, settings.learning_rate);
 }
 
+config::ResolvedOption& option(config::ParseResult& arguments, std::string_view key) {
+    return arguments.options[static_cast<std::size_t>(&arguments.at(key) - arguments.options.data())];
+}
+
 void write_device(std::ostream& out, const Settings& settings, const backend::Arithmetic& arithmetic,
                   const RunFacts& facts) {
     const bool rounding_off = settings.device.stochastic_rounding == backend::StochasticRounding::off;
@@ -160,9 +165,17 @@ RunFacts gather_facts(RunFolder folder, bool restoring) {
 
 config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed) {
     arguments.settings.device.seed = seed;
-    const auto index = static_cast<std::size_t>(&arguments.at("seed") - arguments.options.data());
-    arguments.options[index].value = seed;
-    arguments.options[index].source = config::Source::adjusted;
+    config::ResolvedOption& entry = option(arguments, "seed");
+    entry.value = seed;
+    entry.source = config::Source::adjusted;
+    return arguments;
+}
+
+config::ParseResult with_absolute_paths(config::ParseResult arguments) {
+    for (const char* key : {"data_dir", "init_path", "restore_path"}) {
+        auto* path = std::get_if<std::string>(&option(arguments, key).value);
+        if (path != nullptr && !path->empty()) *path = std::filesystem::absolute(*path).lexically_normal().string();
+    }
     return arguments;
 }
 
@@ -191,7 +204,8 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
 }
 
 std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments,
-                                                       const TaskDescription& task, const RunFacts& facts) {
+                                                       const TaskDescription& task, const RunFacts& facts,
+                                                       std::optional<std::int64_t> validation_samples) {
     const Settings& settings = arguments.settings;
     const std::int64_t batch = batch_plan(settings).global_batch();
     const bool unscales_gradient = optim::unscales_gradient(settings.optimiser.kind);
@@ -223,6 +237,11 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"logs_path", optional_text(facts.folder.logs)},
         {"checkpoint_path", facts.folder.checkpoints + "/ckpt"},
     };
+    if (validation_samples) {
+        derived["validation_iterations"] = std::int64_t{1};
+        derived["validation_device_iterations"] =
+            schedule::make_validation_plan(*validation_samples, settings.training.micro_batch_size).batches;
+    }
     derived.insert(task.arguments.begin(), task.arguments.end());
     return derived;
 }

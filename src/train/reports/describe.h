@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "cnntrain/config/parse.h"
@@ -26,6 +27,9 @@ RunFacts gather_facts(RunFolder folder, bool restoring);
 /// The arguments with the seed that was drawn because none was given.
 config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);
 
+/// Data and weights named by paths from the root, so that the recorded run can go on from any folder.
+config::ParseResult with_absolute_paths(config::ParseResult arguments);
+
 /// Rather than drawn, by this run or by the one that it resumes.
 bool seed_was_given(const config::ParseResult& arguments);
 
@@ -33,9 +37,10 @@ bool seed_was_given(const config::ParseResult& arguments);
 std::string summary_block(const config::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
                           const schedule::RunPlan* plan);
 
-/// The keys that arguments.json has beyond the options.
+/// The keys that arguments.json has beyond the options. `validation_samples`: of a validation, if there is one.
 std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments,
-                                                       const TaskDescription& task, const RunFacts& facts);
+                                                       const TaskDescription& task, const RunFacts& facts,
+                                                       std::optional<std::int64_t> validation_samples);
 
 /// An arguments.json on one line, without the summary block.
 std::string option_dictionary(const std::string& arguments_json);

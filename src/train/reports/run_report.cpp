@@ -10,6 +10,7 @@
 #include "cnntrain/metrics/wandb.h"
 #include "cnntrain/train/machine.h"
 #include "train/reports/mlperf_log.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 
@@ -48,6 +49,16 @@ void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, std::
     observers.add(std::make_unique<metrics::TensorBoard>(files, settings));
 }
 
+/// A training is alone in its folder; the others add to what is there.
+void begin_records(const config::ParseResult& arguments, const std::string& folder, const std::string& json,
+                   const Host& host) {
+    if (arguments.command == config::Command::train) {
+        record_arguments(*host.files, folder, json, config::arguments_json(arguments, {}), false);
+    } else {
+        add_arguments(*host.files, folder, json);
+    }
+}
+
 }  // namespace
 
 metrics::Observers report_run(const RunFolder& folder, const Host& host) {
@@ -70,13 +81,12 @@ metrics::Observers report_training(const Task& task, const config::ParseResult& 
     return observers;
 }
 
-void introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
-               const Host& host) {
+std::string introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
+                      const Host& host) {
     const LoggingSettings& logging = arguments.settings.logging;
     const RunFacts& facts = introduction.facts;
     introduction.derived[kSummary] = introduction.summary;
-    const std::string json = config::arguments_json(arguments, introduction.derived);
-    if (!facts.folder.logs.empty()) host.files->make_directories(facts.folder.logs);
+    std::string json = config::arguments_json(arguments, introduction.derived);
     observers.line("Command line: " + host.command_line);
     for (const std::string& line : introduction.machine)
         observers.line(line);
@@ -86,22 +96,24 @@ void introduce(metrics::Observers& observers, const config::ParseResult& argumen
     if (logging.wandb) add_wandb(observers, logging, facts.folder.name, json);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.resumed_at, *host.files);
-    if (!introduction.resumed_at) write_arguments(facts.folder, json, *host.files);
+    if (!introduction.resumed_at && !facts.folder.logs.empty()) begin_records(arguments, facts.folder.logs, json, host);
     observers.line(introduction.summary);
     observers.line(option_dictionary(json));
+    return json;
 }
 
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
-                                     const config::ParseResult& arguments, const RunFolder& folder, const Host& host) {
+                                     const config::ParseResult& arguments, const RunFolder& folder,
+                                     std::int64_t samples, const Host& host) {
     const TaskDescription description = task.description();
     Introduction introduction;
     introduction.facts = gather_facts(folder, false);
     introduction.machine = machine_lines(backend, arguments.settings.run);
-    introduction.derived = derived_arguments(arguments, description, introduction.facts);
+    introduction.derived = derived_arguments(arguments, description, introduction.facts, samples);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
     introduction.io_bits = description.io_bits;
     metrics::Observers observers = report_run(folder, host);
-    introduce(observers, arguments, std::move(introduction), host);
+    introduce(observers, with_absolute_paths(arguments), std::move(introduction), host);
     return observers;
 }
 

@@ -7,6 +7,7 @@
 #include "cnntrain/checkpoint/average.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 
@@ -42,7 +43,10 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
                            checkpoint::AverageSettings how) {
         how.edited = checkpoint::edited_if(settings.trust_edited);
         averages.push_back({name, checkpoint::average_path(folder, name)});
-        checkpoint::average(files, paths, how, averages.back().path);
+        const std::string& target = averages.back().path;
+        if (checkpoint::is_average_of(files, paths, how.mode, target)) return;
+        drop_validation(files, folder, name);  // first: a process that is killed between the two makes both again
+        checkpoint::average(files, paths, how, target);
     };
     for (const std::int64_t epochs : settings.mean_epochs) {
         std::vector<std::string> paths;

@@ -155,8 +155,8 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const auto executable = backend->compile(compile_request(graph, settings, fields, 1, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
-    const RunFolder folder = new_run_folder(task, settings.logging, *host.files);
-    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
+    const RunFolder folder = results_folder(task, settings, host.command_line, *host.files);
+    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, images.stream->samples(), host);
 
     Report report(folder, *host.files, observers);
     LabelTap tap(*images.stream);

@@ -289,8 +289,8 @@ int measure_requests(const config::ParseResult& arguments, const Host& host) {
     const std::string path = compiled_model_name(task, settings, source.name, temporary ? random_tag() : "");
     if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws
 
-    const RunFolder folder = new_run_folder(task, settings.logging, files);
-    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
+    const RunFolder folder = results_folder(task, settings, host.command_line, files);
+    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (only_input) {
         return measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers,
                                    host.stop_requested);

@@ -4,24 +4,27 @@
 #include <random>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/train/assemble.h"
 #include "train/reports/describe.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 
 namespace {
 
-ResumePoint find_resume_point(const FileSystem& files, const std::string& folder, checkpoint::Edited edited) {
+checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& folder) {
     files.check_reachable(folder);
     if (!files.is_directory(folder)) {
         throw Error(ErrorKind::not_found, "--restore-path " + folder + ": no such folder; give the folder of the run");
     }
     const auto latest = checkpoint::latest(files, folder);
-    if (!latest) {
-        throw Error(ErrorKind::not_found,
-                    "--restore-path " + folder + ": no ckpt-<iteration>.safetensors in it to resume from");
-    }
-    return {*latest, checkpoint::load(files, latest->path, edited)};
+    if (latest) return *latest;
+    throw Error(ErrorKind::not_found,
+                "--restore-path " + folder +
+                    ": no ckpt-<iteration>.safetensors in it to resume from; a run that has saved none is started "
+                    "again by its own train line");
 }
 
 std::optional<std::int64_t> recorded_seed(const checkpoint::Checkpoint& checkpoint) {
@@ -37,21 +40,57 @@ std::int64_t drawn_seed() {
     return static_cast<std::int64_t>(std::random_device{}() & 0x7fffffffU);
 }
 
-config::ParseResult seeded(const config::ParseResult& arguments, const std::optional<ResumePoint>& resume) {
-    if (arguments.settings.device.seed) return arguments;
+config::ParseResult completed(const config::ParseResult& arguments, const std::optional<ResumePoint>& resume) {
+    config::ParseResult complete = with_absolute_paths(arguments);
+    if (arguments.settings.device.seed) return complete;
     const std::optional<std::int64_t> recorded = resume ? recorded_seed(resume->checkpoint) : std::nullopt;
-    return with_seed(arguments, recorded ? *recorded : drawn_seed());
+    return with_seed(std::move(complete), recorded ? *recorded : drawn_seed());
+}
+
+/// The path of arguments.json.
+std::string recorded_arguments(const FileSystem& files, const std::string& folder) {
+    std::string path = folder + "/" + kArgumentsFile;
+    files.check_reachable(path);
+    if (files.exists(path)) return path;
+    throw Error(ErrorKind::not_found, "--restore-path " + folder +
+                                          ": no arguments.json there; give the folder of a run, or resume with train "
+                                          "--restore-path and the run's options");
+}
+
+/// A folder without a checkpoint is left without a lock's file, too.
+std::shared_ptr<FileLock> lock_run(const std::string& folder, const Host& host) {
+    latest_checkpoint(*host.files, folder);
+    return lock_folder(*host.files, folder, host.command_line);
+}
+
+RunStart start_at_latest(const config::ParseResult& arguments, const std::string& folder,
+                         std::shared_ptr<FileLock> lock, const FileSystem& files) {
+    checkpoint::Found found = latest_checkpoint(files, folder);
+    checkpoint::Checkpoint checkpoint =
+        checkpoint::load(files, found.path, checkpoint::edited_if(arguments.settings.checkpoint.trust_edited));
+    std::optional<ResumePoint> resume = ResumePoint{std::move(found), std::move(checkpoint)};
+    config::ParseResult complete = completed(arguments, resume);
+    return {std::move(complete), std::move(resume), std::move(lock)};
 }
 
 }  // namespace
 
-RunStart run_start(const config::ParseResult& arguments, const FileSystem& files) {
+RunStart run_start(const config::ParseResult& arguments, const Host& host) {
     const std::optional<std::string>& folder = arguments.settings.main.restore_path;
-    if (!folder) return {seeded(arguments, {}), {}};
-    std::optional<ResumePoint> resume =
-        find_resume_point(files, *folder, checkpoint::edited_if(arguments.settings.checkpoint.trust_edited));
-    config::ParseResult complete = seeded(arguments, resume);
-    return {std::move(complete), std::move(resume)};
+    if (!folder) return {completed(arguments, {}), {}, {}};
+    return start_at_latest(arguments, *folder, lock_run(*folder, host), *host.files);
+}
+
+RunStart restored_run_start(const config::ParseResult& restore_line, const Host& host) {
+    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
+    recorded_arguments(*host.files, folder);
+    std::shared_ptr<FileLock> lock = lock_run(folder, host);
+    return start_at_latest(restored_arguments(restore_line, *host.files), folder, std::move(lock), *host.files);
+}
+
+config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
+    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
+    return config::resume_from_arguments_json(files.read_text(recorded_arguments(files, folder)), restore_line);
 }
 
 std::uint64_t seed_of(const RunStart& start) {
@@ -62,7 +101,8 @@ std::map<std::string, std::string> run_metadata(const config::ParseResult& argum
                                                 const backend::Arithmetic& arithmetic) {
     return {{kSeedKey, std::to_string(*arguments.settings.device.seed)},
             {kArithmeticKey, std::string(name(arithmetic.type))},
-            {kFingerprintKey, config::numerics_fingerprint(arguments)}};
+            {kFingerprintKey, config::numerics_fingerprint(arguments)},
+            {kThreadsKey, std::to_string(compute_threads(arguments.settings.run))}};
 }
 
 std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key) {
@@ -70,12 +110,21 @@ std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key) 
     return found == checkpoint.metadata.end() ? "" : found->second;
 }
 
-void compare_fingerprints(const ResumePoint& resume, const config::ParseResult& arguments) {
+void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments) {
     const std::string fingerprint = metadata(resume.checkpoint, kFingerprintKey);
-    if (fingerprint.empty() || fingerprint == config::numerics_fingerprint(arguments)) return;
-    log::warning(resume.found.path +
-                 " was written with other options: the run does not continue exactly as it "
-                 "would have; `restore` takes the options of the run itself");
+    if (!fingerprint.empty() && fingerprint != config::numerics_fingerprint(arguments)) {
+        log::warning(resume.found.path +
+                     " was written with other options: the run does not continue exactly as it would have; `restore` "
+                     "takes the options of the run itself");
+    }
+    if (arguments.settings.run.thread_independent) return;
+    const std::string threads = metadata(resume.checkpoint, kThreadsKey);
+    const std::string now = std::to_string(compute_threads(arguments.settings.run));
+    if (threads.empty() || threads == now) return;
+    log::warning(resume.found.path + " was trained with " + threads + " compute threads and goes on with " + now +
+                 ": sums are rounded in another order, so the run does not continue exactly as it would have; with "
+                 "--threads " +
+                 threads + " it does");
 }
 
 void compare_arithmetic(const ResumePoint& resume, const backend::Arithmetic& arithmetic) {

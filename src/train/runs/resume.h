@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/train/runs.h"
 
 namespace cnntrain::train {
 
@@ -18,6 +20,7 @@ namespace cnntrain::train {
 inline constexpr const char* kSeedKey = "seed";
 inline constexpr const char* kSamplesKey = "samples";
 inline constexpr const char* kFingerprintKey = "arguments_fingerprint";
+inline constexpr const char* kThreadsKey = "compute_threads";
 inline constexpr const char* kMetersKey = "meters";
 inline constexpr const char* kArithmeticKey = "arithmetic";
 
@@ -30,10 +33,16 @@ struct ResumePoint {
 struct RunStart {
     config::ParseResult arguments;      // with a seed: given, or that of the run that is resumed, or drawn
     std::optional<ResumePoint> resume;  // empty: a new run
+    std::shared_ptr<FileLock> lock;     // of the folder of the run that is resumed
 };
 
-/// With --restore-path, at the latest checkpoint of that folder. Error(not_found) when there is none.
-RunStart run_start(const config::ParseResult& arguments, const FileSystem& files);
+/// With --restore-path, at the latest checkpoint of that folder. Error(not_found) when there is none, Error(usage) when
+/// another process writes there.
+RunStart run_start(const config::ParseResult& arguments, const Host& host);
+
+/// The run that is recorded in the folder which the restore line names. Its options are read when no other process can
+/// change them any more.
+RunStart restored_run_start(const config::ParseResult& restore_line, const Host& host);
 
 std::uint64_t seed_of(const RunStart& start);
 
@@ -44,8 +53,8 @@ std::map<std::string, std::string> run_metadata(const config::ParseResult& argum
 /// "" when the checkpoint has no such entry.
 std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key);
 
-/// Warns when the checkpoint is one of a run that computed something else.
-void compare_fingerprints(const ResumePoint& resume, const config::ParseResult& arguments);
+/// Warns when the checkpoint is one of a run that computed something else, or in another number of threads.
+void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments);
 /// Warns when the run was computed in another type so far: on a processor that is fastest in another one.
 void compare_arithmetic(const ResumePoint& resume, const backend::Arithmetic& arithmetic);
 

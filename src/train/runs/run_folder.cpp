@@ -1,11 +1,14 @@
 #include "train/runs/run_folder.h"
 
-#include <charconv>
+#include <filesystem>
 #include <random>
 #include <string_view>
+#include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 
@@ -28,13 +31,35 @@ std::string in_folder(std::string folder, std::string_view name) {
     return folder.append(name);
 }
 
-/// Second column of a row of training.csv; -1 for the header.
-std::int64_t iteration_of_row(std::string_view row) {
-    const std::size_t comma = row.find(',');
-    std::int64_t iteration = -1;
-    if (comma == std::string_view::npos) return iteration;
-    std::from_chars(row.data() + comma + 1, row.data() + row.size(), iteration);
-    return iteration;
+void hold(RunFolder& folder, const std::string& command_line, FileSystem& files) {
+    files.make_directories(folder.checkpoints);
+    folder.lock = lock_folder(files, folder.checkpoints, command_line);
+}
+
+void refuse_used_folder(const RunFolder& folder, const FileSystem& files) {
+    const std::vector<std::string> results = results_in(files, folder.checkpoints);
+    if (results.empty()) return;
+    std::string there = results.front();
+    if (results.size() > 1) there += " and " + std::to_string(results.size() - 1) + " more of its results";
+    const auto latest = checkpoint::latest(files, folder.checkpoints);
+    const std::string go_on = latest ? "continue that run from " + latest->name +
+                                           " with cnntrain restore --restore-path " + folder.checkpoints + ", "
+                                     : "";
+    throw Error(ErrorKind::usage, folder.checkpoints + ": holds an earlier run (" + there + "); " + go_on +
+                                      "remove its files with --overwrite, or choose another --logs-path");
+}
+
+/// Comparable, whether they are there or not.
+std::filesystem::path normal(const std::string& path) {
+    return std::filesystem::absolute(without_trailing_slashes(path)).lexically_normal();
+}
+
+/// Are the checkpoints that `restore_path` means in this folder, or in its sub-folder of averages?
+bool is_of(const std::optional<std::string>& restore_path, const std::string& folder) {
+    if (!restore_path) return false;
+    const std::filesystem::path here = normal(folder);
+    const std::filesystem::path weights = normal(*restore_path);
+    return weights == here || weights.parent_path() == here || weights.parent_path().parent_path() == here;
 }
 
 }  // namespace
@@ -62,40 +87,36 @@ RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& 
     return {path.substr(path.rfind('/') + 1), logging.no_logs ? "" : path, path};
 }
 
+RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
+                           FileSystem& files) {
+    RunFolder folder = new_run_folder(task, logging, files);
+    // A run that is alive is told by its lock; into a folder that has never been locked, no lock's file is put in vain.
+    const bool locked_before = files.exists(in_folder(folder.checkpoints, kFolderLockName));
+    if (!logging.overwrite && !locked_before) refuse_used_folder(folder, files);
+    hold(folder, command_line, files);
+    if (logging.overwrite) remove_run(files, folder.checkpoints);
+    refuse_used_folder(folder, files);
+    return folder;
+}
+
+RunFolder results_folder(const Task& task, const config::Settings& settings, const std::string& command_line,
+                         FileSystem& files) {
+    RunFolder folder = new_run_folder(task, settings.logging, files);
+    if (folder.logs.empty()) return folder;
+    if (holds_training(files, folder.logs) && !is_of(settings.main.restore_path, folder.logs)) {
+        throw Error(ErrorKind::usage, folder.logs +
+                                          ": holds a training run, which takes results of its own checkpoints only; "
+                                          "choose another --logs-path");
+    }
+    hold(folder, command_line, files);
+    drop_half_rows(files, folder.logs);
+    return folder;
+}
+
 std::string how_to_continue(const RunFolder& folder) {
     const std::string how = "continue with ";
     if (!folder.logs.empty()) return how + "cnntrain restore --restore-path " + folder.checkpoints;
     return how + "--restore-path " + folder.checkpoints;  // no arguments.json: the line's own options are needed
-}
-
-void refuse_used_folder(const RunFolder& folder, const FileSystem& files) {
-    const auto latest = checkpoint::latest(files, folder.checkpoints);
-    if (!latest) return;
-    throw Error(ErrorKind::usage, folder.checkpoints + ": holds the checkpoints of an earlier run, the last being " +
-                                      latest->name + "; continue that run with --restore-path " + folder.checkpoints +
-                                      " or choose another --logs-path");
-}
-
-void write_arguments(const RunFolder& folder, const std::string& json, FileSystem& files) {
-    if (folder.logs.empty()) return;
-    std::string path = in_folder(folder.logs, "arguments.json");
-    if (files.exists(path)) path = in_folder(folder.logs, "arguments_restore.json");
-    files.write_text(path, json);
-}
-
-void drop_rows_after(const RunFolder& folder, std::int64_t iteration, FileSystem& files) {
-    const std::string path = in_folder(folder.logs, "training.csv");
-    if (folder.logs.empty() || !files.exists(path)) return;
-    const std::string text = files.read_text(path);
-    std::string kept;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t line_end = text.find('\n', begin);
-        if (line_end == std::string::npos) break;  // the run was killed while it wrote this row
-        const std::string_view row(text.data() + begin, line_end + 1 - begin);
-        if (iteration_of_row(row) <= iteration) kept += row;
-        begin = line_end + 1;
-    }
-    if (kept.size() != text.size()) files.write_text(path, kept);
 }
 
 }  // namespace cnntrain::train

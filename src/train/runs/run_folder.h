@@ -1,7 +1,7 @@
-// Where a run writes: its name, its folders, arguments.json, and the CSV of a run that is resumed.
+// Where a run writes: the name of its folder, and the right to write there. One folder holds one run.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "cnntrain/base/io.h"
@@ -11,9 +11,10 @@
 namespace cnntrain::train {
 
 struct RunFolder {
-    std::string name;         // "RN20_bs32_BN_16.16_3S9"
-    std::string logs;         // empty with --no-logs
-    std::string checkpoints;  // the same folder, or one under /tmp
+    std::string name;                     // "RN20_bs32_BN_16.16_3S9"
+    std::string logs;                     // empty with --no-logs
+    std::string checkpoints;              // the same folder, or one under /tmp
+    std::shared_ptr<FileLock> lock = {};  // while a copy of it lives, no other process writes there; null: not held
 };
 
 /// For a new run of the task, under a name that nothing in the log folder has yet. Makes no folder.
@@ -22,17 +23,17 @@ RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const
 /// Of a run that is resumed.
 RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder);
 
+/// For a new training, held and without the results of another one: --overwrite removes those. Error(usage) when there are
+/// any, saying which, or when another process writes there.
+RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
+                           FileSystem& files);
+
+/// For `validation` and `inference`, held: they add to what is there. A training's folder takes results of its own
+/// checkpoints only, which `restore_path` tells; Error(usage) otherwise.
+RunFolder results_folder(const Task& task, const config::Settings& settings, const std::string& command_line,
+                         FileSystem& files);
+
 /// What a user types to continue a run that was stopped.
 std::string how_to_continue(const RunFolder& folder);
-
-/// A new run must not mix its checkpoints with another's. Error(usage) when the folder has some.
-void refuse_used_folder(const RunFolder& folder, const FileSystem& files);
-
-/// arguments.json, or arguments_restore.json beside an existing one. Nothing without a log folder.
-void write_arguments(const RunFolder& folder, const std::string& json, FileSystem& files);
-
-/// A run that was killed has logged past its last checkpoint: drops those rows of training.csv, so that the resumed run
-/// writes them once.
-void drop_rows_after(const RunFolder& folder, std::int64_t iteration, FileSystem& files);
 
 }  // namespace cnntrain::train

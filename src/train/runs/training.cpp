@@ -17,6 +17,7 @@
 #include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/input_speed.h"
+#include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/trainer.h"
@@ -47,42 +48,72 @@ struct RunData {
     schedule::RunPlan plan;
 };
 
-RunFolder run_folder(const Task& task, const config::Settings& settings, const FileSystem& files) {
-    if (settings.main.restore_path) return resumed_run_folder(settings.logging, *settings.main.restore_path);
-    RunFolder folder = new_run_folder(task, settings.logging, files);
-    refuse_used_folder(folder, files);
-    return folder;
+bool wants_checkpoints(const CheckpointSettings& settings) {
+    return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
-RunData open_data(Run& run) {
+RunData open_data(const Task& task, const config::Settings& settings) {
     RunData data;
-    data.training = run.task.open(data::Split::train);
-    data.plan = run_plan(run.settings(), data.training->count());
+    data.training = task.open(data::Split::train);
+    data.plan = run_plan(settings, data.training->count());
     // Opened now, so that missing files are reported before the training and not after it.
-    const bool validates = data.plan.validate && !run.settings().device.dataset_benchmark;
-    if (validates) data.validation = run.task.open(data::Split::validation);
-    run.observers.training_planned(
-        {data.plan.iterations, data.plan.epochs, data.plan.global_batch, data.training->count(),
-         validates ? data.validation->count() : run.task.published_samples(data::Split::validation)});
+    const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
+    if (validates) data.validation = task.open(data::Split::validation);
     return data;
 }
 
-void introduce_training(Run& run, const RunData& data, const std::optional<ResumePoint>& resume) {
+/// Error(usage) when the run has already done more than it is planned to do.
+void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
+    if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
+    throw Error(ErrorKind::usage, start.resume->found.path + ": the run has done " +
+                                      std::to_string(start.resume->checkpoint.iteration) +
+                                      " iterations, more than the " + std::to_string(plan.iterations) +
+                                      " that are asked for; ask for at least as many, or begin a new run with "
+                                      "--init-path " +
+                                      start.resume->found.path);
+}
+
+/// Held by this process, and without the results of another run.
+RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
+    const config::Settings& settings = start.arguments.settings;
+    if (start.resume) {
+        RunFolder folder = resumed_run_folder(settings.logging, *settings.main.restore_path);
+        folder.lock = std::move(start.lock);
+        return folder;
+    }
+    const bool writes = !settings.logging.no_logs || wants_checkpoints(settings.checkpoint);
+    if (!writes) return new_run_folder(task, settings.logging, *host.files);
+    return begin_run_folder(task, settings.logging, host.command_line, *host.files);
+}
+
+void tell_size(Run& run, const RunData& data) {
+    run.observers.training_planned(
+        {data.plan.iterations, data.plan.epochs, data.plan.global_batch, data.training->count(),
+         data.validation ? data.validation->count() : run.task.published_samples(data::Split::validation)});
+}
+
+/// Returns the text of arguments.json.
+std::string introduce_training(Run& run, const RunData& data, const std::optional<ResumePoint>& resume) {
     const TaskDescription description = run.task.description();
     Introduction introduction;
     introduction.facts = gather_facts(run.folder, resume.has_value());
     introduction.machine = machine_lines(run.backend, run.settings().run);
-    introduction.derived = derived_arguments(run.arguments, description, introduction.facts);
-    if (data.validation) {
-        const std::int64_t batch = run.settings().training.micro_batch_size;
-        introduction.derived["validation_iterations"] = std::int64_t{1};
-        introduction.derived["validation_device_iterations"] =
-            schedule::make_validation_plan(data.validation->count(), batch).batches;
-    }
     introduction.io_bits = description.io_bits;
+    std::optional<std::int64_t> validation_samples;
+    if (data.validation) validation_samples = data.validation->count();
+    introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
     introduction.summary = summary_block(run.arguments, description, introduction.facts, &data.plan);
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
-    introduce(run.observers, run.arguments, std::move(introduction), run.host);
+    return introduce(run.observers, run.arguments, std::move(introduction), run.host);
+}
+
+/// A run that goes on keeps what its checkpoint and its options stand for. `json`: its arguments.json from now on.
+void continue_records(Run& run, const std::string& json, std::int64_t iteration, const schedule::RunPlan& plan) {
+    const std::string& folder = run.folder.checkpoints;
+    drop_rows_after(run.files(), folder, iteration);
+    if (iteration < plan.iterations) drop_averages(run.files(), folder);
+    const bool recorded = !run.folder.logs.empty() || run.files().exists(folder + "/" + kArgumentsFile);
+    if (recorded) record_arguments(run.files(), folder, json, config::arguments_json(run.arguments, {}), true);
 }
 
 std::vector<std::string> parameter_names(const graph::Graph& graph) {
@@ -155,11 +186,10 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
     std::int64_t iteration = 0;
     std::optional<std::int64_t> last_saved;
     if (resume) {
-        compare_fingerprints(*resume, run.arguments);
+        warn_of_other_numbers(*resume, run.arguments);
         compare_arithmetic(*resume, run.task.description().arithmetic);
         iteration = resume->checkpoint.iteration;
         last_saved = iteration;
-        drop_rows_after(run.folder, iteration, run.files());
     }
     data::LoaderSettings loader = loader_settings(run.settings(), iteration * data.plan.global_batch);
     loader.stop_requested = run.host.stop_requested;
@@ -171,10 +201,6 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
 TrainerSettings trainer_settings(const Run& run) {
     return {run.settings().checkpoint.keep, run.settings().device.analyse_nans, run.settings().run.stop_on_nan,
             run_metadata(run.arguments, run.task.description().arithmetic)};
-}
-
-bool wants_checkpoints(const CheckpointSettings& settings) {
-    return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
 std::vector<AveragedCheckpoint> average(Run& run, const schedule::RunPlan& plan) {
@@ -275,6 +301,13 @@ int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool 
     return 0;
 }
 
+/// A row with the columns that will be written.
+metrics::Record expected_row(const Task& task) {
+    metrics::TrainingRow row;
+    row.results.resize(task.columns().training.size());
+    return metrics::record(row, task.columns());
+}
+
 int measure_training_input(Run& run, const RunData& data) {
     data::LoaderSettings loader = loader_settings(run.settings(), 0);
     loader.stop_requested = run.host.stop_requested;
@@ -284,16 +317,24 @@ int measure_training_input(Run& run, const RunData& data) {
     return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 
+int train_images(RunStart start, const Host& host) {
+    const auto backend = make_backend(start.arguments.settings.run.backend);
+    const ImageClassification task(start.arguments, *backend, seed_of(start));
+    return train(task, *backend, std::move(start), host);
+}
+
 }  // namespace
 
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
-    RunFolder folder = run_folder(task, settings, *host.files);
+    const RunData data = open_data(task, settings);
+    refuse_shorter_run(start, data.plan);
+    RunFolder folder = run_folder(task, start, host);
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
     Run run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
-    const RunData data = open_data(run);
-    introduce_training(run, data, start.resume);
+    tell_size(run, data);
+    const std::string json = introduce_training(run, data, start.resume);
     if (settings.device.dataset_benchmark) return measure_training_input(run, data);
 
     const bool begins_anew = !start.resume.has_value();
@@ -303,6 +344,8 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
         run.observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
+    if (!begins_anew) continue_records(run, json, parts.iteration, data.plan);
+    run.observers.expect(expected_row(task));
     run.observers.training_began(parts.iteration);
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);
     run.observers.run_ended();
@@ -310,25 +353,11 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
 }
 
 int run_training(const config::ParseResult& arguments, const Host& host) {
-    RunStart start = run_start(arguments, *host.files);
-    const auto backend = make_backend(start.arguments.settings.run.backend);
-    const ImageClassification task(start.arguments, *backend, seed_of(start));
-    return train(task, *backend, std::move(start), host);
+    return train_images(run_start(arguments, host), host);
 }
 
-config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
-    if (!restore_line.settings.main.restore_path) {
-        throw Error(ErrorKind::usage, "restore: --restore-path is needed: the folder of the run to resume");
-    }
-    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
-    const std::string path = folder + "/arguments.json";
-    files.check_reachable(path);
-    if (!files.exists(path)) {
-        throw Error(ErrorKind::not_found, "--restore-path " + folder +
-                                              ": no arguments.json there; give the folder of a run, or resume with "
-                                              "train --restore-path and the run's options");
-    }
-    return config::resume_from_arguments_json(files.read_text(path), restore_line);
+int run_restored(const config::ParseResult& restore_line, const Host& host) {
+    return train_images(restored_run_start(restore_line, host), host);
 }
 
 }  // namespace cnntrain::train

@@ -102,8 +102,8 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     const auto backend = make_backend(settings.run.backend);
     const ImageClassification task(arguments, *backend, seed);
     const auto data = task.open(data::Split::validation);
-    const RunFolder folder = new_run_folder(task, settings.logging, files);
-    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, host);
+    const RunFolder folder = results_folder(task, settings, host.command_line, files);
+    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (settings.device.dataset_benchmark) {
         data::LoaderSettings loader = loader_settings(settings, 0);
         loader.stop_requested = host.stop_requested;

@@ -194,7 +194,7 @@ ImageClassification::Count ImageClassification::count_in_files(data::Split split
     if (classifies && !holds_dataset()) {
         return {static_cast<std::int64_t>(image_folder()->names().size()), Known::counted};
     }
-    const data::SampleCount count = data::count_samples(data_settings(settings(), backend_.half_type(), seed_), split);
+    const data::SampleCount count = data::count_samples(data_settings(settings(), backend_, seed_), split);
     return {count.samples, count.exact ? Known::counted : Known::estimated};
 }
 

@@ -47,7 +47,7 @@ struct TaskDescription {
     std::map<std::string, std::string> identity;  // what a compiled model depends on: "model" -> "resnet-50"
     std::string summary_head;                     // first and last lines of a run's summary
     std::string summary_tail;
-    backend::Arithmetic arithmetic;                  // of this machine's part of the run
+    backend::Arithmetic arithmetic;  // of this machine's part of the run
     std::size_t io_bits = 0;  // of each number in which samples travel to the device; 0: nothing is said about it
     std::map<std::string, config::Value> arguments;  // the keys that arguments.json has beyond the options
     std::optional<MlperfBenchmark> mlperf;           // empty: MLPerf has no such benchmark

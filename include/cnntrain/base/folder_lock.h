@@ -1,0 +1,19 @@
+// One process at a time writes into a folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cnntrain/base/io.h"
+
+namespace cnntrain {
+
+/// The file that is locked: it stays in the folder, empty while nobody writes there.
+inline constexpr std::string_view kFolderLockName = ".cnntrain-lock";
+
+/// The right to write into an existing folder. Error(usage) when another process has it, with that one's number, host,
+/// start and command; `command_line` is what others are told about this one.
+std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& folder, std::string_view command_line);
+
+}  // namespace cnntrain

@@ -1,0 +1,55 @@
+#include "cnntrain/base/folder_lock.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain {
+namespace {
+
+constexpr std::size_t kLongestHolder = 1000;  // bytes of a message that are somebody else's text
+
+std::string host_name() {
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) != 0) return "an unknown host";
+    return host.data();
+}
+
+std::string local_time() {
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    localtime_r(&now, &local);
+    std::array<char, 64> text{};
+    std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &local);
+    return text.data();
+}
+
+std::string describe_holder(std::string_view command_line) {
+    return "process " + std::to_string(getpid()) + " on " + host_name() + " since " + local_time() + ": " +
+           std::string(command_line);
+}
+
+/// One line that a terminal can show, whatever stood in the file.
+std::string printable(std::string text) {
+    if (text.size() > kLongestHolder) text.resize(kLongestHolder);
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+    return text;
+}
+
+}  // namespace
+
+std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& folder, std::string_view command_line) {
+    const std::string path = (folder.ends_with('/') ? folder : folder + '/') + std::string(kFolderLockName);
+    LockAttempt attempt = files.try_lock(path, describe_holder(command_line));
+    if (attempt.lock) return std::move(attempt.lock);
+    const std::string holder = attempt.holder.empty() ? "that has not said which it is" : printable(attempt.holder);
+    throw Error(ErrorKind::usage,
+                folder + ": another process is writing there, " + holder + "; wait until it has ended, or stop it");
+}
+
+}  // namespace cnntrain

@@ -1,0 +1,198 @@
+#include "train/runs/run_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/folder.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kArgumentsBeside = "arguments_restore.json";
+constexpr std::string_view kTrainingTable = "training.csv";
+constexpr std::string_view kValidationTable = "validation.csv";
+constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, "predictions.csv"};
+constexpr std::string_view kAverages = "ckpt";
+
+std::string path_in(const std::string& folder, std::string_view name) {
+    return without_trailing_slashes(folder) + "/" + std::string(name);
+}
+
+bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// What stands between `begin` and `end` in `name`; empty when these do not frame it.
+std::string_view framed(std::string_view name, std::string_view begin, std::string_view end) {
+    if (!name.starts_with(begin) || !name.ends_with(end) || name.size() <= begin.size() + end.size()) return {};
+    return name.substr(begin.size(), name.size() - begin.size() - end.size());
+}
+
+/// "weight_avg_N_5.safetensors", "weight_avg_exp_0.97.safetensors": not those that `average` was told to write.
+bool is_own_average(std::string_view name) {
+    if (is_number(framed(name, "weight_avg_N_", checkpoint::kCheckpointSuffix))) return true;
+    const std::string_view decay = framed(name, "weight_avg_exp_", checkpoint::kCheckpointSuffix);
+    double value = 0;
+    const auto [end, error] = std::from_chars(decay.data(), decay.data() + decay.size(), value);
+    return !decay.empty() && error == std::errc{} && end == decay.data() + decay.size();
+}
+
+/// arguments.json itself is not among them.
+bool is_own_record(std::string_view name) {
+    const std::string_view mlperf_seed = framed(name, "result_", ".txt");
+    return name == "log.txt" || name == kArgumentsBeside || is_number(framed(name, "arguments.", ".json")) ||
+           is_number(mlperf_seed) || mlperf_seed == "None" || name.starts_with("events.out.tfevents.");
+}
+
+std::vector<std::string> names_in(const FileSystem& files, const std::string& folder) {
+    return files.is_directory(folder) ? files.list(folder) : std::vector<std::string>();
+}
+
+std::vector<std::string> own_averages(const FileSystem& files, const std::string& folder) {
+    std::vector<std::string> names;
+    for (const std::string& name : names_in(files, path_in(folder, kAverages))) {
+        if (is_own_average(name)) names.push_back(path_in(std::string(kAverages), name));
+    }
+    return names;
+}
+
+bool is_arguments_of_a_run(const FileSystem& files, const std::string& path) {
+    if (!files.exists(path)) return false;
+    const json document = json::parse(files.read_text(path), nullptr, false);
+    return document.is_object() && document.contains("checkpoint_path") && document.contains("model");
+}
+
+/// Are these the options of an arguments.json? Where a run is and was found again does not matter.
+bool same_options(const std::string& recorded, const std::string& options) {
+    const json before = json::parse(recorded, nullptr, false);
+    const json now = json::parse(options);
+    if (!before.is_object()) return false;
+    for (const auto& [name, value] : now.items()) {
+        const bool place = name == "restore_path" || name == "logs_path" || name == "log_dir";
+        if (place) continue;
+        const auto found = before.find(name);
+        if (found == before.end() || *found != value) return false;
+    }
+    return true;
+}
+
+/// Where the first column ends; a name that has a comma or a quote is quoted.
+std::size_t end_of_first_column(std::string_view row) {
+    bool quoted = false;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        if (row[i] == '"') quoted = !quoted;
+        if (row[i] == ',' && !quoted) return i;
+    }
+    return std::string_view::npos;
+}
+
+/// The second column of both tables; -1 for the header.
+std::int64_t iteration_of_row(std::string_view row) {
+    const std::size_t comma = end_of_first_column(row);
+    std::int64_t iteration = -1;
+    if (comma == std::string_view::npos) return iteration;
+    std::from_chars(row.data() + comma + 1, row.data() + row.size(), iteration);
+    return iteration;
+}
+
+/// The whole rows for which `keep` is true.
+void filter_rows(FileSystem& files, const std::string& path, const std::function<bool(std::string_view)>& keep) {
+    if (!files.exists(path)) return;
+    const std::string text = files.read_text(path);
+    std::string kept;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t line_end = text.find('\n', begin);
+        if (line_end == std::string::npos) break;
+        const std::string_view row(text.data() + begin, line_end + 1 - begin);
+        if (keep(row)) kept += row;
+        begin = line_end + 1;
+    }
+    if (kept.size() != text.size()) files.write_text(path, kept);
+}
+
+}  // namespace
+
+std::vector<std::string> results_in(const FileSystem& files, const std::string& folder) {
+    std::vector<std::string> names;
+    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, folder))
+        names.push_back(found.name + std::string(checkpoint::kCheckpointSuffix));
+    for (const std::string_view table : kResultTables) {
+        if (files.exists(path_in(folder, table))) names.emplace_back(table);
+    }
+    std::ranges::copy(own_averages(files, folder), std::back_inserter(names));
+    return names;
+}
+
+bool holds_training(const FileSystem& files, const std::string& folder) {
+    return files.exists(path_in(folder, kTrainingTable)) || checkpoint::latest(files, folder);
+}
+
+void remove_run(FileSystem& files, const std::string& folder) {
+    std::vector<std::string> names = results_in(files, folder);
+    const std::string arguments = path_in(folder, kArgumentsFile);
+    if (!is_arguments_of_a_run(files, arguments)) {
+        if (names.empty()) return;
+        throw Error(ErrorKind::usage, "--overwrite: " + folder + " holds " + names.front() +
+                                          ", but no arguments.json of a run that has written it; nothing is removed. "
+                                          "Choose another --logs-path");
+    }
+    std::ranges::copy_if(names_in(files, folder), std::back_inserter(names), is_own_record);
+    for (const std::string& name : names)
+        files.remove(path_in(folder, name));
+    files.remove(arguments);  // the last one: a process that is killed on the way can be started again
+}
+
+void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
+                      bool resumed) {
+    const std::string path = path_in(folder, kArgumentsFile);
+    if (files.exists(path)) {
+        const std::string before = files.read_text(path);
+        const bool same = same_options(before, options);
+        if (same && resumed) return;
+        int number = 1;
+        const auto beside = [&] { return path_in(folder, "arguments." + std::to_string(number) + ".json"); };
+        while (files.exists(beside()) && files.read_text(beside()) != before)
+            ++number;
+        if (!same && !files.exists(beside())) files.write_text(beside(), before);
+    }
+    files.write_text(path, json);
+}
+
+void add_arguments(FileSystem& files, const std::string& folder, const std::string& json) {
+    std::string path = path_in(folder, kArgumentsFile);
+    if (files.exists(path)) path = path_in(folder, kArgumentsBeside);
+    files.write_text(path, json);
+}
+
+void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration) {
+    for (const std::string_view table : {kTrainingTable, kValidationTable}) {
+        filter_rows(files, path_in(folder, table),
+                    [&](std::string_view row) { return iteration_of_row(row) <= iteration; });
+    }
+}
+
+void drop_validation(FileSystem& files, const std::string& folder, const std::string& name) {
+    filter_rows(files, path_in(folder, kValidationTable),
+                [&](std::string_view row) { return !row.starts_with(name + ","); });
+}
+
+void drop_half_rows(FileSystem& files, const std::string& folder) {
+    filter_rows(files, path_in(folder, kValidationTable), [](std::string_view) { return true; });
+}
+
+void drop_averages(FileSystem& files, const std::string& folder) {
+    filter_rows(files, path_in(folder, kValidationTable), [](std::string_view row) {
+        return !is_own_average(std::string(row.substr(0, row.find(','))).append(checkpoint::kCheckpointSuffix));
+    });
+    for (const std::string& name : own_averages(files, folder))
+        files.remove(path_in(folder, name));
+}
+
+}  // namespace cnntrain::train

@@ -1,0 +1,135 @@
+#include "train/runs/run_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::train {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr const char* kArguments = R"({"checkpoint_path": "run/ckpt", "epochs": 2.0, "model": "resnet"})";
+
+/// What runs write, and what a user has put beside it.
+MemoryFiles run_with_guests() {
+    MemoryFiles files;
+    for (const char* name :
+         {"log.txt", "training.csv", "validation.csv", "predictions.csv", "arguments.1.json", "arguments_restore.json",
+          "result_None.txt", "result_7.txt", "events.out.tfevents.1700000000.host", "ckpt-0.safetensors",
+          "ckpt-40.safetensors", "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
+        files.write_text(std::string("run/") + name, "run");
+    }
+    for (const char* name :
+         {"notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors", "ckpt-040.safetensors",
+          "ckpt/weight_avg_mine.safetensors", "ckpt/weight_avg_N_x.safetensors", "arguments.old.json", "result_.txt",
+          "log.txt.gz", "training.csv.1", "sub/ckpt-1.safetensors", "sub/training.csv"}) {
+        files.write_text(std::string("run/") + name, "user");
+    }
+    files.write_text("run/arguments.json", kArguments);
+    return files;
+}
+
+TEST(Results, AreWhatANewRunWouldMixItsOwnWith) {
+    MemoryFiles files;
+    EXPECT_THAT(results_in(files, "run"), IsEmpty());
+    files.write_text("run/arguments.json", kArguments);
+    files.write_text("run/log.txt", "");
+    EXPECT_THAT(results_in(files, "run"), IsEmpty());  // compiled only, say
+    files.write_text("run/training.csv", "");
+    EXPECT_THAT(results_in(files, "run/"), ElementsAre("training.csv"));
+}
+
+TEST(RemovedRun, LosesItsOwnFilesAndNoOthers) {
+    MemoryFiles files = run_with_guests();
+    remove_run(files, "run");
+    EXPECT_THAT(
+        files.list("run"),
+        UnorderedElementsAre("notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors", "ckpt-040.safetensors",
+                             "ckpt", "arguments.old.json", "result_.txt", "log.txt.gz", "training.csv.1", "sub"));
+    EXPECT_THAT(files.list("run/ckpt"),
+                UnorderedElementsAre("weight_avg_mine.safetensors", "weight_avg_N_x.safetensors"));
+    EXPECT_THAT(files.list("run/sub"), UnorderedElementsAre("ckpt-1.safetensors", "training.csv"));
+}
+
+TEST(RemovedRun, MustBeOne) {
+    for (const char* arguments : {"", "{}", R"({"model": "mine"})", "[1]"}) {
+        MemoryFiles files;
+        files.write_text("run/training.csv", "of somebody else");
+        if (*arguments != '\0') files.write_text("run/arguments.json", arguments);
+        EXPECT_THROW(remove_run(files, "run"), Error) << arguments;
+        EXPECT_EQ(files.read_text("run/training.csv"), "of somebody else");
+    }
+    MemoryFiles files;
+    files.write_text("run/log.txt", "of somebody else");
+    remove_run(files, "run");
+    EXPECT_TRUE(files.exists("run/log.txt"));
+}
+
+/// `options` as arguments_json() writes them, and with what a run adds.
+std::string recorded(const std::string& epochs, const std::string& extra) {
+    return R"({"epochs": )" + epochs + extra + "}";
+}
+
+TEST(RecordedArguments, KeepTheirHistoryBeside) {
+    MemoryFiles files;
+    const auto record = [&](const std::string& epochs, const std::string& date, bool resumed) {
+        record_arguments(files, "run", recorded(epochs, R"(, "datetime": )" + date), recorded(epochs, ""), resumed);
+    };
+    record("2", "1", false);
+    record("2", "2", true);  // goes on as it was
+    EXPECT_EQ(files.read_text("run/arguments.json"), recorded("2", R"(, "datetime": 1)"));
+    record("6", "3", true);
+    EXPECT_EQ(files.read_text("run/arguments.json"), recorded("6", R"(, "datetime": 3)"));
+    EXPECT_EQ(files.read_text("run/arguments.1.json"), recorded("2", R"(, "datetime": 1)"));
+    record("8", "4", true);
+    EXPECT_EQ(files.read_text("run/arguments.2.json"), recorded("6", R"(, "datetime": 3)"));
+    // A process that was killed when it had kept the history, and not yet replaced the file.
+    files.write_text("run/arguments.json", recorded("6", R"(, "datetime": 3)"));
+    record("8", "5", true);
+    EXPECT_FALSE(files.exists("run/arguments.3.json"));
+    EXPECT_EQ(files.read_text("run/arguments.json"), recorded("8", R"(, "datetime": 5)"));
+}
+
+TEST(RecordedArguments, DoNotChangeWithTheFolder) {
+    MemoryFiles files;
+    record_arguments(files, "run", R"({"epochs": 2, "logs_path": "run"})", "{}", false);
+    record_arguments(files, "run", "other", R"({"epochs": 2, "logs_path": null, "restore_path": "/a/run"})", true);
+    EXPECT_EQ(files.read_text("run/arguments.json"), R"({"epochs": 2, "logs_path": "run"})");
+}
+
+TEST(RecordedArguments, OfAnEvaluationStandBesideTheFirst) {
+    MemoryFiles files;
+    add_arguments(files, "run", "1");
+    add_arguments(files, "run", "2");
+    EXPECT_EQ(files.read_text("run/arguments.json"), "1");
+    EXPECT_EQ(files.read_text("run/arguments_restore.json"), "2");
+}
+
+TEST(Rows, BeyondTheCheckpointAndHalfOnesGo) {
+    MemoryFiles files;
+    files.write_text("run/training.csv", "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n3,15,0.3\r\n4,2");
+    files.write_text("run/validation.csv",
+                     "name,iteration,epoch\r\nckpt-10,10,0.2\r\n\"a,\"\"40\"\"\",5,1\r\nckpt-15,15,0.3\r\nckpt-5,5");
+    drop_rows_after(files, "run", 10);
+    EXPECT_EQ(files.read_text("run/training.csv"), "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n");
+    EXPECT_EQ(files.read_text("run/validation.csv"),
+              "name,iteration,epoch\r\nckpt-10,10,0.2\r\n\"a,\"\"40\"\"\",5,1\r\n");
+}
+
+TEST(Rows, OfAveragesGoWithTheirFiles) {
+    MemoryFiles files = run_with_guests();
+    files.write_text(
+        "run/validation.csv",
+        "name,iteration\r\nckpt-40,40\r\nweight_avg_N_5,40\r\nweight_avg_mine,40\r\nweight_avg_exp_0.97,40\r\n");
+    drop_averages(files, "run");
+    EXPECT_EQ(files.read_text("run/validation.csv"), "name,iteration\r\nckpt-40,40\r\nweight_avg_mine,40\r\n");
+    EXPECT_THAT(files.list("run/ckpt"),
+                UnorderedElementsAre("weight_avg_mine.safetensors", "weight_avg_N_x.safetensors"));
+}
+
+}  // namespace
+}  // namespace cnntrain::train
