@@ -48,7 +48,7 @@ std::string target_path(std::string filename, const std::string& run) {
 /// The folder of the run into which an average is written, if it is one; `folder` is there.
 std::string run_that_holds(const std::string& folder) {
     namespace fs = std::filesystem;
-    const fs::path place = fs::absolute(folder).lexically_normal();
+    const fs::path place = fs::absolute(without_trailing_slashes(folder)).lexically_normal();
     for (const fs::path& run : {place, place.parent_path()}) {
         if (run != place && place.filename() != "ckpt") break;
         if (!checkpoint::numbered_checkpoints(posix_files(), run.string()).empty()) return run.string();

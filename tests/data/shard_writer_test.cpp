@@ -304,7 +304,7 @@ TEST_F(ShardWriter, StopsWhenAsked) {
     const ShardResult result = write_shards(plan_in(out), job);
     EXPECT_TRUE(result.interrupted);
     EXPECT_EQ(result.files_written, 1);
-    EXPECT_EQ(contents(out).size(), 2u);  // with skipped.txt
+    EXPECT_EQ(contents(out).size(), 3u);  // skipped.txt and the lock, too
     const ShardResult rest = write_shards(plan_in(out), job_of());
     EXPECT_FALSE(rest.interrupted);
     EXPECT_EQ(rest.files_kept, 1);

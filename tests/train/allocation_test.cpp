@@ -75,8 +75,8 @@ TEST(Allocation, TheCounterCounts) {
 class StepAllocation : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(StepAllocation, IsOnlyOfTheSumsItReturns) {
-    // Two sums, loss and correct: a map node each, as they are found by name.
-    EXPECT_LE(allocations_in_steps(GetParam(), 20), 20 * 2);
+    // Two sums, loss and correct: a map node each, as they are found by name. The loader makes the order of the second epoch.
+    EXPECT_LE(allocations_in_steps(GetParam(), 20), 20 * 2 + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(

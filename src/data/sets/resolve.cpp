@@ -57,8 +57,10 @@ bool holds_any(DatasetId dataset, const fs::path& folder) {
     return holds(dataset, folder, Split::train) || holds(dataset, folder, Split::validation);
 }
 
-/// Breadth first, in sorted order, following links; each real folder once, so that a loop of links ends.
+/// Breadth first, in sorted order, following links; each real folder once, so that a loop of links ends. Error(data) when there
+/// are so many folders that `top` must be a mistake, such as the root of all files.
 std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
+    constexpr std::size_t kMostFolders = 10'000;
     const std::string_view wanted = dataset_info(dataset).folder;
     std::set<std::string> visited;
     std::deque<fs::path> waiting = {top};
@@ -68,6 +70,11 @@ std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
         std::error_code failed;
         const fs::path real = fs::canonical(folder, failed);
         if (failed || !visited.insert(real.string()).second) continue;
+        if (visited.size() > kMostFolders) {
+            throw Error(ErrorKind::data, std::string(dataset_info(dataset).name) + ": no folder named " +
+                                             std::string(wanted) + " among the first " + std::to_string(kMostFolders) +
+                                             " below " + top.string() + "; give --data-dir a folder nearer to it");
+        }
         if (folder.filename() == wanted && holds_any(dataset, folder)) return folder;
         for (const std::string& name : sorted_names(folder)) {
             if (fs::is_directory(folder / name, failed)) waiting.push_back(folder / name);
