@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "backend/cpu/isa.h"
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/data/mixing.h"
@@ -137,7 +138,9 @@ TEST(GoldenMixing, TwoStepsOnRef) {
 }
 
 TEST(GoldenMixing, TenStepsOnCpu) {
-    expect_golden_losses(*backend::make_cpu_backend(), 10, 5e-5);
+    // AVX2 sums in other blocks; ten steps make more of the difference.
+    const double tolerance = cpu::effective_isa().avx512 ? 5e-5 : 5e-4;
+    expect_golden_losses(*backend::make_cpu_backend(), 10, tolerance);
 }
 
 /// The two ops alone: mixed images, and the loss and gradient of given logits.

@@ -78,12 +78,12 @@ TEST(OwnTask, NoBatchOfAnEvaluationIsReadyWhenItsClockStarts) {
     const auto backend = make_backend(arguments.settings.run.backend);
     const PointFitting task(arguments.settings, *backend);
     const CountedSamples samples(task.open(data::Split::validation));
-    Evaluator evaluator(task, *backend, samples, arguments.settings, 1);
+    Evaluator evaluator(task, *backend, samples, arguments.settings, 1, {});
     evaluator.load_random(1);
     EXPECT_EQ(samples.streams, 0);
     metrics::Observers observers;
     for (int run = 1; run <= 2; ++run) {
-        EXPECT_EQ(evaluator.run({.name = "random"}, observers, {})->val_size, samples.count());
+        EXPECT_EQ(evaluator.run({.name = "random"}, observers)->val_size, samples.count());
         EXPECT_EQ(samples.streams, run);
     }
 }
