@@ -24,6 +24,7 @@ std::vector<Option> numerics_options() {
                  "processors with AVX512-BF16, else f32). Weights of 16 bits stay 16 bits.",
          .choices = names<nn::ComputeType>(),
          .commands = kTVE | kR,
+         .needs = {{"precision", {"16.16", "16.32"}}},
          .bind = to<&Settings::device, &train::DeviceSettings::compute_type>()},
         {.flag = "--force-weight-to-fp16",
          .type = Type::texts,

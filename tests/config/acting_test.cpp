@@ -32,7 +32,7 @@ constexpr Acts kActs[] = {
     {"--config", "", "TVE"}, {"--config-path", "x", "TVE"}, {"--repeat", "2", "VE"}, {"--inference", "true", kNever},
     {"--total-batch-size", "8", "V"}, {"--num-inference-thread", "2", "E"}, {"--force-recompile", "", "E"},
     {"--tmp-execs", "", "E"}, {"--wandb-id", "x", "T", "ICic", "--wandb"},
-    {"--backend", "ref", "TVE"}, {"--threads", "3", "TVE"}, {"--input-threads", "3", "TVE", "IC"},
+    {"--backend", "ref", "TVE"}, {"--threads", "3", "TVE"}, {"--thread-independent", "", "T"}, {"--input-threads", "3", "TVE", "IC"},
     {"--no-stop-on-nan", "", "T"}, {"--keep-ckpts", "3", "T"},
     {"--model-size", "26", "TVE"}, {"--batch-norm", "", "TVE"}, {"--group-norm", "", "TVE"},
     {"--groups", "8", "TVE", "ICic", "--group-norm"}, {"--BN-decay", "0.5", "T", "ICic", "--batch-norm"},
@@ -67,7 +67,7 @@ constexpr Acts kActs[] = {
     {"--warmup-epochs", "3", "T"}, {"--learning-rate-decay", "0.3", "T"}, {"--learning-rate-schedule", "0.3", "T"},
     {"--lr-decay-rate", "0.3", "T"}, {"--lr-drops", "3", "T"}, {"--poly-lr-decay-power", "3", "T"}, {"--poly-lr-end-ratio", "0.3", "T"},
     {"--abs-end-learning-rate", "0.3", "T"},
-    {"--precision", "32.32", "TVE"}, {"--force-weight-to-fp16", "x", "TVE"}, {"--force-weight-to-fp32", "x", "TVE"},
+    {"--precision", "32.32", "TVE"}, {"--compute-type", "f32", "TVE"}, {"--force-weight-to-fp16", "x", "TVE"}, {"--force-weight-to-fp32", "x", "TVE"},
     {"--stochastic-rounding", "OFF", "T"}, {"--device-iterations", "3", "T"}, {"--seed", "3", "TVE"}, {"--BN-span", "3", "T"},
     {"--dataset-benchmark", "", "TVE"}, {"--compile-only", "", "TVE"}, {"--prefetch-depth", "3", "TVE", "IC"},
     {"--latency", "", "TV"}, {"--analyse-nans", "", "TV"}, {"--enable-recomputation", "", "T"},
@@ -159,6 +159,7 @@ TEST(Acting, NothingIsMissedWithoutWhatItNeeds) {
     for (const Acts& acts : kActs) {
         const Option& option = row(acts.flag);
         if (option.needs.empty() || acts.flag == "--logs-per-epoch") continue;  // LengthsInIterations
+        if (acts.flag == "--compute-type") continue;                            // the default has what it needs
         Acts alone = acts;
         alone.with = {};
         const Place place = places().front();
@@ -179,6 +180,8 @@ TEST(Acting, TheUserIsTold) {
         EXPECT_THAT(told, Contains(HasSubstr("--dataset-cache-gb and --strict-data change nothing: they are for "
                                              "ImageNet only")));
     }
+    EXPECT_THAT(notices(kImageNet + "--data-dir d --precision 32.32 --compute-type f32", Command::train),
+                Contains("--compute-type changes nothing: it needs --precision 16.16 or 16.32"));
     EXPECT_THAT(notices(kImageNet + "--strict-data", Command::validation),
                 Contains("--strict-data changes nothing: no images are read from files"));
     EXPECT_THAT(notices(kImageNet + "--wandb-id x", Command::train),
