@@ -19,14 +19,17 @@ struct MappedBytes {
     std::uint64_t data = 0;  // private and writable
 };
 
+std::uint64_t page_bytes() {
+    return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 MappedBytes mapped_bytes() {
     std::ifstream file("/proc/self/statm");  // counts pages
     std::uint64_t all = 0;
     std::uint64_t data = 0;
     std::uint64_t other = 0;
     file >> all >> other >> other >> other >> other >> data;
-    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    return {all * page, data * page};
+    return {all * page_bytes(), data * page_bytes()};
 }
 
 std::optional<std::uint64_t> limit_of(decltype(RLIMIT_AS) resource) {
@@ -40,6 +43,10 @@ std::uint64_t rest(std::uint64_t limit, std::uint64_t used) {
 }
 
 }  // namespace
+
+std::uint64_t machine_memory_bytes() {
+    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
+}
 
 std::optional<std::uint64_t> memory_left_bytes() {
     const auto addresses = limit_of(RLIMIT_AS);

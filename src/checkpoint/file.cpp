@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -14,6 +12,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/checkpoint/file.h"
 
@@ -54,10 +53,6 @@ void damaged_or_edited(const std::string& path, const std::string& what, Edited 
     throw Error(ErrorKind::unsupported, "checkpoint '" + path + "': " + what + size_text(bytes) +
                                             " of memory, more than this machine has; use a larger one, or another "
                                             "checkpoint");
-}
-
-std::uint64_t machine_memory_bytes() {
-    return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace

@@ -8,6 +8,9 @@
 
 namespace cnntrain {
 
+/// Of the whole machine.
+std::uint64_t machine_memory_bytes();
+
 /// Under the process's limits (ulimit -v and -d); nothing without one.
 std::optional<std::uint64_t> memory_left_bytes();
 

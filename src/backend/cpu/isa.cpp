@@ -14,9 +14,7 @@ bool includes(dnnl::cpu_isa all, dnnl::cpu_isa part) {
     return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) == static_cast<unsigned>(part);
 }
 
-}  // namespace
-
-Isa effective_isa() {
+Isa read_isa() {
     const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
     return {.avx512 = includes(isa, dnnl::cpu_isa::avx512_core),
             .avx512_bf16 = includes(isa, dnnl::cpu_isa::avx512_core_bf16),
@@ -24,11 +22,18 @@ Isa effective_isa() {
             .amd = this_processor().vendor == "AuthenticAMD"};
 }
 
+}  // namespace
+
+Isa effective_isa() {
+    static const Isa isa = read_isa();  // a virtual machine takes its time to answer CPUID
+    return isa;
+}
+
 backend::Arithmetic fastest_arithmetic(const Isa& isa) {
     if (isa.amx) return {DType::bf16, "AMX multiplies bfloat16 in tiles"};
     if (isa.avx512_bf16 && isa.amd) return {DType::bf16, "AVX512-BF16 multiplies bfloat16 twice as fast as f32"};
     if (isa.avx512_bf16) return {DType::f32, "bfloat16 products are slower than f32 ones without AMX"};
-    return {DType::f32, "this processor has no bfloat16 products"};
+    return {DType::f32, "there are no bfloat16 products here"};
 }
 
 void limit_kernels(const Isa& isa) {
