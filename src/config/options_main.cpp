@@ -102,6 +102,7 @@ std::vector<Option> run_options() {
          .commands = kTVE | kR,
          .bind = to<&Settings::run, &train::RunSettings::threads>()},
         {.flag = "--thread-independent",
+         .fallback = false,
          .help = "The same numbers, bit for bit, with any --threads: sums over a batch are cut by its size. "
                  "Without it the threads cut those in gradients of convolution weights, and last bits follow.",
          .commands = kT | kR,
