@@ -1,0 +1,144 @@
+#include "cnntrain/schedule/pipeline.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/schedule/update_plan.h"
+
+namespace cnntrain::schedule {
+
+namespace {
+
+/// Ticks from one micro-batch to the next in the same slot.
+std::int64_t period(const Pipeline& pipeline) {
+    switch (pipeline.schedule) {
+        case PipelineSchedule::grouped:
+            return 1;
+        case PipelineSchedule::interleaved:
+            return 2;
+        case PipelineSchedule::sequential:
+            return pipeline.slots();
+    }
+    throw Error(ErrorKind::internal, "unknown pipeline schedule");
+}
+
+StageWork work_of(const Pipeline& pipeline, std::int32_t slot, std::int64_t micro_batch) {
+    const bool backward = slot >= pipeline.stages;
+    return {backward ? pipeline.slots() - 1 - slot : slot, backward, micro_batch};
+}
+
+}  // namespace
+
+std::string_view name(PipelineSchedule schedule) {
+    static constexpr std::array<std::string_view, 3> kNames{"Grouped", "Interleaved", "Sequential"};
+    return kNames.at(static_cast<std::size_t>(schedule));
+}
+
+std::int32_t slot_of(const Pipeline& pipeline, std::int32_t stage, bool backward) {
+    return backward ? pipeline.slots() - 1 - stage : stage;
+}
+
+std::int64_t tick_of(const Pipeline& pipeline, const StageWork& work) {
+    return period(pipeline) * work.micro_batch + slot_of(pipeline, work.stage, work.backward);
+}
+
+std::int64_t tick_count(const Pipeline& pipeline, std::int64_t micro_batches) {
+    return period(pipeline) * (micro_batches - 1) + pipeline.slots();
+}
+
+std::vector<StageWork> work_at(const Pipeline& pipeline, std::int64_t micro_batches, std::int64_t tick) {
+    std::vector<StageWork> work;
+    const std::int64_t step = period(pipeline);
+    for (std::int32_t slot = pipeline.slots() - 1; slot >= 0; --slot) {
+        const std::int64_t since = tick - slot;
+        if (since < 0 || since % step != 0 || since / step >= micro_batches) continue;
+        work.push_back(work_of(pipeline, slot, since / step));
+    }
+    return work;
+}
+
+std::vector<StageWork> in_order(const Pipeline& pipeline, std::int64_t micro_batches) {
+    std::vector<StageWork> order;
+    order.reserve(static_cast<std::size_t>(micro_batches * pipeline.slots()));
+    const std::int64_t ticks = tick_count(pipeline, micro_batches);
+    for (std::int64_t tick = 0; tick < ticks; ++tick) {
+        const std::vector<StageWork> work = work_at(pipeline, micro_batches, tick);
+        order.insert(order.end(), work.begin(), work.end());
+    }
+    return order;
+}
+
+std::int64_t in_flight(const Pipeline& pipeline, std::int32_t first, std::int32_t last, Workers workers) {
+    CNNTRAIN_CHECK(0 <= first && first <= last && last < pipeline.slots(), "slots outside the pipeline");
+    const std::int64_t ticks = last - first;
+    if (workers == Workers::several) return ticks / period(pipeline) + 1;
+    return std::max<std::int64_t>(1, (ticks + period(pipeline) - 1) / period(pipeline));
+}
+
+std::int64_t stash_depth(const Pipeline& pipeline, std::int32_t stage) {
+    return in_flight(pipeline, stage, slot_of(pipeline, stage, true), Workers::one);
+}
+
+std::int64_t batches_in_flight(const UpdatePlan& plan) {
+    const Pipeline pipeline = plan.pipeline();
+    const Workers workers = plan.lanes > plan.copies ? Workers::several : Workers::one;
+    return plan.copies * in_flight(pipeline, 0, pipeline.slots() - 1, workers);
+}
+
+std::int64_t micro_batch_unit(const Pipeline& pipeline) {
+    return pipeline.slots() / period(pipeline);
+}
+
+void check_micro_batches(const Pipeline& pipeline, std::int64_t micro_batches) {
+    const std::int64_t unit = micro_batch_unit(pipeline);
+    if (micro_batches >= 1 && micro_batches % unit == 0) return;
+    const std::int64_t below = micro_batches / unit * unit;
+    const std::string nearest =
+        (below >= unit ? std::to_string(below) + " or " : "") + std::to_string(std::max(below, std::int64_t{0}) + unit);
+    throw Error(ErrorKind::usage, "--pipeline-schedule " + std::string(name(pipeline.schedule)) + " with " +
+                                      std::to_string(pipeline.stages) +
+                                      " stages needs a --gradient-accumulation-count that is a multiple of " +
+                                      std::to_string(unit) + ", not " + std::to_string(micro_batches) +
+                                      "; the nearest are " + nearest);
+}
+
+double bubble(const Pipeline& pipeline, std::int64_t micro_batches, const StageTimes& each) {
+    const auto count = static_cast<double>(micro_batches);
+    const auto stages = static_cast<double>(pipeline.stages);
+    const double longer = std::max(each.forward_ms, each.backward_ms);
+    double whole = 0;
+    switch (pipeline.schedule) {
+        case PipelineSchedule::grouped:
+            whole = (count + stages - 1) * each.total();
+            break;
+        case PipelineSchedule::interleaved:
+            // Fill and drain: K forward and K backward ticks; between them, ticks in which some stages go forward and others
+            // backward.
+            whole = stages * each.total() + (2 * count - 2) * (pipeline.stages > 1 ? longer : each.total() / 2);
+            break;
+        case PipelineSchedule::sequential:
+            whole = count * stages * each.total();
+            break;
+    }
+    return 1 - count * each.total() / whole;
+}
+
+std::vector<std::int32_t> place_stages(std::span<const double> costs, std::int32_t lanes) {
+    CNNTRAIN_CHECK(lanes >= 1, "stages need a lane");
+    std::vector<std::size_t> longest_first(costs.size());
+    std::iota(longest_first.begin(), longest_first.end(), 0);
+    std::ranges::stable_sort(longest_first, [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+    std::vector<double> load(static_cast<std::size_t>(lanes));
+    std::vector<std::int32_t> lane_of(costs.size());
+    for (const std::size_t stage : longest_first) {
+        const auto least = std::ranges::min_element(load);
+        *least += costs[stage];
+        lane_of[stage] = static_cast<std::int32_t>(least - load.begin());
+    }
+    return lane_of;
+}
+
+}  // namespace cnntrain::schedule
