@@ -60,14 +60,24 @@ std::vector<StageWork> work_at(const Pipeline& pipeline, std::int64_t micro_batc
     return work;
 }
 
+std::optional<StageWork> WorkOrder::operator()() {
+    const std::int64_t step = period(pipeline_);
+    for (const std::int64_t ticks = tick_count(pipeline_, micro_batches_); tick_ < ticks; ++tick_) {
+        while (slot_ > 0) {
+            const std::int64_t since = tick_ - --slot_;
+            if (since >= 0 && since % step == 0 && since / step < micro_batches_)
+                return work_of(pipeline_, slot_, since / step);
+        }
+        slot_ = pipeline_.slots();
+    }
+    return std::nullopt;
+}
+
 std::vector<StageWork> in_order(const Pipeline& pipeline, std::int64_t micro_batches) {
     std::vector<StageWork> order;
     order.reserve(static_cast<std::size_t>(micro_batches * pipeline.slots()));
-    const std::int64_t ticks = tick_count(pipeline, micro_batches);
-    for (std::int64_t tick = 0; tick < ticks; ++tick) {
-        const std::vector<StageWork> work = work_at(pipeline, micro_batches, tick);
-        order.insert(order.end(), work.begin(), work.end());
-    }
+    for (WorkOrder next(pipeline, micro_batches); const auto work = next();)
+        order.push_back(*work);
     return order;
 }
 
@@ -83,9 +93,7 @@ std::int64_t stash_depth(const Pipeline& pipeline, std::int32_t stage) {
 }
 
 std::int64_t batches_in_flight(const UpdatePlan& plan) {
-    const Pipeline pipeline = plan.pipeline();
-    const Workers workers = plan.lanes > plan.copies ? Workers::several : Workers::one;
-    return plan.copies * in_flight(pipeline, 0, pipeline.slots() - 1, workers);
+    return plan.copies * stash_depth(plan.pipeline(), 0);
 }
 
 std::int64_t micro_batch_unit(const Pipeline& pipeline) {

@@ -4,20 +4,13 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/graph/autodiff.h"
-#include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
-#include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/assemble.h"
-#include "train/fixtures.h"
 #include "train/runs/weights.h"
+#include "train/staged_net.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -30,92 +23,7 @@ using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::int64_t kSamples = 4;
-
-/// What a net is made of besides its options.
-struct Shape {
-    std::string options;
-    std::vector<std::string> splits = {};  // where the pipeline's stages begin
-    bool recompute = false;                // everything but the logits
-};
 const std::vector<std::string> kThreeStages = {"stage1/unit1/relu", "fc1"};
-
-/// A training graph without fusions, which would not cross the stages, and what its differentiation says.
-struct Training {
-    graph::Graph graph;
-    std::set<graph::ValueId> stashed;
-
-    std::uint64_t stashed_elements() const {
-        return std::accumulate(stashed.begin(), stashed.end(), std::uint64_t{0}, [&](std::uint64_t sum, auto value) {
-            return sum + static_cast<std::uint64_t>(graph.desc(value).elements());
-        });
-    }
-};
-
-Training training_of(const config::Settings& settings, const backend::Backend& backend, const Shape& shape,
-                     const TensorDesc& images) {
-    nn::BuildRequest request = build_request(settings, backend, images);
-    request.splits = shape.splits;
-    nn::Model model = nn::build_training(request, ops::op_table());
-    graph::Objective objective;
-    objective.loss = model.values.loss;
-    objective.targets = model.graph.values_with_role(graph::Role::parameter);
-    if (shape.recompute) objective.recompute_points = {model.values.logits};
-    const graph::Gradients gradients = graph::build_backward(model.graph, objective);
-    optim::append_update(model.graph, gradients, update_settings(settings));
-    model.graph.verify();
-    return {std::move(model.graph), gradients.stashed};
-}
-
-backend::CompileRequest request_of(const graph::Graph& graph, const config::Settings& settings, const Shape& shape,
-                                   std::vector<data::Field> fields) {
-    backend::CompileRequest request = compile_request(graph, settings, std::move(fields), 1, 1);
-    request.plan.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
-    return request;
-}
-
-/// ResNet-8 in f32 on CIFAR, compiled with its first weights.
-class Net {
-public:
-    explicit Net(const Shape& shape)
-        : settings_(parse("--dataset cifar-10 --model-size 8 --micro-batch-size 4 --threads 1 --input-threads 1 "
-                          "--precision 32.32 --optimiser momentum --synthetic-data " +
-                          shape.options)
-                        .settings),
-          backend_(make_backend(settings_.run.backend)),
-          data_(data_settings(settings_, *backend_, 1), data::Split::train),
-          training_(training_of(settings_, *backend_, shape, data::field_desc(data_.fields(kSamples), data::kImages))),
-          executable_(backend_->compile(request_of(training_.graph, settings_, shape, data_.fields(kSamples)))),
-          stream_(data_.stream(loader_settings(settings_, 0))) {
-        initialise(*executable_, training_.graph, 1);
-    }
-
-    const Training& training() const { return training_; }
-    backend::Executable& executable() { return *executable_; }
-
-    double train() { return executable_->train_step(*stream_, {0.1, steps_++}).sums.at("loss"); }
-    backend::StepResult evaluate(std::int64_t batches) { return executable_->evaluate(*stream_, batches); }
-
-    std::vector<backend::ProfileRow> profile_of_training() {
-        executable_->inspection().set_profiling(true);
-        train();
-        return executable_->inspection().profile();
-    }
-    std::vector<backend::ProfileRow> profile_of_evaluation(std::int64_t batches) {
-        executable_->inspection().set_profiling(true);
-        evaluate(batches);
-        return executable_->inspection().profile();
-    }
-
-private:
-    config::Settings settings_;
-    std::unique_ptr<backend::Backend> backend_;
-    data::InputData data_;
-    Training training_;
-    std::unique_ptr<backend::Executable> executable_;
-    std::unique_ptr<data::BatchSource> stream_;
-    std::int64_t steps_ = 0;
-};
 
 std::int64_t count_nodes(const graph::Graph& graph, graph::Phase phase) {
     std::int64_t count = 0;

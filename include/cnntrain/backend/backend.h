@@ -50,6 +50,10 @@ struct CompileReport {
     std::uint64_t arena_bytes = 0;      // activations and gradients
     /// By pipeline stage: of what its forward pass and the inputs leave in memory for its backward pass.
     std::vector<std::uint64_t> stash_bytes;
+    /// By stage: of its parameters and states, and of copies derived from them.
+    std::vector<std::uint64_t> stage_variable_bytes;
+    /// By stage: of everything that it keeps for several micro-batches at the same time; 0 where they are done one by one.
+    std::vector<std::uint64_t> stage_ring_bytes;
     double flops_per_micro_batch = 0;
     std::vector<std::string> reorders;  // each remaining layout change per step, with its reason
 };
@@ -75,6 +79,8 @@ struct ProfileRow {
     std::int64_t runs = 0;
     double gflops = 0;     // work, not rate
     double megabytes = 0;  // memory read and written at least once
+    graph::Phase phase = graph::Phase::forward;
+    std::int32_t stage = 0;
 };
 
 /// A look inside an executable: for reports of what went wrong, measurements and tests.

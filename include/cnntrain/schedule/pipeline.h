@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -49,8 +50,23 @@ std::int64_t tick_count(const Pipeline& pipeline, std::int64_t micro_batches);
 /// The work of one tick: higher slots first, which is the order on one device. Empty for ticks in which nothing runs.
 std::vector<StageWork> work_at(const Pipeline& pipeline, std::int64_t micro_batches, std::int64_t tick);
 
-/// All work of a weight update in an order in which one worker may do it: tick by tick, in a tick as work_at() says. What
-/// a piece of work needs stands before it.
+/// All work of a weight update, piece by piece, in an order in which one worker may do it: tick by tick, in a tick as work_at()
+/// says. What a piece of work needs comes before it.
+class WorkOrder {
+public:
+    WorkOrder(const Pipeline& pipeline, std::int64_t micro_batches)
+        : pipeline_(pipeline), micro_batches_(micro_batches), slot_(pipeline.slots()) {}
+
+    /// The next piece; empty at the end.
+    std::optional<StageWork> operator()();
+
+private:
+    Pipeline pipeline_;
+    std::int64_t micro_batches_;
+    std::int64_t tick_ = 0;
+    std::int32_t slot_;  // those below it are still to come in this tick
+};
+/// The same as a list.
 std::vector<StageWork> in_order(const Pipeline& pipeline, std::int64_t micro_batches);
 
 /// How the work of one tick is done.

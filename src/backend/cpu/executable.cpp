@@ -1,12 +1,12 @@
 #include "backend/cpu/executable.h"
 
-#include <immintrin.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/cores.h"
@@ -14,7 +14,6 @@
 
 namespace cnntrain::cpu {
 
-using graph::Phase;
 using graph::Role;
 using graph::ValueId;
 
@@ -35,18 +34,43 @@ std::int64_t first_bad_index(const Placed& tensor) {
 }
 
 backend::ProfileRow profile_row(const Step& step, double seconds, std::int64_t runs) {
-    return {step.name, step.op, step.implementation, 1e3 * seconds, runs, step.flops / 1e9, step.bytes_moved() / 1e6};
+    return {step.name,  step.op,   step.implementation, 1e3 * seconds, runs, step.flops / 1e9, step.bytes_moved() / 1e6,
+            step.phase, step.stage};
+}
+
+/// The stages of each copy on lanes of its own, so that every lane has about as much to compute.
+std::vector<std::int32_t> lanes_of_sites(const graph::Graph& graph, const schedule::UpdatePlan& plan) {
+    CNNTRAIN_CHECK(plan.copies >= 1 && plan.lanes % plan.copies == 0 && plan.micro_batches % plan.copies == 0,
+                   "copies of the stages share lanes and micro-batches evenly");
+    std::vector<double> flops(static_cast<std::size_t>(plan.stages));
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(graph::NodeId{i});
+        if (node.phase != graph::Phase::update)
+            flops[static_cast<std::size_t>(node.stage.index)] += graph.node_flops(graph::NodeId{i});
+    }
+    const std::int32_t lanes = plan.lanes / plan.copies;
+    const std::vector<std::int32_t> of_stages = schedule::place_stages(flops, lanes);
+    std::vector<std::int32_t> of_sites;
+    for (std::int32_t copy = 0; copy < plan.copies; ++copy) {
+        for (const std::int32_t lane : of_stages)
+            of_sites.push_back(copy * lanes + lane);
+    }
+    return of_sites;
 }
 
 }  // namespace
 
 CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
     : graph_(*request.graph),
-      program_(onednn_, request.plan.stages),
+      plan_(request.plan),
       threads_(request.devices.threads > 0 ? request.devices.threads : available_cores()),
-      micro_batches_(request.plan.micro_batches),
+      lanes_(threads_of_lanes(threads_, plan_.lanes)),
+      program_(onednn_, plan_, lanes_of_sites(graph_, plan_)),
       check_finite_(request.runtime.check_finite),
-      stop_requested_(request.runtime.stop_requested) {
+      stop_requested_(request.runtime.stop_requested),
+      contexts_(static_cast<std::size_t>(plan_.micro_batches)),
+      values_(graph_.outputs().size() * contexts_.size()),
+      finished_(program_.sections().size() + 1) {
     const Clock::time_point start = Clock::now();
     compile(request);
     report_.seconds = seconds_since(start);
@@ -55,7 +79,12 @@ CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
 void CpuExecutable::compile(const backend::CompileRequest& request) {
     use_threads();
     Lowering lowering(graph_, request, onednn_, program_);
-    lowering.run();
+    lowering.lower_prepare();
+    for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
+        lowering.lower_copy(copy, lanes_);
+        outputs_.push_back(outputs_of(lowering, copy));
+    }
+    lowering.lower_update();
     for (const ValueId id : graph_.variables()) {
         const graph::Value& value = graph_.value(id);
         variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
@@ -64,19 +93,31 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
             gradients_.push_back({value.name, graph_.desc(*gradient), lowering.as_it_lies(*gradient), row_major});
         }
     }
-    for (const graph::Output& output : graph_.outputs()) {
-        const graph::NodeId producer = graph_.value(output.value).producer;
-        outputs_.push_back({output.name, graph_.desc(output.value), lowering.as_it_lies(output.value),
-                            lowering.row_major_desc(output.value),
-                            producer.valid() ? graph_.node(producer).phase : Phase::forward});
-    }
     for (const ValueId id : graph_.values_with_role(Role::input)) {
-        inputs_.push_back(
-            {graph_.value(id).name, graph_.desc(id), lowering.as_it_lies(id), lowering.row_major_desc(id)});
+        inputs_.push_back({graph_.value(id).name, graph_.desc(id), lowering.seen_from(Section::prepare(), id),
+                           lowering.row_major_desc(id)});
     }
     input_fields_ = backend::match_fields(graph_, request.fields);
     program_.finish();
+    held_.resize(static_cast<std::size_t>(plan_.copies * program_.batches_in_flight()));
+    turns_.emplace(program_.turns());
+    fill_report(lowering.reorders());
+}
 
+/// What no micro-batch computes is read after the last forward section.
+std::vector<CpuExecutable::Tensor> CpuExecutable::outputs_of(const Lowering& lowering, std::int32_t copy) const {
+    std::vector<Tensor> outputs;
+    for (const graph::Output& output : graph_.outputs()) {
+        const graph::NodeId producer = graph_.value(output.value).producer;
+        Section section = producer.valid() ? lowering.section_of(producer) : Section::prepare();
+        if (section == Section::prepare()) section = program_.forward_sections(copy).back();
+        outputs.push_back({output.name, graph_.desc(output.value), lowering.seen_from(section, output.value),
+                           lowering.row_major_desc(output.value), section});
+    }
+    return outputs;
+}
+
+void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
             report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
@@ -84,16 +125,17 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     }
     report_.parameter_bytes = program_.persistent_bytes();
     report_.arena_bytes = program_.arena_bytes();
-    report_.stash_bytes = program_.stash_bytes();
-    report_.reorders = lowering.reorders();
+    for (const StageBytes& stage : program_.stage_bytes()) {
+        report_.stash_bytes.push_back(stage.stash);
+        report_.stage_variable_bytes.push_back(stage.variables);
+        report_.stage_ring_bytes.push_back(stage.rings);
+    }
+    report_.reorders = reorders;
 }
 
-/// Also treats denormal numbers as zero on every compute thread: they carry nothing here and are very slow.
 void CpuExecutable::use_threads() const {
     omp_set_num_threads(threads_);
-    constexpr unsigned int kFlushToZeroDenormalsAreZero = 0x8040;
-#pragma omp parallel
-    _mm_setcsr(_mm_getcsr() | kFlushToZeroDenormalsAreZero);
+    prepare_team();
 }
 
 const CpuExecutable::Tensor& CpuExecutable::find(const std::vector<Tensor>& tensors, const std::string& name,
@@ -167,7 +209,7 @@ HostTensor CpuExecutable::store(const std::string& name) const {
 }
 
 HostTensor CpuExecutable::output(const std::string& name) const {
-    return read(find(outputs_, name, "output"));
+    return read(find(outputs_[static_cast<std::size_t>(last_copy_)], name, "output"));
 }
 
 HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {
@@ -195,57 +237,129 @@ void CpuExecutable::refresh_prepared() {
     prepared_is_stale_ = false;
 }
 
-std::span<const Section> CpuExecutable::sections_until(Phase last_phase) const {
-    const std::size_t forward = program_.forward_sections().size();
-    const std::size_t backward = last_phase == Phase::forward ? 0 : program_.backward_sections().size();
-    return program_.sections().subspan(1, forward + backward);
+data::Batch& CpuExecutable::held_batch(std::int32_t copy, std::int64_t number) {
+    const std::int64_t places = program_.batches_in_flight();
+    return held_[static_cast<std::size_t>(copy * places + number % places)];
 }
 
-void CpuExecutable::run_micro_batch(data::BatchSource& source, Phase last_phase, StepContext& context,
-                                    backend::StepResult& result) {
-    data::Batch batch;
+void CpuExecutable::bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number) {
+    data::Batch& held = held_batch(copy, number);
+    held = std::move(batch);
+    // The program only reads its inputs; oneDNN's handles are not const.
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        const auto bytes = backend::field_bytes(held, input_fields_[i], inputs_[i].desc);
+        program_.bind(inputs_[i].placed.buffer, copy, number, const_cast<std::byte*>(bytes.data()));
+    }
+}
+
+/// What the lanes share while they work on a weight update. Lanes touch different micro-batches, or take turns.
+struct CpuExecutable::Update {
+    data::BatchSource& source;
+    StepContext base;              // of all its micro-batches
+    backend::StepResult result{};  // samples, waiting and stop: written by the lane whose turn it is to take a batch
+    std::mutex mutex{};
+    std::optional<std::int64_t> not_finite{};  // micro-batch
+    std::exception_ptr failure{};              // of the lane that failed first
+};
+
+bool CpuExecutable::take_batch(std::int32_t copy, std::int64_t number, Update& update) {
+    const std::int64_t micro_batch = number * plan_.copies + copy;
+    const std::size_t taken = program_.sections().size();
+    if (!finished_.wait_for(taken, micro_batch)) return false;
+    if (backend::stops_before(micro_batch, stop_requested_)) {
+        update.result.stopped = true;
+        finished_.stop();
+        return false;
+    }
+    StepContext& context = contexts_[static_cast<std::size_t>(micro_batch)];
+    context = update.base;
+    context.micro_batch = micro_batch;
+    context.first_sample = context.iteration * plan_.micro_batches + micro_batch;  // of a graph without inputs
     if (!inputs_.empty()) {
         const Clock::time_point start = Clock::now();
-        batch = source.next();
-        result.input_wait_seconds += seconds_since(start);
-        result.samples += batch.valid_count;
+        data::Batch batch = update.source.next();
+        update.result.input_wait_seconds += seconds_since(start);
+        update.result.samples += batch.valid_count;
         context.first_sample = batch.first_sample;
-        // The program only reads its inputs; oneDNN's handles are not const.
-        for (std::size_t i = 0; i < inputs_.size(); ++i) {
-            const auto bytes = backend::field_bytes(batch, input_fields_[i], inputs_[i].desc);
-            program_.bind(inputs_[i].placed.buffer, const_cast<std::byte*>(bytes.data()));
-        }
+        bind_batch(std::move(batch), copy, number);
     }
-    for (const Section section : sections_until(last_phase))
-        run_section(section, context);
-    add_outputs(last_phase, result);
-    if (check_finite_) find_non_finite(last_phase, context);
+    finished_.finish(taken);
+    return true;
 }
 
-void CpuExecutable::add_outputs(Phase last_phase, backend::StepResult& result) {
-    for (const Tensor& output : outputs_) {
-        if (output.phase <= last_phase && output.desc.shape.empty() && output.desc.dtype == DType::f32) {
-            result.sums[output.name] += *output.placed.as<float>();
+bool CpuExecutable::run_work(Section section, std::int64_t number, Update& update) {
+    for (const Wait& wait : program_.waits(section)) {
+        if (!finished_.wait_for(wait.section, number + 1 - wait.behind)) return false;
+    }
+    if (section == Section::forward(0, section.copy) && !take_batch(section.copy, number, update)) return false;
+    const std::int64_t micro_batch = number * plan_.copies + section.copy;
+    program_.turn_to(section, number);
+    run_section(section, contexts_[static_cast<std::size_t>(micro_batch)]);
+    const std::vector<Tensor>& outputs = outputs_[static_cast<std::size_t>(section.copy)];
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i].section != section || !outputs[i].is_sum()) continue;
+        values_[i * contexts_.size() + static_cast<std::size_t>(micro_batch)] = *outputs[i].placed.as<float>();
+    }
+    if (check_finite_ && !is_finite(section)) {
+        const std::lock_guard lock(update.mutex);
+        if (!update.not_finite) update.not_finite = micro_batch;
+        return false;
+    }
+    if (section == Section::backward(0, section.copy)) held_batch(section.copy, number) = {};
+    finished_.finish(program_.position(section));
+    return true;
+}
+
+void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
+    try {
+        schedule::WorkOrder order(plan_.pipeline(), plan_.micro_batches / plan_.copies);
+        while (const auto work = order()) {
+            for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
+                const Section section =
+                    work->backward ? Section::backward(work->stage, copy) : Section::forward(work->stage, copy);
+                if (program_.lane(section) == lane && !run_work(section, work->micro_batch, update))
+                    throw LaneStopped();
+            }
         }
+        return;
+    } catch (const LaneStopped&) {
+        // Why is said in `update`.
+    } catch (...) {
+        const std::lock_guard lock(update.mutex);
+        if (!update.failure) update.failure = std::current_exception();
+    }
+    finished_.stop();
+    turns_->stop();
+}
+
+/// Of a stopped update: of the micro-batches whose outputs are known; the others count nothing.
+void CpuExecutable::add_sums(backend::StepResult& result) const {
+    const std::vector<Tensor>& outputs = outputs_.front();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (!outputs[i].is_sum()) continue;
+        double& sum = result.sums[outputs[i].name];
+        for (std::size_t b = 0; b < contexts_.size(); ++b)
+            sum += values_[i * contexts_.size() + b];
     }
 }
 
-/// Only when an output is not finite: looks at the variables, then runs the micro-batch again and looks at every result
-/// when it has just been written.
-void CpuExecutable::find_non_finite(Phase last_phase, const StepContext& context) {
-    bool finite = true;
-    for (const Tensor& output : outputs_) {
-        if (output.phase > last_phase) continue;
-        finite = finite && (!output.desc.shape.empty() || std::isfinite(*output.placed.as<float>()));
-    }
-    if (finite) return;
+bool CpuExecutable::is_finite(Section section) const {
+    return std::ranges::all_of(outputs_[static_cast<std::size_t>(section.copy)], [&](const Tensor& output) {
+        return output.section != section || !output.is_sum() || std::isfinite(*output.placed.as<float>());
+    });
+}
+
+void CpuExecutable::find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context) {
     for (const Tensor& candidate : variables_) {
         const std::int64_t index = first_bad_index(candidate.placed);
         if (index < 0) continue;
         first_non_finite_ = candidate.name + " (variable, before the update), element " + std::to_string(index);
         return;
     }
-    for (const Section section : sections_until(last_phase)) {
+    context.turns = nullptr;
+    for (const Section section : sections) {
+        const Threads team(lanes_.threads(program_.lane(section)));
+        program_.turn_to(section, number);
         if (rerun_until_non_finite(section, context)) return;
     }
 }
@@ -267,33 +381,66 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     use_threads();
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared();
-    backend::StepResult result;
-    StepContext context{.learning_rate = static_cast<float>(scalars.learning_rate), .iteration = scalars.iteration};
-    for (std::int64_t i = 0; i < micro_batches_; ++i) {
-        result.stopped = backend::stops_before(i, stop_requested_);
-        if (result.stopped) return result;  // the variables stay as they were
-        context.micro_batch = i;
-        context.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
-        run_micro_batch(source, Phase::backward, context, result);
-        if (first_non_finite_) return result;  // the variables stay as they were
+    finished_.reset();
+    turns_->reset();
+    std::ranges::fill(values_, 0.0);
+    Update update{.source = source,
+                  .base = {.learning_rate = static_cast<float>(scalars.learning_rate),
+                           .iteration = scalars.iteration,
+                           .turns = plan_.copies > 1 ? &*turns_ : nullptr}};
+    lanes_.run([this, &update](std::int32_t lane) { run_lane(lane, update); });
+    if (update.not_finite) {
+        const auto copy = static_cast<std::int32_t>(*update.not_finite % plan_.copies);
+        find_non_finite(program_.micro_batch_sections(copy), *update.not_finite / plan_.copies,
+                        contexts_[static_cast<std::size_t>(*update.not_finite)]);
     }
-    run_section(Section::update(), context);
+    for (data::Batch& batch : held_)
+        batch = {};
+    if (update.failure) std::rethrow_exception(update.failure);
+    last_copy_ = plan_.copies - 1;
+    add_sums(update.result);
+    if (update.result.stopped || update.not_finite) return std::move(update.result);  // the variables stay as they were
+    run_section(Section::update(), update.base);
     refresh_prepared();
-    return result;
+    return std::move(update.result);
 }
 
 backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     use_threads();
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared();
+    last_copy_ = 0;
     backend::StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
         result.stopped = backend::stops_before(i, stop_requested_);
         if (result.stopped) return result;
-        StepContext context{.first_sample = i};
-        run_micro_batch(source, Phase::forward, context, result);
+        evaluate_batch(source, i, result);
     }
     return result;
+}
+
+void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result) {
+    StepContext context{.first_sample = number};
+    if (!inputs_.empty()) {
+        const Clock::time_point start = Clock::now();
+        data::Batch batch = source.next();
+        result.input_wait_seconds += seconds_since(start);
+        result.samples += batch.valid_count;
+        context.first_sample = batch.first_sample;
+        bind_batch(std::move(batch), 0, 0);
+    }
+    bool finite = true;
+    for (const Section section : program_.forward_sections(0)) {
+        const Threads team(lanes_.threads(program_.lane(section)));
+        program_.turn_to(section, 0);
+        run_section(section, context);
+        for (const Tensor& output : outputs_.front()) {
+            if (output.section == section && output.is_sum()) result.sums[output.name] += *output.placed.as<float>();
+        }
+        finite = finite && is_finite(section);
+    }
+    if (check_finite_ && !finite) find_non_finite(program_.forward_sections(0), 0, context);
+    held_batch(0, 0) = {};
 }
 
 void CpuExecutable::set_profiling(bool enabled) {
@@ -320,7 +467,8 @@ std::vector<backend::ProfileRow> CpuExecutable::profile() const {
 std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
     use_threads();
     std::vector<backend::ProfileRow> rows;
-    for (const Section section : sections_until(Phase::backward)) {
+    for (const Section section : program_.micro_batch_sections(0)) {
+        const Threads team(lanes_.threads(program_.lane(section)));
         for (const Step& step : program_.steps(section)) {
             double least = std::numeric_limits<double>::infinity();
             for (int i = 0; i < repeats; ++i) {

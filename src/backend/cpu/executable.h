@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/lanes.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {
+
+class Lowering;
 
 class CpuExecutable : public backend::Executable, private backend::Inspection {
 public:
@@ -41,10 +44,15 @@ private:
         TensorDesc desc;
         Placed placed;
         Desc row_major;
-        graph::Phase phase = graph::Phase::forward;  // of its producer
+        Section section = Section::prepare();  // of its producer
+
+        /// Is it an output that is summed over the micro-batches?
+        bool is_sum() const { return desc.shape.empty() && desc.dtype == DType::f32; }
     };
 
     void compile(const backend::CompileRequest& request);
+    std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
+    void fill_report(const std::vector<std::string>& reorders);
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
     HostTensor read(const Tensor& tensor) const;
     void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
@@ -54,29 +62,48 @@ private:
     void use_threads() const;
     void run_section(Section section, const StepContext& context);
     void refresh_prepared();
-    /// Runs forward sections, and backward sections when that is the last phase.
-    void run_micro_batch(data::BatchSource& source, graph::Phase last_phase, StepContext& context,
-                         backend::StepResult& result);
-    std::span<const Section> sections_until(graph::Phase last_phase) const;
-    void add_outputs(graph::Phase last_phase, backend::StepResult& result);
-    void find_non_finite(graph::Phase last_phase, const StepContext& context);
+
+    /// One weight update's micro-batches through all stages, on all lanes; then the update, unless something stopped it.
+    struct Update;
+    /// A lane's share of it.
+    void run_lane(std::int32_t lane, Update& update);
+    /// False when the update was stopped before the section could begin.
+    bool run_work(Section section, std::int64_t number, Update& update);
+    /// The next micro-batch, into its place. False when the run is asked to stop.
+    bool take_batch(std::int32_t copy, std::int64_t number, Update& update);
+    void bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number);
+    data::Batch& held_batch(std::int32_t copy, std::int64_t number);
+    void add_sums(backend::StepResult& result) const;
+    void evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result);
+
+    bool is_finite(Section section) const;
+    /// Where a micro-batch whose outputs are not finite went wrong: looks at the variables, then runs its sections again and looks
+    /// at every result when it has just been written.
+    void find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context);
     /// True when a step has written a value that is not finite; the later ones have not run then.
     bool rerun_until_non_finite(Section section, const StepContext& context);
 
     OneDnn onednn_;
     graph::Graph graph_;
-    Program program_;
+    schedule::UpdatePlan plan_;
     int threads_ = 1;
-    std::int64_t micro_batches_ = 1;
+    Lanes lanes_;
+    Program program_;
     bool check_finite_ = true;
     std::function<bool()> stop_requested_;
     bool prepared_is_stale_ = true;
     bool profiling_ = false;
     std::vector<Tensor> variables_;
-    std::vector<Tensor> outputs_;
-    std::vector<Tensor> gradients_;  // by the name of their parameter
+    std::vector<std::vector<Tensor>> outputs_;  // by copy
+    std::vector<Tensor> gradients_;             // by the name of their parameter
     std::vector<Tensor> inputs_;
     std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
+    std::vector<data::Batch> held_;          // by copy and place: those that are on their way
+    std::vector<StepContext> contexts_;      // by micro-batch of the update
+    std::vector<double> values_;             // of the outputs, by output and micro-batch
+    Progress finished_;                      // by section; the last one: batches taken
+    std::optional<Progress> turns_;          // of the sums
+    std::int32_t last_copy_ = 0;             // that had the last micro-batch
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
     std::vector<std::vector<double>> seconds_;  // profile, by section: total per step

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/cpu/isa.h"
+#include "backend/cpu/lanes.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 
@@ -111,9 +112,7 @@ void lower_conv2d(Lowering& lower) {
             result = lower.define_over(y, conv.dst, residual);
         } else {
             result = lower.define(y, conv.dst);
-            lower.program().add_primitive(lower.section(), lower.node().name + ":copy", "copy",
-                                          lower.onednn().reorder(addend.desc, result.desc),
-                                          {{DNNL_ARG_FROM, addend}, {DNNL_ARG_TO, result}}, {DNNL_ARG_TO}, 0);
+            lower.add_copy_primitive("copy", lower.onednn().reorder(addend.desc, result.desc), addend, result);
         }
     } else {
         result = lower.define(y, conv.dst);
@@ -232,9 +231,7 @@ void split_merged_gradient(Lowering& lower, const Placed& gradient, const Groupe
     Placed plain = gradient;
     if (gradient.desc != row_major) {
         plain = lower.temporary("merged_rows", row_major, gradient.dtype);
-        lower.program().add_primitive(lower.section(), lower.node().name + ":reorder", "reorder",
-                                      lower.onednn().reorder(gradient.desc, row_major),
-                                      {{DNNL_ARG_FROM, gradient}, {DNNL_ARG_TO, plain}}, {DNNL_ARG_TO}, 0);
+        lower.add_copy_primitive("reorder", lower.onednn().reorder(gradient.desc, row_major), gradient, plain);
     }
     const std::int64_t groups = grouped.groups * grouped.merged;
     const Placed result = lower.define(dw, plain_kernel_desc(dw_desc, groups));
@@ -323,7 +320,7 @@ void lower_weight_grad_by_parts(Lowering& lower, const GroupedKernel& grouped) {
     ConvProblem open = as_it_lies;
     open.src = open_activation(x_part);
     const Primitive conv = [&] {
-        const OneThread one_thread;
+        const Threads one(1);
         return fastest({as_it_lies, open, channels_last(as_it_lies, x_part, dy_part)},
                        [&](const ConvProblem& problem) { return lower.onednn().conv_weight_grad(problem); });
     }();

@@ -24,6 +24,15 @@ constexpr Family kFamilies[] = {
     norm_lowerings, pointwise_lowerings, proxy_norm_lowerings, update_lowerings, view_lowerings,
 };
 
+/// A step of the prepare section.
+Step prepare_step(std::string name, std::string op) {
+    Step step;
+    step.name = std::move(name);
+    step.op = std::move(op);
+    step.implementation = "kernel";
+    return step;
+}
+
 }  // namespace
 
 LowerFunction lowering_of(OpKind kind) {
@@ -46,6 +55,7 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
     order_nodes();
     find_kernel_groups();
     find_channels();
+    place_inputs();
 }
 
 void Lowering::order_nodes() {
@@ -115,16 +125,42 @@ void Lowering::find_channels() {
     }
 }
 
-void Lowering::run() {
-    place_inputs();
+void Lowering::lower(NodeId id) {
+    current_ = id;
+    check_order();
+    lowering_of(node().kind)(*this);
+    accumulate_crossing_results();
+}
+
+void Lowering::lower_prepare() {
     for (const NodeId id : order_) {
-        current_ = id;
-        check_order();
-        lowering_of(node().kind)(*this);
-        accumulate_crossing_results();
+        if (section_of(id) == Section::prepare()) lower(id);
+    }
+}
+
+void Lowering::lower_copy(std::int32_t copy, const Lanes& lanes) {
+    copy_ = copy;
+    preferred_.reset();
+    reordered_.clear();
+    pool_workspaces_.clear();
+    for (const NodeId id : order_) {
+        if (!section_of(id).has_site()) continue;
+        for (const ValueId result : graph_.node(id).outputs)
+            placed_[static_cast<std::size_t>(result.index)] = {};
+    }
+    for (const NodeId id : order_) {
+        if (!section_of(id).has_site()) continue;
+        const Threads team(lanes.threads(program_.lane(section_of(id))));
+        lower(id);
     }
     for (const graph::Output& output : graph_.outputs())
         program_.keep_to_end(as_it_lies(output.value).buffer);
+}
+
+void Lowering::lower_update() {
+    for (const NodeId id : order_) {
+        if (section_of(id) == Section::update()) lower(id);
+    }
     emit_prepared_copies();
 }
 
@@ -132,11 +168,13 @@ Section Lowering::section_of(NodeId id) const {
     const Node& node = graph_.node(id);
     if (node.phase == Phase::update) return Section::update();
     if (!node.outputs.empty() && facts_.follows_weights(node.outputs[0])) return Section::prepare();
-    return node.phase == Phase::forward ? Section::forward(node.stage.index) : Section::backward(node.stage.index);
+    return node.phase == Phase::forward ? Section::forward(node.stage.index, copy_)
+                                        : Section::backward(node.stage.index, copy_);
 }
 
 Placed Lowering::place(const std::string& name, const Desc& desc, DType dtype, Storage storage) {
-    return Placed{program_.add_buffer(name, desc.get_size(), storage), desc, dtype};
+    const Section where = current_.valid() ? section() : Section::prepare();
+    return Placed{program_.add_buffer(name, desc.get_size(), storage, where), desc, dtype};
 }
 
 void Lowering::place_inputs() {
@@ -151,13 +189,23 @@ Placed Lowering::as_it_lies(ValueId value) {
     if (graph_.is_variable(value)) return master(value);
     // Backward still reads this micro-batch's own: the statistics of a batch norm, for one.
     const auto sum = sums_.find(value);
-    if (sum != sums_.end() && section() == Section::update()) return sum->second;
+    if (sum != sums_.end() && section() == Section::update()) return sum->second.placed;
     Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed && graph::strip_casts(graph_, value) != value && facts_.follows_weights(value)) {
         placed = prepared(value, row_major_desc(value));
     }
     CNNTRAIN_CHECK(placed, "value " + graph_.value(value).name + " is read before it is placed, by " + node().name);
+    return seen_from(section(), placed);
+}
+
+Placed Lowering::seen_from(Section section, Placed placed) const {
+    placed.buffer = program_.seen_from(section, placed.buffer);
     return placed;
+}
+
+Placed Lowering::seen_from(Section section, ValueId value) const {
+    if (graph_.is_variable(value)) return masters_.at(value);
+    return seen_from(section, placed_[static_cast<std::size_t>(value.index)]);
 }
 
 bool Lowering::is_taken_as_image(ValueId value) const {
@@ -207,13 +255,13 @@ Placed Lowering::operand_as(ValueId value, const Desc& wanted, const std::string
 Placed Lowering::reordered(ValueId value, const Placed& now, const Desc& wanted, const std::string& reason) {
     if (now.desc == wanted) return now;
     for (const Placed& copy : reordered_[value]) {
-        if (copy.desc == wanted) return copy;
+        if (copy.desc == wanted) return seen_from(section(), copy);
     }
     const Placed copy = place(now.buffer->name + ":" + layout_name(wanted), wanted, now.dtype, Storage::arena);
     const Primitive reorder = onednn_.reorder(now.desc, wanted);
-    program_.add_primitive(section(), node().name + ":reorder", "reorder", reorder,
-                           {{DNNL_ARG_FROM, now}, {DNNL_ARG_TO, copy}}, {DNNL_ARG_TO}, 0);
-    reorders_.push_back(node().name + ": " + layout_name(now.desc) + " -> " + layout_name(wanted) + ", " + reason);
+    add_copy_primitive("reorder", reorder, now, copy);
+    if (copy_ == 0)
+        reorders_.push_back(node().name + ": " + layout_name(now.desc) + " -> " + layout_name(wanted) + ", " + reason);
     reordered_[value].push_back(copy);
     return copy;
 }
@@ -272,10 +320,11 @@ Placed Lowering::float_vector(ValueId value) {
 
 void Lowering::emit_cast_to_floats(const Placed& from, const Placed& to) {
     const auto count = static_cast<std::int64_t>(from.desc.get_size() / sizeof(BFloat16));
-    program_.add_step(Section::prepare(),
-                      Step{from.buffer->name, "cast", "kernel", 0, {from}, {to}, [from, to, count](const StepContext&) {
-                               cast(count, from.as<BFloat16>(), to.as<float>());
-                           }});
+    Step step = prepare_step(from.buffer->name, "cast");
+    step.reads = {from};
+    step.writes = {to};
+    step.run = [from, to, count](const StepContext&) { cast(count, from.as<BFloat16>(), to.as<float>()); };
+    program_.add_step(Section::prepare(), std::move(step));
 }
 
 Desc Lowering::preferred_activation(const TensorDesc& tensor) const {
@@ -286,8 +335,10 @@ Placed Lowering::define(ValueId result, const Desc& desc) {
     const graph::Value& v = graph_.value(result);
     const Storage storage = section() == Section::prepare() ? Storage::persistent : Storage::arena;
     const Placed placed = place(v.name, desc, v.desc.dtype, storage);
-    // Gradients are read again after the update, by tests and by the search for non-finite values.
-    if (facts_.crosses_into_update(result) || section() == Section::update()) program_.keep_to_end(placed.buffer);
+    // Gradients are read again after the update, by tests and by the search for non-finite values. Of several micro-batches it
+    // is their sums.
+    const bool is_read_later = facts_.crosses_into_update(result) && request_.plan.micro_batches == 1;
+    if (is_read_later || section() == Section::update()) program_.keep_to_end(placed.buffer);
     return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
 
@@ -299,7 +350,7 @@ bool Lowering::dies_here(ValueId value, const Desc& desc) const {
     if (read_later || v.users.empty()) return false;
     const Placed& placed = placed_[static_cast<std::size_t>(value.index)];
     if (!placed || placed.buffer->storage != Storage::arena || placed.desc != desc) return false;
-    return may_alias(value) && !viewed_.contains(placed.buffer);
+    return may_alias(value) && !viewed_.contains(&placed.buffer->origin());
 }
 
 bool Lowering::is_output(ValueId value) const {
@@ -311,7 +362,7 @@ bool Lowering::may_alias(ValueId result) const {
 }
 
 void Lowering::define_alias(ValueId result, const Placed& view) {
-    viewed_.insert(view.buffer);
+    viewed_.insert(&view.buffer->origin());
     placed_[static_cast<std::size_t>(result.index)] = view;
 }
 
@@ -333,58 +384,91 @@ Placed Lowering::temporary_floats(const std::string& name, std::int64_t count) {
     return temporary(name, row_major({DType::f32, {count}}), DType::f32);
 }
 
+Step Lowering::empty_step(std::string name, std::string op, double flops) const {
+    Step step;
+    step.name = std::move(name);
+    step.op = std::move(op);
+    step.implementation = "kernel";
+    step.flops = flops;
+    step.phase = node().phase;
+    step.stage = node().stage.index;
+    return step;
+}
+
 void Lowering::add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
                         std::function<void(const StepContext&)> run) {
-    program_.add_step(section(),
-                      Step{node().name, std::string(graph_.def(node()).name), std::move(implementation),
-                           graph_.node_flops(current_), std::move(reads), std::move(writes), std::move(run)});
+    Step step = empty_step(node().name, std::string(graph_.def(node()).name), graph_.node_flops(current_));
+    step.implementation = std::move(implementation);
+    step.reads = std::move(reads);
+    step.writes = std::move(writes);
+    step.run = std::move(run);
+    program_.add_step(section(), std::move(step));
 }
 
 void Lowering::add_copy_step(const std::string& op, const Placed& from, const Placed& to,
                              std::function<void(const StepContext&)> run) {
-    program_.add_step(section(), Step{node().name + ":" + op, op, "kernel", 0, {from}, {to}, std::move(run)});
+    Step step = empty_step(node().name + ":" + op, op, 0);
+    step.reads = {from};
+    step.writes = {to};
+    step.run = std::move(run);
+    program_.add_step(section(), std::move(step));
 }
 
 void Lowering::add_primitive(const Primitive& primitive, const Arguments& arguments, const std::vector<int>& written) {
-    program_.add_primitive(section(), node().name, std::string(graph_.def(node()).name), primitive, arguments, written,
-                           graph_.node_flops(current_));
+    program_.add_primitive(section(),
+                           empty_step(node().name, std::string(graph_.def(node()).name), graph_.node_flops(current_)),
+                           primitive, arguments, written);
+}
+
+void Lowering::add_copy_primitive(const std::string& op, const Primitive& primitive, const Placed& from,
+                                  const Placed& to) {
+    program_.add_primitive(section(), empty_step(node().name + ":" + op, op, 0), primitive,
+                           {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, {DNNL_ARG_TO});
 }
 
 void Lowering::add_parts(const Primitive& primitive, const std::vector<Arguments>& parts,
                          const std::vector<int>& written) {
-    program_.add_parts(section(), node().name, std::string(graph_.def(node()).name), primitive, parts, written,
-                       graph_.node_flops(current_));
+    program_.add_parts(section(),
+                       empty_step(node().name, std::string(graph_.def(node()).name), graph_.node_flops(current_)),
+                       primitive, parts, written);
 }
 
 std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
-    program_.reserve_scratch(static_cast<std::size_t>(count) * sizeof(float));
-    return [count, &program = program_] {
-        return std::span<float>(reinterpret_cast<float*>(program.scratch()), static_cast<std::size_t>(count));
+    program_.reserve_scratch(section(), static_cast<std::size_t>(count) * sizeof(float));
+    return [count, where = section(), &program = program_] {
+        return std::span<float>(reinterpret_cast<float*>(program.scratch(where)), static_cast<std::size_t>(count));
     };
 }
 
 void Lowering::accumulate_crossing_results() {
-    if (request_.plan.micro_batches == 1 || section() == Section::update() || section() == Section::prepare()) return;
+    if (request_.plan.micro_batches == 1 || !section().has_site()) return;
     for (const ValueId result : node().outputs) {
-        if (!facts_.crosses_into_update(result)) continue;
-        const Placed value = operand(result);
-        CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
-        const Placed sum = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
-        const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
-        program_.add_step(section(), Step{node().name + ":sum",
-                                          "accumulate",
-                                          "kernel",
-                                          0,
-                                          {value, sum},
-                                          {sum},
-                                          [value, sum, count](const StepContext& context) {
-                                              if (context.micro_batch == 0) {
-                                                  std::fill_n(sum.as<float>(), count, 0.0F);
-                                              }
-                                              accumulate(count, value.as<float>(), sum.as<float>());
-                                          }});
-        sums_[result] = sum;
+        if (facts_.crosses_into_update(result)) accumulate(result);
     }
+}
+
+/// Every copy adds to the same sum, in the order of the micro-batches: the sum does not depend on the number of copies.
+void Lowering::accumulate(ValueId result) {
+    const Placed value = operand(result);
+    CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
+    auto found = sums_.find(result);
+    if (found == sums_.end()) {
+        const Placed placed = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
+        found = sums_.emplace(result, Sum{placed, program_.add_turn()}).first;
+    }
+    const Sum sum = found->second;
+    CNNTRAIN_CHECK(sum.placed.desc == value.desc, "copies of " + node().name + " lie differently");
+    const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
+    Step step = empty_step(node().name + ":sum", "accumulate", 0);
+    step.reads = {value, sum.placed};
+    step.writes = {sum.placed};
+    step.run = [value, sum, count](const StepContext& context) {
+        if (context.turns != nullptr && !context.turns->wait_for(sum.turn, context.micro_batch)) throw LaneStopped();
+        if (context.micro_batch == 0) std::fill_n(sum.placed.as<float>(), count, 0.0F);
+        cpu::accumulate(count, value.as<float>(), sum.placed.as<float>());
+        if (context.turns != nullptr) context.turns->finish(sum.turn);
+    };
+    program_.add_step(section(), std::move(step));
 }
 
 Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int64_t merged) {
@@ -393,9 +477,9 @@ Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int
     Placed plain = source;
     if (const Desc row_major = plain_kernel_desc(desc, groups); source.desc != row_major) {
         plain = place(source.buffer->name + ":row_major", row_major, source.dtype, Storage::persistent);
-        program_.add_primitive(Section::prepare(), plain.buffer->name, "reorder",
+        program_.add_primitive(Section::prepare(), prepare_step(plain.buffer->name, "reorder"),
                                onednn_.reorder(source.desc, row_major), {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, plain}},
-                               {DNNL_ARG_TO}, 0);
+                               {DNNL_ARG_TO});
     }
     const MergedKernel kernel{desc.shape[0] * desc.shape[1], desc.shape[2], desc.shape[3], groups, merged};
     TensorDesc merged_desc = desc;
@@ -403,11 +487,11 @@ Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int
     const Placed result = place(source.buffer->name + ":merged", plain_kernel_desc(merged_desc, groups / merged),
                                 source.dtype, Storage::persistent);
     with_float_type(source.dtype, [&]<typename T>() {
-        program_.add_step(
-            Section::prepare(),
-            Step{result.buffer->name, "merge_groups", "kernel", 0, {plain}, {result}, [=](const StepContext&) {
-                     merge_groups(kernel, plain.as<T>(), result.as<T>());
-                 }});
+        Step step = prepare_step(result.buffer->name, "merge_groups");
+        step.reads = {plain};
+        step.writes = {result};
+        step.run = [=](const StepContext&) { merge_groups(kernel, plain.as<T>(), result.as<T>()); };
+        program_.add_step(Section::prepare(), std::move(step));
     });
     return result;
 }
@@ -441,8 +525,8 @@ void Lowering::emit_prepared_copies() {
             continue;
         }
         const Primitive reorder = onednn_.reorder(source.desc, wanted.copy.desc);
-        program_.add_primitive(Section::prepare(), wanted.copy.buffer->name, "reorder", reorder,
-                               {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, wanted.copy}}, {DNNL_ARG_TO}, 0);
+        program_.add_primitive(Section::prepare(), prepare_step(wanted.copy.buffer->name, "reorder"), reorder,
+                               {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, wanted.copy}}, {DNNL_ARG_TO});
         if (is_variable) {
             reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
                                 ", once per weight update: the copy of a weight that convolutions read");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/lanes.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program.h"
 #include "cnntrain/backend/backend.h"
@@ -28,8 +29,13 @@ class Lowering {
 public:
     Lowering(const graph::Graph& graph, const backend::CompileRequest& request, const OneDnn& onednn, Program& program);
 
-    /// Adds the steps of every node; afterwards the program can be finished.
-    void run();
+    /// Adds the steps of every node that runs once per weight update before the micro-batches.
+    void lower_prepare();
+    /// Adds the steps of a copy's forward and backward nodes; primitives are made for the threads of each site's lane.
+    void lower_copy(std::int32_t copy, const Lanes& lanes);
+    /// Adds the steps of the update and, after everything has said which copies of weights it reads, makes these; afterwards the
+    /// program can be finished.
+    void lower_update();
 
     // What the op lowerings use ------------------------------------------------------------------------------------------
     const graph::Graph& graph() const { return graph_; }
@@ -93,6 +99,7 @@ public:
     /// Adds a step of its own name that moves data for the current node.
     void add_copy_step(const std::string& op, const Placed& from, const Placed& to,
                        std::function<void(const StepContext&)> run);
+    void add_copy_primitive(const std::string& op, const Primitive& primitive, const Placed& from, const Placed& to);
     void add_primitive(const Primitive& primitive, const Arguments& arguments, const std::vector<int>& written);
     /// Adds a step that runs a primitive of one thread on several lists of arguments side by side.
     void add_parts(const Primitive& primitive, const std::vector<Arguments>& parts, const std::vector<int>& written);
@@ -107,6 +114,10 @@ public:
     /// Row-major descriptor of a value as users see it.
     Desc row_major_desc(graph::ValueId value) const;
     const std::map<graph::ValueId, Placed>& masters() const { return masters_; }
+    /// Of the copy that was lowered last.
+    Section section_of(graph::NodeId id) const;
+    /// Any value of that copy as a section sees it.
+    Placed seen_from(Section section, graph::ValueId value) const;
 
 private:
     struct PreparedCopy {
@@ -116,7 +127,9 @@ private:
     };
 
     void order_nodes();
-    Section section_of(graph::NodeId id) const;
+    void lower(graph::NodeId id);
+    /// A step of the current node that does nothing yet.
+    Step empty_step(std::string name, std::string op, double flops) const;
     std::int32_t position_of(graph::NodeId id) const { return position_[static_cast<std::size_t>(id.index)]; }
     /// Error(internal) when the current node reads what a later section writes.
     void check_order() const;
@@ -125,6 +138,7 @@ private:
     void find_slots_of_kernels();
     void place_inputs();
     void accumulate_crossing_results();
+    void accumulate(graph::ValueId result);
     void emit_prepared_copies();
     Placed as_floats(graph::ValueId root, const Placed& kept);
     /// A step that widens a bfloat16 tensor into one that lies alike.
@@ -135,6 +149,8 @@ private:
     bool is_taken_as_image(graph::ValueId value) const;
     Placed reordered(graph::ValueId value, const Placed& now, const Desc& wanted, const std::string& reason);
     Placed place(const std::string& name, const Desc& desc, DType dtype, Storage storage);
+    /// What any site may have placed, as a section sees it.
+    Placed seen_from(Section section, Placed placed) const;
 
     const graph::Graph& graph_;
     const backend::CompileRequest& request_;
@@ -144,9 +160,15 @@ private:
     std::vector<graph::NodeId> order_;    // of execution
     std::vector<std::int32_t> position_;  // by node: its place in order_
     graph::NodeId current_;
-    std::vector<Placed> placed_;  // by value
+    std::int32_t copy_ = 0;       // of the current node
+    std::vector<Placed> placed_;  // by value; of the copy
     std::map<graph::ValueId, std::vector<Placed>> reordered_;
-    std::map<graph::ValueId, Placed> sums_;  // over the micro-batches, as updates read them
+    /// Over the micro-batches, as updates read it.
+    struct Sum {
+        Placed placed;
+        std::size_t turn = 0;  // of the copies that add to it
+    };
+    std::map<graph::ValueId, Sum> sums_;
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
     std::map<graph::ValueId, Placed> floats_;  // 16-bit weights as prepared copies are made of them

@@ -1,7 +1,5 @@
 #include "backend/cpu/onednn.h"
 
-#include <omp.h>
-
 #include <array>
 #include <utility>
 
@@ -273,14 +271,6 @@ std::string layout_name(const Desc& desc) {
 
 bool Primitive::is_naive() const {
     return implementation.starts_with("ref");
-}
-
-OneThread::OneThread() : threads_(omp_get_max_threads()) {
-    omp_set_num_threads(1);
-}
-
-OneThread::~OneThread() {
-    omp_set_num_threads(threads_);
 }
 
 OneDnn::OneDnn() : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {}

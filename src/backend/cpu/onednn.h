@@ -64,18 +64,6 @@ struct ConvEpilogue {
     graph::Activation activation = graph::Activation::none;
 };
 
-/// While it lives, primitives are made for one thread.
-class OneThread {
-public:
-    OneThread();
-    ~OneThread();
-    OneThread(const OneThread&) = delete;
-    OneThread& operator=(const OneThread&) = delete;
-
-private:
-    int threads_;
-};
-
 class OneDnn {
 public:
     OneDnn();

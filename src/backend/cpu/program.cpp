@@ -1,27 +1,19 @@
 #include "backend/cpu/program.h"
 
 #include <dnnl.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <new>
-#include <set>
 
 #include "backend/cpu/kernels/parallel.h"
-#include "backend/cpu/memory_plan.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/memory.h"
-#include "cnntrain/base/size_text.h"
 
 namespace cnntrain::cpu {
 
 namespace {
 
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kCacheLineBytes = 64;
-/// What oneDNN, logs and the writing of files still take while the program runs.
-constexpr std::size_t kLibraryBytes = std::size_t{16} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
@@ -38,76 +30,89 @@ double Step::bytes_moved() const {
     return bytes;
 }
 
-PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
-    if (bytes == 0) return;
-    const std::size_t mapped = round_up(bytes, kHugePageBytes);
-    void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        throw Error(ErrorKind::unsupported,
-                    "cpu backend: this run needs " + size_text(bytes) +
-                        " more memory than the machine gives; use a smaller --micro-batch-size");
-    }
-    madvise(memory, mapped, MADV_HUGEPAGE);
-    memory_ = {static_cast<std::byte*>(memory), Unmap{mapped}};
-}
-
-void Unmap::operator()(std::byte* memory) const {
-    munmap(memory, bytes);
-}
-
-Program::Program(const OneDnn& onednn, std::int32_t stages)
-    : onednn_(onednn), stages_(static_cast<std::size_t>(stages)), steps_(2 * stages_ + 2) {
+Program::Program(const OneDnn& onednn, const schedule::UpdatePlan& plan, std::vector<std::int32_t> lane_of)
+    : onednn_(onednn), plan_(plan), lane_of_(std::move(lane_of)), scratch_(static_cast<std::size_t>(plan.lanes)) {
+    CNNTRAIN_CHECK(std::ssize(lane_of_) == std::int64_t{plan.copies} * plan.stages, "each site needs a lane");
     order_.push_back(Section::prepare());
-    for (std::int32_t stage = 0; stage < stages; ++stage)
-        order_.push_back(Section::forward(stage));
-    for (std::int32_t stage = stages - 1; stage >= 0; --stage)
-        order_.push_back(Section::backward(stage));
+    for (std::int32_t copy = 0; copy < plan.copies; ++copy) {
+        for (std::int32_t stage = 0; stage < plan.stages; ++stage)
+            order_.push_back(Section::forward(stage, copy));
+        for (std::int32_t stage = plan.stages - 1; stage >= 0; --stage)
+            order_.push_back(Section::backward(stage, copy));
+    }
     order_.push_back(Section::update());
+    steps_.resize(order_.size());
+    waits_.resize(order_.size());
+    moving_.resize(lane_of_.size());
+}
+
+std::span<const Section> Program::forward_sections(std::int32_t copy) const {
+    return sections().subspan(position(Section::forward(0, copy)), static_cast<std::size_t>(plan_.stages));
+}
+
+std::span<const Section> Program::backward_sections(std::int32_t copy) const {
+    return sections().subspan(position(Section::backward(plan_.stages - 1, copy)),
+                              static_cast<std::size_t>(plan_.stages));
+}
+
+std::span<const Section> Program::micro_batch_sections(std::int32_t copy) const {
+    return sections().subspan(position(Section::forward(0, copy)), static_cast<std::size_t>(plan_.pipeline().slots()));
 }
 
 std::size_t Program::position(Section section) const {
-    const auto found = std::find(order_.begin(), order_.end(), section);
-    CNNTRAIN_CHECK(found != order_.end(), "the program has no stage " + std::to_string(section.stage));
-    return static_cast<std::size_t>(found - order_.begin());
+    if (section == Section::prepare()) return 0;
+    if (section == Section::update()) return order_.size() - 1;
+    CNNTRAIN_CHECK(section.stage < plan_.stages && section.copy < plan_.copies,
+                   "the program has no stage " + std::to_string(section.stage));
+    const bool backward = section.kind == Section::Kind::backward;
+    const std::int32_t slots = plan_.pipeline().slots();
+    return static_cast<std::size_t>(1 + section.copy * slots +
+                                    schedule::slot_of(plan_.pipeline(), section.stage, backward));
 }
 
-std::vector<std::uint64_t> Program::stash_bytes() const {
-    std::vector<std::uint64_t> bytes(stages_);
-    for (const Section section : backward_sections()) {
-        std::set<const Buffer*> stashed;
-        for (const Step& step : steps(section)) {
-            for (const Placed& tensor : step.reads) {
-                const Buffer& buffer = *tensor.buffer;
-                const bool given = buffer.storage == Storage::external ||
-                                   (buffer.storage == Storage::arena && buffer.first_step < first_backward_step_);
-                if (given) stashed.insert(&buffer);
-            }
-        }
-        for (const Buffer* buffer : stashed)
-            bytes[static_cast<std::size_t>(section.stage)] += buffer->bytes;
-    }
-    return bytes;
+Site Program::site(Section section) const {
+    return section.has_site() ? section.copy * plan_.stages + section.stage : kNoSite;
 }
 
-Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage) {
-    buffers_.push_back(Buffer{std::move(name), bytes, storage, nullptr, -1, -1, nullptr});
+std::int32_t Program::lane(Section section) const {
+    return section.has_site() ? lane_of_[static_cast<std::size_t>(site(section))] : 0;
+}
+
+Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage, Section section) {
+    buffers_.push_back(Buffer{std::move(name), bytes, storage, storage == Storage::arena ? site(section) : kNoSite});
     return &buffers_.back();
+}
+
+Buffer* Program::seen_from(Section section, Buffer* buffer) {
+    Buffer& origin = buffer->origin();
+    const Site here = site(section);
+    if (origin.storage == Storage::persistent || here == kNoSite || here == buffer->site) return buffer;
+    if (here == origin.site) return &origin;
+    Buffer*& view = views_[{&origin, here}];
+    if (view == nullptr) {
+        buffers_.push_back(Buffer{origin.name, origin.bytes, origin.storage, here});
+        view = &buffers_.back();
+        view->root = &origin;
+    }
+    return view;
 }
 
 void Program::add_step(Section section, Step step) {
     steps_[position(section)].push_back(std::move(step));
 }
 
-Program::Call Program::bind_call(const Primitive& primitive, const Arguments& arguments, std::size_t scratch_offset) {
+Program::Call Program::bind_call(Section section, const Primitive& primitive, const Arguments& arguments,
+                                 std::size_t scratch_offset) {
     Call call;
     const auto bind_argument = [&](int argument, const Desc& desc, Buffer* buffer, std::size_t offset) {
-        bindings_.push_back(Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer, offset});
+        bindings_.push_back(
+            Binding{dnnl::memory(desc, onednn_.engine(), DNNL_MEMORY_NONE), buffer, scratch_of(section), offset});
         call.push_back(dnnl_exec_arg_t{argument, bindings_.back().memory.get()});
     };
     for (const auto& [argument, tensor] : arguments)
         bind_argument(argument, tensor.desc, tensor.buffer, tensor.offset);
     if (const std::size_t bytes = primitive.scratchpad.get_size(); bytes > 0) {
-        reserve_scratch(scratch_offset + bytes);
+        reserve_scratch(section, scratch_offset + bytes);
         bind_argument(DNNL_ARG_SCRATCHPAD, primitive.scratchpad, nullptr, scratch_offset);  // null: the scratch memory
     }
     return call;
@@ -115,15 +120,15 @@ Program::Call Program::bind_call(const Primitive& primitive, const Arguments& ar
 
 namespace {
 
-/// A primitive's step without what it runs.
-Step primitive_step(std::string name, std::string op, const Primitive& primitive, const Arguments& arguments,
-                    const std::vector<int>& written, double flops) {
-    Step step{std::move(name), std::move(op), primitive.implementation, flops, {}, {}, {}};
+/// The step of a primitive without what it runs.
+Step primitive_step(Step like, const Primitive& primitive, const Arguments& arguments,
+                    const std::vector<int>& written) {
+    like.implementation = primitive.implementation;
     for (const auto& [argument, tensor] : arguments) {
         const bool is_written = std::find(written.begin(), written.end(), argument) != written.end();
-        (is_written ? step.writes : step.reads).push_back(tensor);
+        (is_written ? like.writes : like.reads).push_back(tensor);
     }
-    return step;
+    return like;
 }
 
 dnnl_status_t execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
@@ -140,21 +145,23 @@ void check(dnnl_status_t status) {
 
 }  // namespace
 
-void Program::add_primitive(Section section, std::string name, std::string op, const Primitive& primitive,
-                            const Arguments& arguments, const std::vector<int>& written, double flops) {
-    Step step = primitive_step(std::move(name), std::move(op), primitive, arguments, written, flops);
-    step.run = [handle = primitive.primitive, stream = onednn_.stream(), call = bind_call(primitive, arguments, 0)](
-                   const StepContext&) { check(execute(handle, stream, call)); };
+void Program::add_primitive(Section section, Step like, const Primitive& primitive, const Arguments& arguments,
+                            const std::vector<int>& written) {
+    Step step = primitive_step(std::move(like), primitive, arguments, written);
+    step.run = [handle = primitive.primitive, stream = onednn_.stream(),
+                call = bind_call(section, primitive, arguments, 0)](const StepContext&) {
+        check(execute(handle, stream, call));
+    };
     add_step(section, std::move(step));
 }
 
-void Program::add_parts(Section section, std::string name, std::string op, const Primitive& primitive,
-                        const std::vector<Arguments>& parts, const std::vector<int>& written, double flops) {
-    Step step = primitive_step(std::move(name), std::move(op), primitive, parts.at(0), written, flops);
+void Program::add_parts(Section section, Step like, const Primitive& primitive, const std::vector<Arguments>& parts,
+                        const std::vector<int>& written) {
+    Step step = primitive_step(std::move(like), primitive, parts.at(0), written);
     std::vector<Call> calls;
     for (const Arguments& arguments : parts) {
         const std::size_t scratch = round_up(primitive.scratchpad.get_size(), kCacheLineBytes);
-        calls.push_back(bind_call(primitive, arguments, calls.size() * scratch));
+        calls.push_back(bind_call(section, primitive, arguments, calls.size() * scratch));
     }
     step.run = [handle = primitive.primitive, stream = onednn_.stream(), calls = std::move(calls)](const StepContext&) {
         std::atomic<dnnl_status_t> failure = dnnl_success;
@@ -167,83 +174,29 @@ void Program::add_parts(Section section, std::string name, std::string op, const
     add_step(section, std::move(step));
 }
 
-void Program::reserve_scratch(std::size_t bytes) {
-    scratch_bytes_ = std::max(scratch_bytes_, bytes);
+void Program::reserve_scratch(Section section, std::size_t bytes) {
+    std::size_t& reserved = scratch_[scratch_of(section)].bytes;
+    reserved = std::max(reserved, bytes);
 }
 
-void Program::finish() {
-    set_live_ranges();
-    place_arena();
-    place_persistent();
-    scratch_ = PageMemory(scratch_bytes_);
-    for (Binding& binding : bindings_) {
-        std::byte* const start = binding.buffer == nullptr ? scratch_.data() : binding.buffer->data;
-        binding.memory.set_data_handle(start + binding.offset);
-    }
+void Program::bind(Buffer* buffer, std::int32_t copy, std::int64_t number, std::byte* data) {
+    buffer->places[static_cast<std::size_t>(copy * batches_in_flight_ + number % batches_in_flight_)] = data;
 }
 
-void Program::set_live_ranges() {
-    int step_position = 0;
-    for (const Section section : sections().subspan(1)) {
-        if (section == backward_sections().front()) first_backward_step_ = step_position;
-        for (const Step& step : steps(section)) {
-            for (const auto* tensors : {&step.reads, &step.writes}) {
-                for (const Placed& tensor : *tensors) {
-                    Buffer& buffer = *tensor.buffer;
-                    if (buffer.first_step < 0) buffer.first_step = step_position;
-                    buffer.last_step = step_position;
-                }
-            }
-            ++step_position;
-        }
-    }
-    for (Buffer* buffer : kept_)
-        buffer->last_step = step_position;
+void Program::move_to(Buffer& buffer, std::byte* data, std::span<Binding* const> bindings) {
+    if (buffer.data == data) return;
+    buffer.data = data;
+    for (Binding* binding : bindings)
+        binding->memory.set_data_handle(data + binding->offset);
 }
 
-void Program::place_arena() {
-    std::vector<Buffer*> in_arena;
-    std::vector<LiveRange> ranges;
-    for (Buffer& buffer : buffers_) {
-        if (buffer.storage != Storage::arena || buffer.first_step < 0) continue;
-        in_arena.push_back(&buffer);
-        ranges.push_back(LiveRange{buffer.bytes, buffer.first_step, buffer.last_step});
-    }
-    const MemoryPlan plan = plan_memory(ranges);
-    // Variables are copied when a checkpoint is read or written.
-    require_memory(plan.total_bytes + 2 * persistent_total() + scratch_bytes_ + kLibraryBytes, "cpu backend: this run");
-    arena_ = PageMemory(plan.total_bytes);
-    for (std::size_t i = 0; i < in_arena.size(); ++i)
-        in_arena[i]->data = arena_.data() + plan.offsets[i];
-}
-
-std::size_t Program::persistent_total() const {
-    std::size_t total = 0;
-    for (const Buffer& buffer : buffers_) {
-        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr)
-            total += round_up(buffer.bytes, kCacheLineBytes);
-    }
-    return total;
-}
-
-void Program::place_persistent() {
-    persistent_ = PageMemory(persistent_total());
-    std::size_t offset = 0;
-    for (Buffer& buffer : buffers_) {
-        if (buffer.storage != Storage::persistent || buffer.same_as != nullptr) continue;
-        buffer.data = persistent_.data() + offset;
-        offset += round_up(buffer.bytes, kCacheLineBytes);
-    }
-    for (Buffer& buffer : buffers_) {
-        if (buffer.same_as != nullptr) buffer.data = buffer.same_as->data;
-    }
-}
-
-void Program::bind(Buffer* buffer, std::byte* data) {
-    if (buffer->data == data) return;
-    buffer->data = data;
-    for (Binding& binding : bindings_) {
-        if (binding.buffer == buffer) binding.memory.set_data_handle(data + binding.offset);
+void Program::turn_to(Section section, std::int64_t number) {
+    for (const auto& [buffer, bindings] : moving_[static_cast<std::size_t>(site(section))]) {
+        const Buffer& origin = buffer->origin();
+        const bool external = origin.storage == Storage::external;
+        const auto places = external ? batches_in_flight_ : std::ssize(origin.places);
+        const std::int64_t place = number % places + (external ? section.copy * batches_in_flight_ : 0);
+        move_to(*buffer, origin.places[static_cast<std::size_t>(place)], bindings);
     }
 }
 

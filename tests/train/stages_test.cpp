@@ -1,0 +1,137 @@
+// Stages, lanes and copies: however a weight update is divided, it computes the same bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/base/error.h"
+#include "train/runs/weights.h"
+#include "train/staged_net.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using schedule::PipelineSchedule;
+using schedule::UpdatePlan;
+
+constexpr std::int64_t kMicroBatches = 8;
+
+struct Network {
+    std::string name;
+    std::string options;
+    std::vector<std::string> two_stages;
+    std::vector<std::string> four_stages;
+};
+
+const std::vector<Network>& networks() {
+    static const std::vector<Network> kNetworks = {
+        {"ResNetBatchNorm", "--batch-norm", {"stage1/unit1"}, {"stage1/unit1/relu", "stage2/unit1", "fc1"}},
+        {"ResNetGroupNorm",
+         "--group-norm --groups 4",
+         {"stage2/unit1/relu"},
+         {"stage0", "stage1/unit1", "stage2/unit1"}},
+    };
+    return kNetworks;
+}
+
+std::string text(const UpdatePlan& plan) {
+    return std::string(schedule::name(plan.schedule)) + ", " + std::to_string(plan.copies) + " copies, " +
+           std::to_string(plan.lanes) + " lanes";
+}
+
+std::vector<UpdatePlan> plans() {
+    std::vector<UpdatePlan> all;
+    for (const auto schedule :
+         {PipelineSchedule::grouped, PipelineSchedule::interleaved, PipelineSchedule::sequential}) {
+        for (const auto& [copies, lanes] : {std::pair{1, 1}, {1, 2}, {1, 4}, {2, 2}, {2, 4}, {4, 4}}) {
+            all.push_back({kMicroBatches, 1, schedule, copies, lanes});
+        }
+    }
+    return all;
+}
+
+void expect_same(Net& one, Net& other) {
+    for (int i = 0; i < 2; ++i)
+        ASSERT_EQ(one.step().sums, other.step().sums);
+    for (const auto& [name, tensor] : stored_variables(one.executable())) {
+        ASSERT_TRUE(std::ranges::equal(tensor.bytes(), other.executable().store(name).bytes())) << name;
+    }
+    EXPECT_EQ(one.evaluate(2).sums, other.evaluate(2).sums);
+}
+
+class Division : public ::testing::TestWithParam<Network> {};
+
+TEST_P(Division, OfAnUpdateChangesNoBit) {
+    for (const bool recompute : {false, true}) {
+        for (const auto& splits : {std::vector<std::string>{}, GetParam().two_stages, GetParam().four_stages}) {
+            for (const UpdatePlan& plan : plans()) {
+                if (plan.lanes / plan.copies > std::ssize(splits) + 1) continue;
+                Net whole({GetParam().options, {}, recompute, {kMicroBatches}});
+                Net divided({GetParam().options, splits, recompute, plan});
+                SCOPED_TRACE(text(plan) + ", " + std::to_string(splits.size() + 1) + " stages");
+                expect_same(whole, divided);
+            }
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, Division, ::testing::ValuesIn(networks()),
+                         [](const auto& network) { return network.param.name; });
+
+TEST(DivisionWithPasses, ChangesNoBit) {
+    for (const Network& network : networks()) {
+        Net whole({network.options, {}, false, {kMicroBatches}, true});
+        Net divided(
+            {network.options, network.four_stages, false, {kMicroBatches, 1, PipelineSchedule::grouped, 1, 2}, true});
+        expect_same(whole, divided);
+    }
+}
+
+/// Batches of another source, until it fails.
+class FailingSource : public data::BatchSource {
+public:
+    FailingSource(data::BatchSource& source, int batches) : source_(source), left_(batches) {}
+    std::vector<data::Field> fields() const override { return source_.fields(); }
+    data::Batch next() override {
+        if (left_-- == 0) throw Error(ErrorKind::data, "record 7 is damaged");
+        return source_.next();
+    }
+
+private:
+    data::BatchSource& source_;
+    int left_;
+};
+
+TEST(DividedUpdate, LeavesEverythingAsItWasWhenTheInputFails) {
+    for (const UpdatePlan& plan : plans()) {
+        const std::vector<std::string> splits = networks().front().four_stages;
+        Net net({networks().front().options, splits, false, plan});
+        const auto before = stored_variables(net.executable());
+        FailingSource source(net.source(), 5);
+        EXPECT_THROW(net.executable().train_step(source, {0.1, 0}), Error) << text(plan);
+        for (const auto& [name, tensor] : before) {
+            ASSERT_TRUE(std::ranges::equal(tensor.bytes(), net.executable().store(name).bytes())) << name;
+        }
+        EXPECT_EQ(net.step().samples, 4 * kMicroBatches) << "the next update works: " << text(plan);
+    }
+}
+
+TEST(DividedUpdate, NamesTheFirstValueThatIsNotFinite) {
+    for (const UpdatePlan& plan : plans()) {
+        Net net({networks().front().options, networks().front().four_stages, false, plan});
+        const std::string name = "all/stage2/unit1/conv1/weight";
+        HostTensor weight = net.executable().store(name);
+        weight.as<float>()[3] = std::numeric_limits<float>::infinity();
+        net.executable().load(name, weight);
+        const auto before = stored_variables(net.executable());
+        net.step();
+        EXPECT_EQ(net.executable().inspection().first_non_finite(), name + " (variable, before the update), element 3")
+            << text(plan);
+        for (const auto& [variable, tensor] : before) {
+            ASSERT_TRUE(std::ranges::equal(tensor.bytes(), net.executable().store(variable).bytes())) << variable;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
