@@ -69,7 +69,7 @@ Training training_of(const config::Settings& settings, const backend::Backend& b
 
 backend::CompileRequest request_of(const graph::Graph& graph, const config::Settings& settings, const Shape& shape,
                                    std::vector<data::Field> fields) {
-    backend::CompileRequest request = compile_request(graph, settings, std::move(fields), 1, 1);
+    backend::CompileRequest request = compile_request(graph, settings, std::move(fields), {}, 1);
     request.plan.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
     return request;
 }
