@@ -108,8 +108,10 @@ void print_longest(std::vector<backend::ProfileRow> rows, int limit) {
 
 int run(const Options& options, const std::vector<std::string>& arguments) {
     const config::Settings settings = run_settings(arguments);
-    const std::int64_t micro_batch = settings.training.micro_batch_size;
-    const std::int64_t micro_batches = options.evaluate ? 1 : settings.training.gradient_accumulation_count;
+    const std::int64_t micro_batch =
+        options.evaluate ? settings.training.micro_batch_size : train::batch_plan(settings).samples_per_pass();
+    const schedule::UpdatePlan plan = options.evaluate ? schedule::UpdatePlan{} : train::update_plan(settings);
+    const std::int64_t micro_batches = plan.micro_batches;
 
     const auto backend = train::make_backend(settings.run.backend);
     const data::InputData input(train::data_settings(settings, *backend, 1), data::Split::train);
@@ -117,12 +119,13 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     const TensorDesc& images_desc = data::field_desc(fields, data::kImages);
     const graph::Graph graph = options.evaluate ? train::evaluation_graph(settings, *backend, images_desc)
                                                 : train::training_graph(settings, *backend, images_desc);
-    const backend::CompileRequest request = train::compile_request(graph, settings, fields, micro_batches, 1);
+    const backend::CompileRequest request = train::compile_request(graph, settings, fields, plan, 1);
     const int threads = request.devices.threads;
     const auto executable = backend->compile(request);
     for (const graph::ValueId id : graph.variables())
         executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
-    const auto source = input.stream(train::loader_settings(settings, 0));
+    const auto source = input.stream(options.evaluate ? train::loader_settings(settings, 0)
+                                                      : train::training_loader_settings(settings, fields, 0));
     const backend::CompileReport& report = executable->report();
     std::printf("%s of", options.evaluate ? "evaluation" : "training");
     for (const std::string& argument : arguments)

@@ -88,6 +88,14 @@ void settle_pipeline(Resolution& run) {
     }
 }
 
+/// --replicas takes back a configuration's --BN-span that does not divide them.
+void settle_norm_span(Resolution& run) {
+    constexpr const char* kSpan = "BN_span";
+    if (!run.values.has(kSpan) || !overruled(run.values, kSpan, "replicas")) return;
+    const std::int64_t replicas = run.values.integer("replicas");
+    if (replicas % run.values.integer(kSpan) != 0) leave_out(run, kSpan, "--replicas " + std::to_string(replicas));
+}
+
 /// Seeds of old releases write b1/2/relu, counting units from 0, for stage1/unit3/relu.
 std::string new_split_name(const std::string& name) {
     std::size_t at = 1;
@@ -194,6 +202,7 @@ void settle_alternatives(Resolution& run) {
     for (const Alternatives& pair : kAlternatives)
         settle(values, pair);
     settle_pipeline(run);
+    settle_norm_span(run);
     if (values.integer("batch_size") != 0 && values.integer("micro_batch_size") != 0) {
         run.violations.push_back(
             "--batch-size and --micro-batch-size are two names of one value; give --micro-batch-size only");

@@ -1,5 +1,6 @@
 // Rules between options: one function and one message each.
 // What needs the model's graph or the data's files is checked where those are.
+#include <algorithm>
 #include <string>
 
 #include "cnntrain/base/cores.h"
@@ -52,6 +53,25 @@ Violation memory_proportions(const OptionValues& values) {
 Violation shards_need_pipeline(const OptionValues& values) {
     if (values.integer("shards") <= 1 || values.flag("pipeline")) return {};
     return "--shards above 1 needs --pipeline";
+}
+
+std::string nearest_divisors(std::int64_t number, std::int64_t wanted) {
+    const auto divides = [&](std::int64_t candidate) { return number % candidate == 0; };
+    std::int64_t below = std::min(wanted, number);
+    while (!divides(below))
+        --below;
+    std::int64_t above = wanted;
+    while (above <= number && !divides(above))
+        ++above;
+    return std::to_string(below) + (above <= number ? " or " + std::to_string(above) : "");
+}
+
+Violation span_divides_replicas(const OptionValues& values) {
+    const std::int64_t replicas = values.integer("replicas");
+    const std::int64_t span = values.integer("BN_span");
+    if (values.flag("group_norm") || replicas % span == 0) return {};
+    return "--BN-span " + std::to_string(span) + " must divide --replicas " + std::to_string(replicas) +
+           "; the nearest that does: " + nearest_divisors(replicas, span);
 }
 
 Violation splits_need_pipeline(const OptionValues& values) {
@@ -237,6 +257,7 @@ constexpr Rule kRules[] = {
     {kT, memory_proportions},
     {kT, shards_need_pipeline},
     {kT, splits_need_pipeline},
+    {kT, span_divides_replicas},
     {kT, checkpoint_frequency},
     {kT, sync_frequency},
     {kT, syncs_need_processes},

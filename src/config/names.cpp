@@ -55,6 +55,12 @@ template <> const std::vector<std::string_view>& names<backend::StochasticRoundi
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>() {
+    static const std::vector<std::string_view> all(schedule::kPipelineScheduleNames.begin(),
+                                                   schedule::kPipelineScheduleNames.end());
+    return all;
+}
+
 std::string_view name(backend::BackendKind value) {
     return spelling(value);
 }

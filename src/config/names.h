@@ -19,6 +19,7 @@ template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
 template <> const std::vector<std::string_view>& names<nn::Precision>();
 template <> const std::vector<std::string_view>& names<nn::ComputeType>();
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
+template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>();
 
 /// The enumerator spelled exactly like this.
 template <typename E> std::optional<E> named(std::string_view spelling) {

@@ -164,17 +164,19 @@ std::vector<Option> parallel_options() {
         {.flag = "--shards",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Devices per replica, one pipeline stage each; 1: one device runs all stages.",
+         .help =
+             "Devices per replica, one pipeline stage each, as many as --pipeline-splits and one more; 1: any number "
+             "of stages. All devices are in this process, and the numbers are the same; see --lanes.",
          .range = between(1, kMostReplicas),
-         .missing = "stages on several devices; --shards 1 runs all of them on one, with the same numbers",
          .bind = to<&Settings::training, &train::TrainingSettings::shards>()},
         {.flag = "--replicas",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Data-parallel replicas in this process.",
+         .help =
+             "Data-parallel replicas in this process. They share one set of weights and one update: the numbers are "
+             "those of as many times the --gradient-accumulation-count (but see --BN-span).",
          .range = between(1, kMostReplicas),
          .numerics = true,
-         .missing = "more than one replica",
          .bind = to<&Settings::training, &train::TrainingSettings::replicas>()},
         {.flag = "--max-cross-replica-buffer-size",
          .type = Type::integer,
@@ -185,7 +187,9 @@ std::vector<Option> parallel_options() {
          .ipu_only = true},
         {.flag = "--pipeline",
          .fallback = false,
-         .help = "Split the network into stages. The numbers are those of --gradient-accumulation-count alone.",
+         .help = "Split the network into stages, which work on the micro-batches of a weight update in turn "
+                 "(--pipeline-schedule) or side by side (--lanes). The numbers are those of "
+                 "--gradient-accumulation-count alone.",
          .acts_in = kT,
          .bind = to<&Settings::training, &train::TrainingSettings::pipeline>()},
         {.flag = "--pipeline-splits",
@@ -198,9 +202,23 @@ std::vector<Option> parallel_options() {
         {.flag = "--pipeline-schedule",
          .type = Type::choice,
          .fallback = "Grouped",
-         .help = "Order of forward and backward passes in the pipeline.",
-         .choices = {"Grouped", "Interleaved", "Sequential"},
-         .ipu_only = true},
+         .help = "Order of forward and backward passes in the pipeline of K stages. Grouped: each stage does one of "
+                 "both at a time; the --gradient-accumulation-count must be a multiple of 2K. Interleaved: a stage "
+                 "does them in turn, with less memory; a multiple of K. Sequential: one micro-batch after the other, "
+                 "with the least memory; any number. The numbers are the same.",
+         .choices = names<schedule::PipelineSchedule>(),
+         .acts_in = kT,
+         .needs = {{"pipeline"}},
+         .bind = to<&Settings::training, &train::TrainingSettings::pipeline_schedule>()},
+        {.flag = "--lanes",
+         .type = Type::integer,
+         .fallback = std::int64_t{0},
+         .help = "Groups of cores that work side by side, each on its own stage or micro-batch, with an equal share of "
+                 "--threads; 0: chosen. What works on several micro-batches needs memory for each. Last bits follow "
+                 "the threads per lane as they follow --threads, unless --thread-independent is given.",
+         .range = between(0, kMostThreads),
+         .commands = kT | kR,
+         .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},
         {.flag = "--sharding-exclude-filter",
          .type = Type::texts,
          .help = "Steered automatic sharding in old releases.",

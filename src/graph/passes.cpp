@@ -13,6 +13,20 @@ namespace cnntrain::graph {
 
 namespace {
 
+// ---- move_activations_to_sender ----
+
+/// The stage that sends what this activation reads, if no other node outside of that stage reads it and others stay in the
+/// activation's stage; otherwise invalid.
+StageId sender_of(const Graph& graph, NodeId id, const std::map<StageId, std::int32_t>& nodes_of_stage) {
+    const Node& node = graph.node(id);
+    if (node.kind != OpKind::activation || nodes_of_stage.at(node.stage) == 1) return {};
+    const Value& input = graph.value(node.inputs.front());
+    if (!input.producer.valid()) return {};
+    const StageId sender = graph.node(input.producer).stage;
+    const auto elsewhere = [&](NodeId user) { return user != id && graph.node(user).stage != sender; };
+    return sender == node.stage || std::ranges::any_of(input.users, elsewhere) ? StageId{} : sender;
+}
+
 // ---- fuse_norm_activation ----
 
 /// norm (+ add) (+ activation), found from the last of them, of which there is at least one.
@@ -159,6 +173,24 @@ void add_summing_gradient(Rewriter& rewriter, std::size_t sum_operand, const Nod
 }
 
 }  // namespace
+
+Graph move_activations_to_sender(const Graph& graph) {
+    std::map<StageId, std::int32_t> nodes_of_stage;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i)
+        ++nodes_of_stage[graph.node(NodeId{i}).stage];
+    Rewriter rewriter(graph);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const StageId sender = sender_of(graph, NodeId{i}, nodes_of_stage);
+        if (!sender.valid()) {
+            rewriter.copy(NodeId{i});
+            continue;
+        }
+        Node node = graph.node(NodeId{i});
+        node.stage = sender;
+        rewriter.copy_of(node);
+    }
+    return rewriter.finish();
+}
 
 Graph fuse_norm_activation(const Graph& graph) {
     std::map<NodeId, NormChain> chains;  // by last node

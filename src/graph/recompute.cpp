@@ -176,4 +176,16 @@ std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective
     return points;
 }
 
+std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective) {
+    CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
+    const StageId last = graph.node(graph.value(objective.loss).producer).stage;
+    Graph plan = graph;
+    std::vector<ValueId> points;
+    for (const ValueId value : build_backward(plan, objective).stashed) {
+        const NodeId producer = graph.value(value).producer;
+        if (producer.valid() && graph.node(producer).stage == last) points.push_back(value);
+    }
+    return points;
+}
+
 }  // namespace cnntrain::graph

@@ -47,7 +47,10 @@ std::vector<ValueId> Rewriter::at(const std::vector<ValueId>& source_values) con
 }
 
 void Rewriter::copy(NodeId id) {
-    const Node& node = source_.node(id);
+    copy_of(source_.node(id));
+}
+
+void Rewriter::copy_of(const Node& node) {
     const std::vector<ValueId> outputs = add(node, node.kind, node.attrs, at(node.inputs), node.name);
     for (std::size_t i = 0; i < outputs.size(); ++i)
         replace(node.outputs[i], outputs[i]);

@@ -19,6 +19,8 @@ public:
     std::vector<ValueId> at(const std::vector<ValueId>& source_values) const;
 
     void copy(NodeId node);
+    /// `changed`: a node of the source in another stage.
+    void copy_of(const Node& changed);
 
     /// Adds a node in the phase and stage of `like`; `inputs` are values of the result.
     std::vector<ValueId> add(const Node& like, OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name);

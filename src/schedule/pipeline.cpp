@@ -1,7 +1,6 @@
 #include "cnntrain/schedule/pipeline.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string>
 
@@ -33,8 +32,7 @@ StageWork work_of(const Pipeline& pipeline, std::int32_t slot, std::int64_t micr
 }  // namespace
 
 std::string_view name(PipelineSchedule schedule) {
-    static constexpr std::array<std::string_view, 3> kNames{"Grouped", "Interleaved", "Sequential"};
-    return kNames.at(static_cast<std::size_t>(schedule));
+    return kPipelineScheduleNames.at(static_cast<std::size_t>(schedule));
 }
 
 std::int32_t slot_of(const Pipeline& pipeline, std::int32_t stage, bool backward) {

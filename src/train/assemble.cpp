@@ -58,6 +58,39 @@ void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings
     check("--force-weight-to-fp32", settings.force_weight_to_fp32);
 }
 
+std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
+    return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+/// The fewest copies of the stages with which every lane has a stage of its own, for each takes memory. Empty: no number does.
+std::optional<std::int32_t> copies_for(const schedule::UpdatePlan& plan, std::int32_t lanes) {
+    for (std::int32_t copies = 1; copies <= lanes; ++copies) {
+        const bool divides = lanes % copies == 0 && plan.micro_batches % copies == 0;
+        if (divides && lanes / copies <= plan.stages) return copies;
+    }
+    return std::nullopt;
+}
+
+void check_lanes(const schedule::UpdatePlan& plan, int threads) {
+    const auto usable = [&](std::int32_t lanes) { return lanes <= threads && copies_for(plan, lanes).has_value(); };
+    if (usable(plan.lanes)) return;
+    std::int32_t most = plan.lanes - 1;
+    while (!usable(most))
+        --most;
+    throw Error(ErrorKind::usage, "--lanes " + std::to_string(plan.lanes) +
+                                      " cannot all be used: " + counted(plan.stages, "stage", "stages") + ", " +
+                                      counted(plan.micro_batches, "micro-batch", "micro-batches") +
+                                      " per weight update and " + counted(threads, "thread", "threads") +
+                                      " have work for " + std::to_string(most));
+}
+
+/// The ring holds the batches that a consumer keeps at the same time and one that is ready.
+void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector<data::Field>& fields) {
+    loader.batches_ahead = std::max(loader.batches_ahead, held + 1);
+    const auto batch_bytes = static_cast<std::int64_t>(data::total_bytes(fields));
+    loader.ring_bytes = std::max(loader.ring_bytes, checked_product(held + 3, batch_bytes, "the ring of batches"));
+}
+
 }  // namespace
 
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
@@ -79,6 +112,19 @@ CoreBudget core_budget(const RunSettings& settings) {
 
 schedule::BatchPlan batch_plan(const config::Settings& settings) {
     return schedule::batch_plan(settings.training, 1);
+}
+
+schedule::UpdatePlan update_plan(const config::Settings& settings) {
+    const schedule::BatchPlan batch = batch_plan(settings);
+    schedule::UpdatePlan plan;
+    plan.micro_batches = batch.local_passes();
+    plan.stages = static_cast<std::int32_t>(batch.stages);
+    if (settings.training.pipeline) plan.schedule = settings.training.pipeline_schedule;
+    const std::int64_t lanes = settings.training.lanes == 0 ? 1 : settings.training.lanes;
+    plan.lanes = static_cast<std::int32_t>(lanes);
+    check_lanes(plan, compute_threads(settings.run));
+    plan.copies = *copies_for(plan, plan.lanes);
+    return plan;
 }
 
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images) {
@@ -133,6 +179,15 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
     return result;
 }
 
+data::LoaderSettings training_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields,
+                                              std::int64_t first_sample) {
+    data::LoaderSettings result = loader_settings(settings, first_sample);
+    result.micro_batch = batch_plan(settings).samples_per_pass();
+    const std::int64_t held = schedule::batches_in_flight(update_plan(settings));
+    if (held > 1) let_hold(result, held, fields);
+    return result;
+}
+
 data::LoaderSettings validation_loader_settings(const config::Settings& settings) {
     data::LoaderSettings result = loader_settings(settings, 0);
     if (settings.device.latency && !settings.data.prefetch_depth) result.batches_ahead = 1;
@@ -141,10 +196,7 @@ data::LoaderSettings validation_loader_settings(const config::Settings& settings
 
 data::LoaderSettings request_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields) {
     data::LoaderSettings result = loader_settings(settings, 0);
-    const std::int64_t held = settings.main.inference_threads;
-    result.batches_ahead = std::max(result.batches_ahead, held + 1);
-    const auto batch_bytes = static_cast<std::int64_t>(data::total_bytes(fields));
-    result.ring_bytes = std::max(result.ring_bytes, checked_product(held + 3, batch_bytes, "the ring of batches"));
+    let_hold(result, settings.main.inference_threads, fields);
     return result;
 }
 
@@ -162,7 +214,9 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     return result;
 }
 
-void check_network(const config::Settings& settings) {
+namespace {
+
+void check_stages(const config::Settings& settings) {
     const TrainingSettings& training = settings.training;
     const nn::NetworkSettings model = network_settings(settings);
     const std::vector<std::string> names = nn::split_points(model);
@@ -175,6 +229,17 @@ void check_network(const config::Settings& settings) {
                                           "; choose from: " + usual_splits(model.family, names));
     }
     nn::check_splits(model, training.pipeline_splits);
+    if (!training.pipeline) return;
+    const schedule::BatchPlan batch = batch_plan(settings);
+    schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), training.pipeline_schedule},
+                                  batch.accumulation);
+}
+
+}  // namespace
+
+void check_network(const config::Settings& settings) {
+    check_stages(settings);
+    update_plan(settings);
 }
 
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
@@ -193,17 +258,16 @@ nn::BuildRequest build_request(const config::Settings& settings, const backend::
 optim::UpdateSettings update_settings(const config::Settings& settings) {
     const schedule::BatchPlan batch = batch_plan(settings);
     optim::UpdateSettings result{settings.optimiser};
-    result.micro_batches = batch.micro_batches();
+    result.micro_batches = batch.passes();
     result.moving_average_decay = settings.model.bn_decay;
     result.mean_square_decay = optim::rmsprop_decay(settings.optimiser, batch.global_batch());
     return result;
 }
 
 backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
-                                        std::vector<data::Field> fields, std::int64_t micro_batches,
+                                        std::vector<data::Field> fields, const schedule::UpdatePlan& plan,
                                         std::uint64_t seed) {
-    backend::CompileRequest result{&graph, std::move(fields)};
-    result.plan.micro_batches = micro_batches;
+    backend::CompileRequest result{&graph, std::move(fields), plan};
     result.devices.threads = core_budget(settings.run).compute_threads;
     result.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
     result.runtime.seed = seed;
@@ -219,9 +283,12 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
     CNNTRAIN_CHECK(output != graph.outputs().end(), "the graph has no output '" + std::string(loss) + "'");
     graph::Objective objective;
     objective.loss = output->value;
-    objective.seed = settings.optimiser.loss_scaling / static_cast<double>(settings.training.micro_batch_size);
+    objective.seed = settings.optimiser.loss_scaling / static_cast<double>(batch_plan(settings).samples_per_pass());
     objective.targets = optim::trainable_parameters(graph, settings.optimiser.variable_filter);
-    if (settings.training.recomputation) objective.recompute_points = graph::choose_recompute_points(graph, objective);
+    if (settings.training.recomputation) {
+        objective.recompute_points = settings.training.pipeline ? graph::values_of_last_stage(graph, objective)
+                                                                : graph::choose_recompute_points(graph, objective);
+    }
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, update_settings(settings));
     return graph::run_passes(std::move(graph), backend.passes().backward);
@@ -229,7 +296,9 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
 
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images) {
-    nn::Model model = nn::build_training(build_request(settings, backend, images), ops::op_table());
+    nn::BuildRequest request = build_request(settings, backend, images);
+    if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
+    nn::Model model = nn::build_training(request, ops::op_table());
     warn_of_idle_filters(model.graph, settings.device);
     return with_update(std::move(model.graph), nn::kLoss, settings, backend);
 }

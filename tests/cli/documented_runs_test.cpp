@@ -1,4 +1,4 @@
-// The documented lines of one process, run for real: a few micro-batches of generated data.
+// The documented lines of one process, and those that poprun starts, run for real: a few micro-batches of generated data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,13 +24,40 @@ constexpr std::string_view kRate = "throughput: +[0-9.]+ samples/sec";
 constexpr std::string_view kOneBatch = " --iterations 1 --repeat 2";
 constexpr std::string_view kTwoUpdates =
     " --generated-data --iterations 2 --log-freq 1 --no-validation --ckpts-per-epoch 0";
+// Weight updates of 16 samples in 8 micro-batches, or in 2 replicas of 4.
+#define SMALL                                                                                                  \
+    " --threads 2 --generated-data --image-size 64 --epochs 0.000026 --logs-per-epoch 100000 --no-validation " \
+    "--no-wandb --epochs-per-ckpt 0 --ckpts-per-epoch 1 --batch-size 2"
+#define EIGHT " --gradient-accumulation-count 8 --replicas 1"
+#define TWICE_FOUR " --gradient-accumulation-count 4 --replicas 2"
+#define EFFICIENTNET_B4                                                                                   \
+    "train.py --model=efficientnet --model-size=4 --precision=16.32 --group-dim=16 --expand-ratio=4 "     \
+    "--dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential --enable-recomputation " \
+    "--enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped "             \
+    "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials "      \
+    "--cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 "     \
+    "--pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 2"
+constexpr std::string_view kFourStages = "Pipelined over 4 stages\n(.|\n)*throughput: +[0-9.]+ samples/sec";
+constexpr std::string_view kReplicas = "Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ samples/sec";
+constexpr std::string_view kStagesOfReplicas =
+    "Pipelined over 2 stages\n(.|\n)*Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ samples/sec";
 
 // clang-format off
 constexpr DocumentedRun kRuns[] = {
     {"S0-12", "validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 --synthetic-data --repeat 10 --batch-norm --enable-half-partials", kOneBatch, kRate},
     {"S0-13", "validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 1 --synthetic-data --repeat 10 --batch-norm --enable-half-partials", kOneBatch, kRate},
     {"S0-14", "validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 --batch-size 1 --synthetic-data --repeat 10 --batch-norm --enable-half-partials", kOneBatch, kRate},
+    {"S0-01", "train.py --model resnet --model-size 50 --dataset imagenet --ckpts-per-epoch 0 --batch-size 16 --replicas 1 --gradient-accumulation-count 1024 --epochs 1 --no-validation --enable-recomputation --optimiser momentum --momentum 0.9 --normalise-input --stable-norm --internal-exchange-optimisation-target balanced --enable-half-partials --standard-imagenet --pipeline-num-parallel 32 --pipeline-schedule Grouped --no-dataset-cache --shards=4 --pipeline-splits b1/2/relu b2/3/relu b3/3/relu --pipeline --batch-norm --available-memory-proportion 0.15 --disable-variable-offloading --precision 16.32 --eight-bit-io", SMALL EIGHT, kFourStages},
+    {"S0-03", "train.py --config mk2_resnet50_bn_64ipus --no-validation --epochs 10 --ckpts-per-epoch 0", SMALL " --gradient-accumulation-count 8 --replicas 2", kReplicas},
+    {"S0-04", "train.py --model resnext --model-size 101 --dataset imagenet --shards 2 --replicas 2 --batch-size 6 --pipeline --gradient-accumulation-count 64 --pipeline-splits b3/3/relu --epoch 2 --ckpts-per-epoch 0 --enable-recomputation --normalise-input --internal-exchange-optimisation-target balanced --enable-half-partials --stable-norm --base-learning-rate -11 --pipeline-schedule Grouped --optimiser momentum --momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 --no-validation --disable-variable-offloading --eight-bit-io", SMALL TWICE_FOUR, kStagesOfReplicas},
+    {"S0-06", EFFICIENTNET_B4, SMALL EIGHT, kFourStages},
+    {"S0-08", "train.py --config mk2_efficientnet_b4_g1_64ipus --no-validation --epochs 10", SMALL EIGHT, kFourStages},
+    {"S0-11", "train.py --config mk2_efficientnet_b4_g16_64ipus --no-validation --epochs 10", SMALL EIGHT, kFourStages},
     {"S1-02", "train.py --dataset imagenet", kTwoUpdates, kRate},
+    {"S1-11", "train.py --config resnet50_gn_16ipus --no-validation", SMALL TWICE_FOUR, kReplicas},
+    {"S1-20", "train.py --config resnext101_16ipus --no-validation", SMALL TWICE_FOUR, kStagesOfReplicas},
+    {"S1-24", "train.py --config efficientnet_b4_g16_16ipus --no-validation --identical-replica-seeding", SMALL TWICE_FOUR, kStagesOfReplicas},
+    {"S1-26", "train.py --config efficientnet_b4_g1_with_batch_norm_16ipus", SMALL TWICE_FOUR " --BN-span 2", kReplicas},
     {"S1-28", "validation.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 8 --generated-data --repeat 10 --batch-norm", kOneBatch, kRate},
     {"S1-29", "inference_embedded.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 1 --iterations 1000 --device-iterations 100 --eight-bit-io --no-dataset-cache --generated-data", " --iterations 2 --tmp-execs", kRate},
     {"S1-30", "train.py --config resnet8_test", " --generated-data --epochs 0.01 --ckpts-per-epoch 0", kRate},
@@ -43,8 +70,9 @@ class DocumentedRuns : public ::testing::TestWithParam<DocumentedRun> {};
 
 TEST_P(DocumentedRuns, Work) {
     const DocumentedRun& row = GetParam();
-    const Outcome outcome = shell("cd ${TMPDIR:-/tmp} && " + std::string(CNNTRAIN_PROGRAM) + " " +
-                                  std::string(row.line) + std::string(row.shorter) + " --no-logs");
+    const Outcome outcome =
+        shell("folder=$(mktemp -d) && trap 'rm -r $folder' EXIT && cd $folder && " + std::string(CNNTRAIN_PROGRAM) +
+              " " + std::string(row.line) + std::string(row.shorter) + " --log-dir $folder");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, ContainsRegex(std::string(row.prints)));
 }

@@ -5,6 +5,7 @@
 namespace cnntrain::config::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -34,6 +35,9 @@ INSTANTIATE_TEST_SUITE_P(
              "4 for --shards 2, got 3"},
         Case{kCifar + "--shards 2", "--shards above 1 needs --pipeline"},
         Case{kCifar + "--pipeline-splits a b", "several --pipeline-splits need --pipeline"},
+        Case{kCifar + "--BN-span 2", "--BN-span 2 must divide --replicas 1; the nearest that does: 1"},
+        Case{kCifar + "--BN-span 4 --replicas 6",
+             "--BN-span 4 must divide --replicas 6; the nearest that does: 3 or 6"},
         Case{kCifar + "--epochs-per-ckpt 2 --ckpts-per-epoch 2", "--epochs-per-ckpt and --ckpts-per-epoch"},
         Case{kCifar + "--epochs-per-sync 2 --syncs-per-epoch 2", "--epochs-per-sync and --syncs-per-epoch"},
         Case{kCifar + "--syncs-per-epoch 2", "under poprun"},
@@ -73,7 +77,8 @@ TEST(RulesTogether, AllViolationsComeInOneMessage) {
 TEST(RulesTogether, LegalNeighboursPass) {
     for (const char* line :
          {"--batch-norm", "--group-norm", "--iterations 3", "--epochs-per-ckpt 2", "--image-size 32",
-          "--pipeline --pipeline-splits a b c", "--available-memory-proportion 0.6", "--pipeline-splits a",
+          "--pipeline --pipeline-splits a b c", "--BN-span 3 --replicas 6", "--BN-span 2 --group-norm",
+          "--available-memory-proportion 0.6", "--pipeline-splits a",
           "--pipeline --shards 2 --pipeline-splits a --available-memory-proportion 0.1 0.2 0.3 0.4",
           "--lr-schedule exponential --lr-decay-rate 0.9 --lr-drops 10", "--batch-norm --no-batch-norm --group-norm"}) {
         EXPECT_EQ(usage_error(kCifar + line), "") << line;
@@ -83,11 +88,9 @@ TEST(RulesTogether, LegalNeighboursPass) {
 TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
     const std::vector<std::pair<std::string, std::string>> lines = {
         {"--backend ipu", "--backend ipu"},
-        {"--replicas 2", "--replicas 2 (more than one replica)"},
-        {"--pipeline --pipeline-splits a --shards 2", "--shards 2 (stages on several devices; --shards 1 runs all"},
+        {"--distributed --replicas 2", "--distributed"},
         {"--profile", "--profile (profiling)"},
         {"--distributed", "--distributed"},
-        {"--BN-span 2", "--BN-span 2"},
         {"--epochs-per-sync 2", "--epochs-per-sync 2"},
     };
     for (const auto& [line, expected] : lines) {
@@ -104,20 +107,55 @@ TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
     }
 }
 
-TEST(Pipeline, OnOneDeviceIsThereWithEverySchedule) {
-    for (const char* schedule : {"Grouped", "Interleaved", "Sequential"}) {
-        const ParseResult run = parse(kCifar + "--pipeline --shards 1 --pipeline-splits a b c --pipeline-schedule " +
-                                      schedule + " --enable-recompute");
-        EXPECT_THAT(unavailable_options(run), IsEmpty()) << schedule;
-        EXPECT_TRUE(run.settings.training.pipeline);
-        EXPECT_EQ(run.settings.training.pipeline_splits.size(), 3U);
+TEST(Pipeline, IsThereWithEveryScheduleOnOneDeviceAndMore) {
+    using schedule::PipelineSchedule;
+    for (const auto schedule :
+         {PipelineSchedule::grouped, PipelineSchedule::interleaved, PipelineSchedule::sequential}) {
+        const std::string written(schedule::kPipelineScheduleNames.at(static_cast<std::size_t>(schedule)));
+        for (const std::int64_t shards : {1, 4}) {
+            const ParseResult run = parse(kCifar + "--pipeline --shards " + std::to_string(shards) +
+                                          " --pipeline-splits a b c --pipeline-schedule " + written);
+            EXPECT_THAT(unavailable_options(run), IsEmpty()) << written;
+            EXPECT_THAT(run.notices, IsEmpty()) << written;
+            EXPECT_EQ(run.settings.training.pipeline_schedule, schedule);
+            EXPECT_EQ(run.settings.training.shards, shards);
+            EXPECT_EQ(run.settings.training.pipeline_splits.size(), 3U);
+        }
     }
-    // A configuration for several devices, on one.
-    EXPECT_THAT(unavailable_options(parse("--config efficientnet_b4_g1_16ipus --shards 1 --replicas 1 --no-wandb")),
-                IsEmpty());
-    EXPECT_THAT(unavailable_options(parse("--config resnet50_mlperf_pod16 --replicas 1 --BN-span 1")), IsEmpty());
-    EXPECT_THAT(unavailable_options(parse("--config resnet50_mlperf_pod16 --replicas 1")),
-                ElementsAre(HasSubstr("--BN-span 2")));
+    EXPECT_EQ(parse(kCifar + "--pipeline --pipeline-splits a").settings.training.pipeline_schedule,
+              PipelineSchedule::grouped);
+    EXPECT_THAT(parse(kCifar + "--pipeline-schedule Interleaved").notices,
+                ElementsAre("--pipeline-schedule changes nothing: it needs --pipeline"));
+}
+
+TEST(Pipeline, ItsScheduleAndLanesAreNoNumerics) {
+    const std::string stages = kCifar + "--pipeline --pipeline-splits a ";
+    EXPECT_EQ(numerics_fingerprint(parse(stages + "--pipeline-schedule Sequential --lanes 1 --shards 2")),
+              numerics_fingerprint(parse(kCifar)));
+    EXPECT_NE(numerics_fingerprint(parse(kCifar + "--replicas 2")), numerics_fingerprint(parse(kCifar)));
+}
+
+TEST(NormSpan, IsOfReplicasWithBatchNorm) {
+    EXPECT_EQ(parse(kCifar + "--replicas 4 --BN-span 2").settings.training.norm_span, 2);
+    const ParseResult grouped = parse(kCifar + "--replicas 4 --BN-span 2 --group-norm");
+    EXPECT_EQ(grouped.settings.training.norm_span, 1);
+    EXPECT_THAT(grouped.notices, ElementsAre("--BN-span changes nothing: it needs --batch-norm"));
+    // A configuration's gives way to other replicas that it does not divide.
+    const ParseResult alone = parse("--config resnet50_mlperf_pod16 --replicas 1");
+    EXPECT_EQ(alone.settings.training.norm_span, 1);
+    EXPECT_THAT(alone.notices, ::testing::Contains("--BN-span 2 is left out because of --replicas 1"));
+    EXPECT_EQ(parse("--config resnet50_mlperf_pod16 --replicas 4").settings.training.norm_span, 2);
+    EXPECT_EQ(parse("--config resnet50_mlperf_pod16", Command::validation).settings.training.norm_span, 1);
+}
+
+TEST(Replicas, TellWhatOnlyIpusSplit) {
+    const ParseResult run = parse(kCifar +
+                                  "--replicas 2 --rts --max-cross-replica-buffer-size 5 "
+                                  "--identical-replica-seeding --min-remote-tensor-size 5");
+    EXPECT_THAT(run.notices,
+                ElementsAre(AllOf(HasSubstr("they only steer IPUs"), HasSubstr("--rts"),
+                                  HasSubstr("--max-cross-replica-buffer-size"),
+                                  HasSubstr("--identical-replica-seeding"), HasSubstr("--min-remote-tensor-size"))));
 }
 
 TEST(Pipeline, LetsFp32CopiesAccumulate) {

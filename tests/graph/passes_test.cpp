@@ -11,7 +11,7 @@
 namespace cnntrain::test {
 namespace {
 
-constexpr std::array kTrainingPasses{graph::kFuseNormActivation};
+constexpr std::array kTrainingPasses{graph::kMoveActivationsToSender, graph::kFuseNormActivation};
 constexpr std::array kBackwardPasses{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
 constexpr std::array kEvaluationPasses{graph::kFuseNormActivation, graph::kFoldInferenceNorms, graph::kRemoveDeadNodes};
 
@@ -104,6 +104,51 @@ TEST(FuseNormActivation, TakesSwishInButNotBehindAnAddition) {
     residual.graph.mark_output("y", swish(residual, residual.add(residual.norm[0], residual.x)));
     const Graph left = graph::run_passes(residual.graph, kTrainingPasses);
     EXPECT_THAT(node_names(left), ElementsAre("norm", "add", "swish"));
+}
+
+/// Two stages: norm, and what reads the activation of its result.
+struct SplitNet : NormNet {
+    SplitNet() { graph.set_stage(StageId{1}); }
+    ValueId pool(ValueId value) { return graph.add_one(OpKind::max_pool, graph::PoolAttrs{2, 2}, {value}, "pool"); }
+};
+
+TEST(MoveActivationsToSender, LetsFusionCrossTheBorder) {
+    SplitNet net;
+    net.graph.mark_output("y", net.pool(net.relu(net.norm[0])));
+    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
+    ASSERT_THAT(node_names(fused), ElementsAre("norm", "pool"));
+    EXPECT_EQ(fused.node(NodeId{0}).as<graph::NormAttrs>().activation, Activation::relu);
+    EXPECT_EQ(fused.node(NodeId{0}).stage, StageId{0});
+    EXPECT_EQ(fused.node(NodeId{1}).stage, StageId{1});
+    EXPECT_EQ(fused.node(NodeId{1}).inputs[0], fused.node(NodeId{0}).outputs[0]) << "one value is sent";
+}
+
+TEST(MoveActivationsToSender, LeavesWhatTheStageReadsItself) {
+    SplitNet net;
+    net.graph.mark_output("y", net.pool(net.add(net.relu(net.norm[0]), net.norm[0])));
+    const Graph left = graph::run_passes(net.graph, kTrainingPasses);
+    EXPECT_THAT(node_names(left), ElementsAre("norm", "relu", "add", "pool")) << "two values would be sent";
+    EXPECT_EQ(left.node(NodeId{1}).stage, StageId{1});
+}
+
+TEST(MoveActivationsToSender, LeavesNoStageEmpty) {
+    SplitNet net;
+    const ValueId y = net.relu(net.norm[0]);
+    net.graph.set_stage(StageId{2});
+    net.graph.mark_output("y", net.pool(y));
+    const Graph left = graph::run_passes(net.graph, kTrainingPasses);
+    EXPECT_THAT(node_names(left), ElementsAre("norm", "relu", "pool"));
+    EXPECT_EQ(left.node(NodeId{1}).stage, StageId{1});
+}
+
+TEST(MoveActivationsToSender, LeavesActivationsInTheirStageAndOfInputs) {
+    SplitNet net;
+    net.graph.mark_output("of_input", net.relu(net.x));
+    net.graph.mark_output("y", net.relu(net.pool(net.norm[0])));
+    const Graph left = graph::run_passes(net.graph, kTrainingPasses);
+    EXPECT_THAT(node_names(left), ElementsAre("norm", "relu", "pool", "relu"));
+    for (const std::int32_t node : {1, 3})
+        EXPECT_EQ(left.node(NodeId{node}).stage, StageId{1});
 }
 
 TEST(FuseNormActivation, LeavesWhatOthersReadToo) {

@@ -386,12 +386,22 @@ TEST(BatchPlan, CountsSamplesAndPasses) {
     settings.gradient_accumulation_count = 3;
     settings.replicas = 5;
     settings.pipeline_splits = {"a", "b"};
-    EXPECT_EQ(batch_plan(settings, 7).micro_batches(), 105);
+    EXPECT_EQ(batch_plan(settings, 7).local_passes(), 15);
+    EXPECT_EQ(batch_plan(settings, 7).passes(), 105);
+    EXPECT_EQ(batch_plan(settings, 7).samples_per_pass(), 2);
     EXPECT_EQ(batch_plan(settings, 7).global_batch(), 210);
     EXPECT_EQ(batch_plan(settings, 7).stages, 1);
     settings.pipeline = true;
     EXPECT_EQ(batch_plan(settings, 7).stages, 3);
     EXPECT_EQ(batch_plan(settings, 7).global_batch(), 210);  // every sample passes through all stages
+}
+
+TEST(BatchPlan, ReplicasThatShareStatisticsAreOnePass) {
+    const BatchPlan plan{.micro_batch = 3, .accumulation = 4, .replicas = 6, .norm_span = 2, .processes = 5};
+    EXPECT_EQ(plan.samples_per_pass(), 6);
+    EXPECT_EQ(plan.local_passes(), 12);
+    EXPECT_EQ(plan.passes(), 60);
+    EXPECT_EQ(plan.global_batch(), 360);
 }
 
 void expect_usage_error(const RunShape& shape, const std::string& part) {

@@ -39,8 +39,7 @@ std::int64_t allocations_in_steps(const std::string& options, int steps) {
     const data::InputData data(data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(4);
     const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
-    const auto executable =
-        backend->compile(compile_request(graph, settings, fields, settings.training.gradient_accumulation_count, 1));
+    const auto executable = backend->compile(compile_request(graph, settings, fields, update_plan(settings), 1));
     initialise(*executable, graph, 1);
     const auto stream = data.stream(loader_settings(settings, 0));
     for (std::int64_t i = 0; i < 3; ++i) {

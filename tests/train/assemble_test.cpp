@@ -122,9 +122,11 @@ std::string network_error(const std::string& line) {
 }
 
 TEST(AssembleNetwork, SplitsAreFunctionsOfTheNetwork) {
-    const std::string resnet = "--dataset imagenet --generated-data --model-size 50 --pipeline --shards 2 ";
+    const std::string resnet =
+        "--dataset imagenet --generated-data --model-size 50 --pipeline --shards 2 --gradient-accumulation-count 4 ";
     const std::string efficientnet =
-        "--model efficientnet --dataset imagenet --generated-data --model-size B0 --pipeline --shards 2 ";
+        "--model efficientnet --dataset imagenet --generated-data --model-size B0 --pipeline --shards 2 "
+        "--gradient-accumulation-count 4 ";
     EXPECT_EQ(network_error(resnet + "--pipeline-splits stage1/unit3/relu"), "");
     EXPECT_EQ(network_error(resnet + "--pipeline-splits b1/2/relu"), "");  // the spelling of old releases
     EXPECT_EQ(network_error(resnet + "--pipeline-splits fc1"), "");
@@ -136,7 +138,7 @@ TEST(AssembleNetwork, SplitsAreFunctionsOfTheNetwork) {
 }
 
 TEST(AssembleNetwork, TheRightNumberOfSplitsIsAskedForByName) {
-    const std::string resnet = "--dataset imagenet --generated-data --model-size 14 ";
+    const std::string resnet = "--dataset imagenet --generated-data --model-size 14 --pipeline-schedule Sequential ";
     EXPECT_THAT(
         network_error(resnet + "--pipeline"),
         AllOf(HasSubstr("needs at least 1 --pipeline-splits, got 0"),
@@ -193,15 +195,53 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
     EXPECT_EQ(batch_plan(all).global_batch(), 12);
 }
 
+TEST(AssembleUpdatePlan, CountsTheMicroBatchesOfAllReplicas) {
+    const auto plan = [](const std::string& line) { return update_plan(settings(line)); };
+    EXPECT_EQ(plan("--gradient-accumulation-count 3 --replicas 4").micro_batches, 12);
+    EXPECT_EQ(plan("--gradient-accumulation-count 3 --replicas 4 --BN-span 2 --batch-norm").micro_batches, 6);
+    EXPECT_EQ(plan("--pipeline-splits a --pipeline-schedule Interleaved").stages, 1);
+    const auto staged = plan("--pipeline --pipeline-splits a b --pipeline-schedule Interleaved");
+    EXPECT_EQ(staged.stages, 3);
+    EXPECT_EQ(staged.schedule, schedule::PipelineSchedule::interleaved);
+    EXPECT_EQ(staged.lanes, 1);
+}
+
+TEST(AssembleUpdatePlan, GivesEveryLaneAStageWithTheFewestCopies) {
+    const std::string threads = "--threads 8 --gradient-accumulation-count 4 ";
+    const auto plan = [&](const std::string& line) { return update_plan(settings(threads + line)); };
+    EXPECT_EQ(plan("--lanes 4").copies, 4);
+    const std::string two_stages = "--pipeline --pipeline-splits a ";
+    EXPECT_EQ(plan(two_stages + "--lanes 2").copies, 1);
+    EXPECT_EQ(plan(two_stages + "--lanes 4").copies, 2);
+    EXPECT_EQ(plan(two_stages + "--lanes 8").copies, 4);
+    const auto error = [&](const std::string& line) {
+        try {
+            plan(line);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::usage);
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_EQ(error("--lanes 6"),
+              "--lanes 6 cannot all be used: 1 stage, 4 micro-batches per weight update and 8 threads "
+              "have work for 4");
+    EXPECT_THAT(error("--lanes 3"), HasSubstr("have work for 2"));
+    EXPECT_THAT(error("--lanes 16"), HasSubstr("have work for 4"));
+    EXPECT_THAT(error(two_stages + "--lanes 4 --threads 3"), HasSubstr("3 threads have work for 2"));
+    EXPECT_EQ(error(two_stages + "--lanes 8"), "");
+}
+
 TEST(Assemble, CompileRequestFollowsAccumulationThreadsAndRounding) {
     const graph::Graph graph(ops::op_table());
-    const auto request = compile_request(graph, settings("--threads 1 --stochastic-rounding OFF"), {}, 3, 99);
+    const auto request =
+        compile_request(graph, settings("--threads 1 --stochastic-rounding OFF"), {}, {.micro_batches = 3}, 99);
     EXPECT_EQ(request.graph, &graph);
     EXPECT_EQ(request.plan.micro_batches, 3);
     EXPECT_EQ(request.devices.threads, 1);
     EXPECT_FALSE(request.runtime.stochastic_rounding);
     EXPECT_EQ(request.runtime.seed, 99U);
-    EXPECT_TRUE(compile_request(graph, settings(""), {}, 1, 1).runtime.stochastic_rounding);
+    EXPECT_TRUE(compile_request(graph, settings(""), {}, {}, 1).runtime.stochastic_rounding);
 }
 
 TEST(Assemble, LoaderStartsWhereItIsToldTo) {
@@ -210,6 +250,33 @@ TEST(Assemble, LoaderStartsWhereItIsToldTo) {
     EXPECT_EQ(loader.micro_batch, 4);
     EXPECT_EQ(loader.threads, 1);
     EXPECT_EQ(loader.batches_ahead, 3);
+}
+
+TEST(Assemble, TheLoaderOfATrainingHoldsTheBatchesInFlight) {
+    const std::vector<data::Field> fields = data::image_fields({DType::f32, {32, 32, 3}});
+    const auto loader = [&](const std::string& line) {
+        return training_loader_settings(settings("--input-threads 1 --prefetch-depth 2 " + line), fields, 120);
+    };
+    EXPECT_EQ(loader("").batches_ahead, 2);
+    EXPECT_EQ(loader("").first_sample, 120);
+    EXPECT_EQ(loader("--replicas 6 --BN-span 3 --batch-norm").micro_batch, 12);
+    const std::string stages = "--gradient-accumulation-count 8 --pipeline --pipeline-splits a b c ";
+    EXPECT_EQ(loader(stages).batches_ahead, 8) << "7 in the stages, one that is ready";
+    EXPECT_EQ(loader(stages + "--pipeline-schedule Sequential").batches_ahead, 2);
+    EXPECT_GT(loader(stages + "--threads 4 --lanes 4").batches_ahead, 8);
+}
+
+TEST(Assemble, EveryConfigurationHasMicroBatchesThatItsScheduleTakes) {
+    for (const std::string& name : config::config_names({CNNTRAIN_SOURCE_DIR "/configs"})) {
+        if (name.find("base") != std::string::npos || name.find("modification") != std::string::npos) continue;
+        EXPECT_EQ(network_error("--config " + name + " --data-dir imagenet"), "") << name;
+    }
+    const std::string stages = "--dataset cifar-10 --generated-data --pipeline --pipeline-splits stage2/unit1 fc1 ";
+    EXPECT_THAT(network_error(stages + "--gradient-accumulation-count 10"),
+                HasSubstr("a multiple of 6, not 10; the nearest are 6 or 12"));
+    EXPECT_EQ(network_error(stages + "--gradient-accumulation-count 10 --pipeline-schedule Sequential"), "");
+    EXPECT_THAT(network_error(stages + "--replicas 2 --gradient-accumulation-count 3"),
+                HasSubstr("a multiple of 6, not 3"));
 }
 
 TEST(Assemble, EvaluationHasTheVariablesOfTrainingWithoutSlots) {

@@ -1,23 +1,95 @@
-// --pipeline on one device: the same mathematics as gradient accumulation, only its names differ.
+// Pipelines and replicas: a weight update in stages is the one of gradient accumulation, and replicas are micro-batches of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/train/dry_run.h"
 #include "support/bf16_products.h"
 #include "train/fixtures.h"
+#include "train/staged.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-const std::string kAccumulation = "--gradient-accumulation-count 4 --optimiser momentum --no-validation ";
-const std::string kStages = "--pipeline --pipeline-splits stage1/unit1/relu stage2/unit1 fc1 ";
+constexpr const char* kF32 = " --precision 32.32 ";
 
-/// From the iteration on: a pipeline counts its steps otherwise.
+// ---- Every number of an update in stages ----
+
+class Resnet8InStages : public ::testing::TestWithParam<Staging> {};
+
+TEST_P(Resnet8InStages, EqualsAccumulationBitForBit) {
+    const Trained& plain = accumulated(kResnet8, kF32, GetParam());
+    const Trained result = staged(kResnet8, kF32, GetParam());
+    expect_stages(result, plain, GetParam());
+    expect_same_numbers(plain, result);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Resnet8InStages, ::testing::ValuesIn(all_stagings()));
+
+struct NetInStages {
+    const StagedNet& net;
+    std::string options;
+    Staging how;
+};
+void PrintTo(const NetInStages& one, std::ostream* out) {
+    *out << one.net.options << one.options << one.how;
+}
+
+class NetsInStages : public ::testing::TestWithParam<NetInStages> {};
+
+TEST_P(NetsInStages, EqualAccumulationBitForBit) {
+    const NetInStages& one = GetParam();
+    const Trained& plain = accumulated(one.net, one.options, one.how);
+    const Trained result = staged(one.net, one.options, one.how);
+    expect_stages(result, plain, one.how);
+    expect_same_numbers(plain, result);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NetsInStages,
+    ::testing::Values(NetInStages{kResnet8, "--precision 32.32 --group-norm", {4, "Grouped", true, 2}},
+                      NetInStages{kResnet8, "--precision 32.32 --group-norm", {2, "Interleaved", false, 1}},
+                      NetInStages{kResnext14, "--precision 32.32 --batch-norm", {4, "Grouped", false, 1}},
+                      NetInStages{kResnext14, "--precision 32.32 --batch-norm", {4, "Interleaved", true, 1}},
+                      NetInStages{kEfficientNet, "--precision 32.32 --group-norm", {4, "Grouped", true, 1}},
+                      NetInStages{kEfficientNet, "--precision 32.32 --group-norm", {2, "Sequential", false, 1}}));
+
+// The same operations in the same order round alike, so that 16 bits lose nothing either.
+INSTANTIATE_TEST_SUITE_P(In16Bits, NetsInStages,
+                         ::testing::Values(NetInStages{kResnet8, "--precision 16.16", {4, "Grouped", false, 1}},
+                                           NetInStages{kResnet8, "--precision 16.32", {4, "Interleaved", true, 2}},
+                                           NetInStages{kResnext14, "--precision 16.32 --batch-norm", {4, "Grouped"}}));
+
+TEST(StagesInMemory, KeepOnlyTheirInputsWhenTheyRecompute) {
+    const Trained keeping = staged(kResnet8, kF32, {4, "Grouped"});
+    const Trained recomputing = staged(kResnet8, kF32, {4, "Grouped", true});
+    for (const std::size_t stage : {0U, 1U, 2U})
+        EXPECT_LT(recomputing.stash_bytes[stage], keeping.stash_bytes[stage]) << "stage " << stage;
+    EXPECT_EQ(recomputing.stash_bytes[3], keeping.stash_bytes[3]) << "the last stage goes back at once";
+}
+
+// ---- Replicas ----
+
+TEST(Replicas, ThatShareStatisticsAreOneLargerMicroBatch) {
+    const std::string net = "--dataset cifar-10 --model-size 8 --precision 32.32 --threads 1 --batch-norm ";
+    const std::string two = net + "--micro-batch-size 4 --replicas 2 --gradient-accumulation-count 2 ";
+    const Trained shared = trained(two + "--BN-span 2");
+    expect_same_numbers(shared, trained(net + "--micro-batch-size 8 --gradient-accumulation-count 2"));
+    const Trained own = trained(two + "--BN-span 1");
+    expect_same_numbers(own, trained(net + "--micro-batch-size 4 --gradient-accumulation-count 4"));
+    EXPECT_NE(shared.sums, own.sums);
+    EXPECT_GT(distance(shared.variables, own.variables), 1e-4);
+}
+
+/// From the iteration on: replicas count their steps otherwise than accumulation does.
 std::vector<std::string> rows_behind_step(const FileSystem& files) {
     std::vector<std::string> rows = loss_rows(files);
     for (std::string& row : rows)
@@ -25,48 +97,103 @@ std::vector<std::string> rows_behind_step(const FileSystem& files) {
     return rows;
 }
 
-class Pipeline : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(Pipeline, EqualsAccumulationBitForBit) {
-    const std::string options = kAccumulation + GetParam();
+TEST(Replicas, TrainAsAccumulationDoes) {
+    const std::string common = "--micro-batch-size 2 --optimiser momentum --no-validation --precision 32.32 ";
     MemoryFiles accumulated;
+    ASSERT_EQ(train(accumulated, common + "--gradient-accumulation-count 4").exit_code, 0);
+    MemoryFiles replicated;
+    const Outcome outcome = train(replicated, common + "--gradient-accumulation-count 2 --replicas 2");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(rows_behind_step(replicated), rows_behind_step(accumulated));
+    EXPECT_EQ(weights(replicated, 40), weights(accumulated, 40));
+    EXPECT_THAT(outcome.console, HasSubstr("\n Batch Size: 8\n  Gradients accumulated over 2 fwds/bwds passes \n"
+                                           "  Training on 2 replicas \n"));
+    EXPECT_THAT(replicated.read_text("run/arguments.json"),
+                AllOf(HasSubstr("\"total_replicas\": 2"), HasSubstr("\"global_batch_size\": 8")));
+}
+
+TEST(Replicas, ThatShareStatisticsMixTheirSamples) {
+    const std::string mixing = "--mixup-alpha 0.4 --cutmix-lambda 0.6 --no-validation --precision 32.32 ";
+    MemoryFiles one;
+    ASSERT_EQ(train(one, mixing + "--micro-batch-size 8").exit_code, 0);
+    MemoryFiles two;
+    ASSERT_EQ(train(two, mixing + "--micro-batch-size 4 --replicas 2 --BN-span 2").exit_code, 0);
+    EXPECT_EQ(loss_rows(two), loss_rows(one));
+    EXPECT_EQ(weights(two, 40), weights(one, 40));
+}
+
+// ---- Whole runs ----
+
+const std::string kRun = "--micro-batch-size 1 --gradient-accumulation-count 8 --optimiser momentum --no-validation ";
+const std::string kStages = "--pipeline --pipeline-splits stage1/unit1/relu stage2/unit1 fc1 ";
+
+TEST(PipelineRun, HasTheRowsAndWeightsOfAccumulation) {
+    MemoryFiles accumulated;
+    ASSERT_EQ(train(accumulated, kRun + kF32).exit_code, 0);
     MemoryFiles pipelined;
-    train(accumulated, options);
-    ASSERT_GE(loss_rows(accumulated).size(), 3U);
-    for (const char* schedule : {"Grouped", "Interleaved", "Sequential"}) {
-        pipelined = MemoryFiles();
-        ASSERT_EQ(train(pipelined, options + " " + kStages + "--pipeline-schedule " + schedule).exit_code, 0);
-        EXPECT_EQ(rows_behind_step(pipelined), rows_behind_step(accumulated)) << schedule;
-        EXPECT_EQ(weights(pipelined, 10), weights(accumulated, 10)) << schedule;
-    }
+    ASSERT_EQ(train(pipelined, kRun + kF32 + kStages + "--shards 4").exit_code, 0);
+    ASSERT_GE(loss_rows(pipelined).size(), 3U);
+    EXPECT_EQ(rows_behind_step(pipelined), rows_behind_step(accumulated));
+    EXPECT_EQ(weights(pipelined, 40), weights(accumulated, 40));
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, Pipeline,
-                         ::testing::Values("--precision 16.16", "--precision 32.32",
-                                           "--precision 16.32 --group-norm --enable-recomputation"));
-
-TEST(PipelineLines, TellTheStagesAndCountHostStepsOnce) {
+TEST(PipelineRun, TellsTheStagesAndCountsHostStepsOnce) {
     MemoryFiles files;
-    const Outcome outcome = train(files, kAccumulation + kStages);
+    const Outcome outcome = train(files, kRun + kStages);
     EXPECT_THAT(outcome.console,
-                HasSubstr("\n Batch Size: 32\n  Pipelined over 4 stages\n  Gradients accumulated over 4"));
-    EXPECT_THAT(outcome.console, ContainsRegex("step: +2, iteration: +2, "));
+                HasSubstr("\n Batch Size: 8\n  Pipelined over 4 stages\n  Gradients accumulated over 8"));
+    EXPECT_THAT(outcome.console, ContainsRegex("step: +2, iteration: +10, "));
+    EXPECT_THAT(files.read_text("run/arguments.json"), AllOf(HasSubstr("\"pipeline_schedule\": \"Grouped\""),
+                                                             HasSubstr("\"lanes\": 0"), HasSubstr("\"shards\": 1")));
     MemoryFiles accumulated;
-    EXPECT_THAT(train(accumulated, kAccumulation).console, ContainsRegex("step: +8, iteration: +2, "));
+    EXPECT_THAT(train(accumulated, kRun).console, ContainsRegex("step: +16, iteration: +10, "));
     MemoryFiles other;
-    EXPECT_THAT(train(other, kAccumulation + kStages + "--no-logs").console, HasSubstr("/tmp/RN8_bs8x4p_BN_16.16_"));
+    EXPECT_THAT(train(other, kRun + kStages + "--no-logs").console, HasSubstr("/tmp/RN8_bs1x8p_BN_16.16_"));
 }
 
-TEST(PipelineResume, ContinuesExactly) {
+TEST(PipelineRun, ContinuesExactly) {
+    const std::string line =
+        "--micro-batch-size 1 --gradient-accumulation-count 4 --replicas 2 --no-validation "
+        "--pipeline --pipeline-splits stage2/unit1 --enable-recomputation ";
     MemoryFiles whole;
-    train(whole, kAccumulation + kStages);
+    ASSERT_EQ(train(whole, line).exit_code, 0);
     MemoryFiles files;
-    train(files, kAccumulation + kStages, stop_after(7));
+    EXPECT_EQ(train(files, line, stop_after(27)).exit_code, kInterruptedExitCode);  // in the midst of an update
     ASSERT_LT(loss_rows(files).size(), loss_rows(whole).size());
     EXPECT_EQ(restore(files).exit_code, 0);
     EXPECT_EQ(loss_rows(files), loss_rows(whole));
-    EXPECT_EQ(weights(files, 10), weights(whole, 10));
+    EXPECT_EQ(weights(files, 40), weights(whole, 40));
 }
+
+TEST(PipelineRun, ContinuesWithAnotherScheduleAndWithoutStages) {
+    MemoryFiles whole;
+    ASSERT_EQ(train(whole, kRun + kF32 + kStages).exit_code, 0);
+    for (const char* other : {"--pipeline-schedule Sequential", "--no-pipeline", "--lanes 1"}) {
+        MemoryFiles files;
+        train(files, kRun + kF32 + kStages, stop_after(60));
+        EXPECT_EQ(restore(files, other).exit_code, 0) << other;
+        EXPECT_EQ(weights(files, 40), weights(whole, 40)) << other;
+    }
+}
+
+TEST(PipelineRun, DivergesAsAPlainOneDoes) {
+    const auto message = [](const std::string& stages) {
+        MemoryFiles files;
+        try {
+            train(files, kRun + "--abs-learning-rate 1e30 --precision 32.32 " + stages);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::diverged);
+            EXPECT_TRUE(files.exists("run/ckpt-0.safetensors"));
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_THAT(message(kStages), AllOf(HasSubstr("learning rate 1e+30"), HasSubstr("first tensor that is not finite"),
+                                        HasSubstr("last good checkpoint: run/ckpt-0")));
+    EXPECT_EQ(message(kStages), message(""));
+}
+
+// ---- 32-bit copies ----
 
 /// How far two tensors are apart, as a share of what training has changed in the first.
 double difference(const HostTensor& start, const HostTensor& one, const HostTensor& other) {
@@ -81,7 +208,7 @@ double difference(const HostTensor& start, const HostTensor& one, const HostTens
 
 TEST(PipelineCopies, Of32BitsAccumulateAsStoredWeightsDo) {
     if (!test::has_bf16_products()) GTEST_SKIP() << "in f32 only one of the two rounds its weights";
-    const std::string one_update = kAccumulation + kStages + "--iterations 1 --epochs 0 --compute-type bf16 ";
+    const std::string one_update = kRun + kStages + "--iterations 1 --epochs 0 --compute-type bf16 ";
     MemoryFiles stored;
     ASSERT_EQ(train(stored, one_update + "--precision 16.32").exit_code, 0);
     MemoryFiles copies;
@@ -96,6 +223,28 @@ TEST(PipelineCopies, Of32BitsAccumulateAsStoredWeightsDo) {
                   kTolerance)
             << name;
     }
+}
+
+// ---- What is said before a run ----
+
+std::string dry_run(const std::string& options) {
+    return dry_run_text(parse("--dataset cifar-10 --generated-data --model-size 8 --threads 4 " + options));
+}
+
+TEST(PipelineDryRun, TellsStagesReplicasAndLanes) {
+    EXPECT_THAT(dry_run(kStages + "--gradient-accumulation-count 16"),
+                HasSubstr("4 stages on one device, split before stage1/unit1/relu, stage2/unit1, fc1; Grouped, stash "
+                          "depths 7, 5, 3, 1, bubble 15.8 % with a lane for each stage\n"));
+    EXPECT_THAT(dry_run(kStages + "--gradient-accumulation-count 4 --shards 4 --pipeline-schedule Interleaved"),
+                AllOf(HasSubstr("4 stages on 4 devices"), HasSubstr("Interleaved, stash depths 4, 3, 2, 1, ")));
+    EXPECT_THAT(dry_run("--replicas 4 --micro-batch-size 3 --BN-span 2"),
+                AllOf(HasSubstr("3 (micro-batch) x 1 (accumulated) x 4 (replicas) = 12"),
+                      HasSubstr("4 in this process, with one set of weights; 2 share batch-norm statistics, in "
+                                "micro-batches of 6\n")));
+    EXPECT_THAT(dry_run("--gradient-accumulation-count 4 --lanes 2"),
+                HasSubstr("2 side by side on 4 threads, with 2 micro-batches\n"));
+    EXPECT_THAT(dry_run(kStages + "--gradient-accumulation-count 8 --lanes 4"),
+                HasSubstr("4 side by side on 4 threads\n"));
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ Numbers run(const Variant& variant) {
     const data::InputData data(data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(8);
     const graph::Graph graph = training_graph_of(settings, *backend, data::field_desc(fields, data::kImages), variant);
-    backend::CompileRequest request = compile_request(graph, settings, fields, 1, 1);
+    backend::CompileRequest request = compile_request(graph, settings, fields, {}, 1);
     request.plan.stages = static_cast<std::int32_t>(variant.splits.size()) + 1;
     const auto executable = backend->compile(request);
     initialise(*executable, graph, 1);

@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::int64_t kSamples = 4;
 
+schedule::UpdatePlan plan_of(const Shape& shape) {
+    schedule::UpdatePlan plan = shape.plan;
+    plan.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
+    return plan;
+}
+
 config::Settings settings_of(const Shape& shape) {
     return parse("--dataset cifar-10 --model-size 8 --micro-batch-size 4 --input-threads 1 --threads " +
                  std::to_string(shape.plan.lanes) + " --precision 32.32 --optimiser momentum --synthetic-data " +
@@ -46,17 +52,12 @@ Training training_of(const config::Settings& settings, const backend::Backend& b
 
 backend::CompileRequest request_of(const graph::Graph& graph, const config::Settings& settings, const Shape& shape,
                                    std::vector<data::Field> fields) {
-    backend::CompileRequest request = compile_request(graph, settings, std::move(fields), 1, 1);
-    request.plan = shape.plan;
-    request.plan.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
-    return request;
+    return compile_request(graph, settings, std::move(fields), plan_of(shape), 1);
 }
 
 data::LoaderSettings loader_of(const config::Settings& settings, const Shape& shape) {
     data::LoaderSettings loader = loader_settings(settings, 0);
-    schedule::UpdatePlan plan = shape.plan;
-    plan.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
-    loader.batches_ahead += schedule::batches_in_flight(plan);
+    loader.batches_ahead += schedule::batches_in_flight(plan_of(shape));
     return loader;
 }
 

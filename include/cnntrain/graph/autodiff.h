@@ -34,6 +34,11 @@ Gradients build_backward(Graph& graph, const Objective& objective);
 /// them backward computes every forward value at most once more, and the same numbers.
 std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective& objective);
 
+/// The recompute points of a forward graph in several stages (after its passes): what backward reads of the last stage, whose
+/// values have only just been computed. Every other stage then computes its values again, from what the stages before it
+/// have sent.
+std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective);
+
 /// What a gradient rule sees of its node.
 class GradContext {
 public:

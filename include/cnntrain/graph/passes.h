@@ -33,6 +33,10 @@ struct PassReport {
 Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> disabled = {},
                  std::vector<PassReport>* report = nullptr);
 
+/// An activation at the start of a pipeline stage, alone in reading there what another stage sends -> the same in the sending
+/// stage, unless its own would be left empty. Fusion then does not stop at the border, and one value is sent either way.
+/// For forward graphs, first in the list.
+Graph move_activations_to_sender(const Graph& graph);
 /// batch_norm/group_norm/batch_norm_inference (+ add) + relu, or + swish without an add -> the norm with residual and
 /// activation, when the intermediate values have no other user and all nodes are in one stage. batch_norm_inference also
 /// with an add and swish, or with an add alone.
@@ -44,6 +48,7 @@ Graph fuse_gradient_sums(const Graph& graph);
 /// Removes nodes that reach no output, no mutation.
 Graph remove_dead_nodes(const Graph& graph);
 
+inline constexpr Pass kMoveActivationsToSender{"move-activations-to-sender", move_activations_to_sender};
 inline constexpr Pass kFuseNormActivation{"fuse-norm-activation", fuse_norm_activation};
 inline constexpr Pass kFoldInferenceNorms{"fold-inference-norms", fold_inference_norms};
 inline constexpr Pass kFuseGradientSums{"fuse-gradient-sums", fuse_gradient_sums};

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::schedule {
+#include "cnntrain/schedule/settings.h"
 
-enum class PipelineSchedule : std::uint8_t { grouped, interleaved, sequential };
+namespace cnntrain::schedule {
 
 /// As users write it: "Grouped".
 std::string_view name(PipelineSchedule schedule);

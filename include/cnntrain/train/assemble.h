@@ -17,6 +17,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::train {
 
@@ -28,6 +29,8 @@ CoreBudget core_budget(const RunSettings& settings);
 
 /// Of one process.
 schedule::BatchPlan batch_plan(const config::Settings& settings);
+/// Error(usage) for lanes that would have nothing to do, or no thread.
+schedule::UpdatePlan update_plan(const config::Settings& settings);
 /// `images`: of the training data. Error(usage) as schedule::make_run_plan().
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images);
 
@@ -40,7 +43,11 @@ data::InputSettings data_settings(const config::Settings& settings, const backen
 /// The same without looking for it.
 data::InputSettings data_settings_without_folder(const config::Settings& settings, const backend::Backend& backend,
                                                  std::uint64_t seed);
+/// For passes over samples one micro-batch at a time.
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
+/// For a training, which may keep several batches at the same time. `fields`: of a batch.
+data::LoaderSettings training_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields,
+                                              std::int64_t first_sample);
 /// With --latency, a queue of batches that wait would be all that is measured: it is as short as it can be unless its
 /// length is given.
 data::LoaderSettings validation_loader_settings(const config::Settings& settings);
@@ -49,15 +56,17 @@ data::LoaderSettings request_loader_settings(const config::Settings& settings, c
 /// How many threads compute on this machine.
 int compute_threads(const RunSettings& settings);
 nn::NetworkSettings network_settings(const config::Settings& settings);
-/// Error(usage): a size or a split that the network does not have, or not as many splits as --shards asks for.
+/// Error(usage): a size or a split that the network does not have, not as many splits as --shards asks for, micro-batches
+/// that the pipeline's schedule cannot take, or what update_plan() refuses.
 void check_network(const config::Settings& settings);
+/// Of a network in one stage.
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images);
 optim::UpdateSettings update_settings(const config::Settings& settings);
-/// `fields`: of the source that will feed the graph. `micro_batches`: per weight update; 1 for a graph that is only
-/// evaluated. `seed`: of the rounding and of dropout.
+/// `fields`: of the source that will feed the graph. `plan`: update_plan(), or {} for a graph that is only evaluated.
+/// `seed`: of the rounding and of dropout.
 backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
-                                        std::vector<data::Field> fields, std::int64_t micro_batches,
+                                        std::vector<data::Field> fields, const schedule::UpdatePlan& plan,
                                         std::uint64_t seed);
 
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving

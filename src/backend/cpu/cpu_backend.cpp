@@ -44,7 +44,7 @@ public:
 
     /// Kernels that are bound by memory do the work of their neighbours too.
     graph::PassLists passes() const override {
-        static constexpr std::array kTraining{graph::kFuseNormActivation};
+        static constexpr std::array kTraining{graph::kMoveActivationsToSender, graph::kFuseNormActivation};
         static constexpr std::array kBackward{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
         static constexpr std::array kEvaluation{graph::kFuseNormActivation, graph::kFoldInferenceNorms,
                                                 graph::kRemoveDeadNodes};

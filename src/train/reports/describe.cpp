@@ -119,10 +119,8 @@ void write_training(std::ostream& out, const Settings& settings) {
     const schedule::BatchPlan batch = batch_plan(settings);
     out << "Training\n Batch Size: " << batch.global_batch() << '\n';
     if (training.pipeline) out << "  Pipelined over " << batch.stages << " stages\n";
-    if (training.gradient_accumulation_count > 1) {
-        out << "  Gradients accumulated over " << training.gradient_accumulation_count << " fwds/bwds passes \n";
-    }
-    if (training.replicas > 1) out << "  Training on " << training.replicas << " replicas \n";
+    if (batch.accumulation > 1) out << "  Gradients accumulated over " << batch.accumulation << " fwds/bwds passes \n";
+    if (batch.replicas > 1) out << "  Training on " << batch.replicas << " replicas \n";
     out << " Base Learning Rate: 2**" << text(base_exponent(settings)) << '\n';
     out << " Weight Decay: " << text(settings.optimiser.weight_decay) << '\n';
     out << " Loss Scaling: " << text(settings.optimiser.loss_scaling) << '\n';

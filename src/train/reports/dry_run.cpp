@@ -7,6 +7,7 @@
 
 #include "cnntrain/base/format.h"
 #include "cnntrain/optim/learning_rate.h"
+#include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
 #include "train/runs/compiled_model.h"
@@ -77,7 +78,10 @@ private:
         line("Batch", std::to_string(batch.micro_batch) + " (micro-batch) x " + std::to_string(batch.accumulation) +
                           " (accumulated) x " + std::to_string(batch.replicas) +
                           " (replicas) = " + std::to_string(plan.global_batch));
-        if (training.pipeline) line("Pipeline", stages(training, batch.stages));
+        const schedule::UpdatePlan update = update_plan(settings_);
+        if (training.pipeline) line("Pipeline", pipeline(training, update));
+        if (batch.replicas > 1) line("Replicas", replicas(batch));
+        if (update.lanes > 1) line("Lanes", lanes(update));
         line("Length", std::to_string(plan.iterations) + " iterations, " + text(plan.epochs) + " epochs of " +
                            std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
                            std::to_string(plan.log_freq) + ", host steps of " +
@@ -114,13 +118,33 @@ private:
         }
     }
 
-    static std::string stages(const TrainingSettings& training, std::int64_t count) {
-        const bool one = training.shards == 1;
-        std::string what = std::to_string(count) + " stages on " +
-                           (one ? "one device" : std::to_string(training.shards) + " devices") + ", split before";
+    static std::string pipeline(const TrainingSettings& training, const schedule::UpdatePlan& update) {
+        const schedule::Pipeline stages = update.pipeline();
+        std::string what = std::to_string(stages.stages) + " stages on " +
+                           (training.shards == 1 ? "one device" : std::to_string(training.shards) + " devices") +
+                           ", split before";
         for (const std::string& split : training.pipeline_splits)
             what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
-        return one ? what + "; computed as without a pipeline" : what;
+        what += "; " + std::string(schedule::name(stages.schedule)) + ", stash depths ";
+        for (std::int32_t stage = 0; stage < stages.stages; ++stage)
+            what += (stage == 0 ? "" : ", ") + std::to_string(schedule::stash_depth(stages, stage));
+        constexpr schedule::StageTimes kUsual{.forward_ms = 1, .backward_ms = 2};
+        const double bubble = schedule::bubble(stages, update.micro_batches / update.copies, kUsual);
+        return what + ", bubble " + formatted("%.1f", 100 * bubble) + " % with a lane for each stage";
+    }
+
+    static std::string replicas(const schedule::BatchPlan& batch) {
+        const std::string what = std::to_string(batch.replicas) + " in this process, with one set of weights";
+        if (batch.norm_span == 1) return what;
+        return what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics, in micro-batches of " +
+               std::to_string(batch.samples_per_pass());
+    }
+
+    std::string lanes(const schedule::UpdatePlan& update) const {
+        const std::string what = std::to_string(update.lanes) + " side by side on " +
+                                 std::to_string(compute_threads(settings_.run)) + " threads";
+        if (update.copies == 1) return what;
+        return what + ", with " + std::to_string(update.copies) + (update.stages > 1 ? " pipelines" : " micro-batches");
     }
 
     /// " after iterations 3, 6"; empty when there are none.

@@ -17,7 +17,7 @@ std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, co
                                              const Samples& data, const config::Settings& settings, std::uint64_t seed,
                                              const std::function<bool()>& stop_requested) {
     backend::CompileRequest request =
-        compile_request(graph, settings, data.fields(settings.training.micro_batch_size), 1, seed);
+        compile_request(graph, settings, data.fields(settings.training.micro_batch_size), {}, seed);
     request.runtime.stop_requested = stop_requested;
     return backend.compile(request);
 }

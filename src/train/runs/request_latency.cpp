@@ -192,7 +192,7 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
 /// The executables of all threads; the compute threads are divided among them, each has at least one.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
                     const std::vector<data::Field>& fields, std::uint64_t seed) {
-    backend::CompileRequest request = compile_request(graph, settings, fields, 1, seed);
+    backend::CompileRequest request = compile_request(graph, settings, fields, {}, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
     const int cores = request.devices.threads;
     Executables executables;

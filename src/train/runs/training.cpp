@@ -46,6 +46,8 @@ struct RunData {
     std::unique_ptr<Samples> training;
     std::unique_ptr<Samples> validation;  // null: nothing is validated
     schedule::RunPlan plan;
+    schedule::BatchPlan batch;
+    schedule::UpdatePlan update;
 };
 
 bool wants_checkpoints(const CheckpointSettings& settings) {
@@ -56,6 +58,8 @@ RunData open_data(const Task& task, const config::Settings& settings) {
     RunData data;
     data.training = task.open(data::Split::train);
     data.plan = run_plan(settings, data.training->count());
+    data.batch = batch_plan(settings);
+    data.update = update_plan(settings);
     // Opened now, so that missing files are reported before the training and not after it.
     const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
     if (validates) data.validation = task.open(data::Split::validation);
@@ -147,10 +151,9 @@ void load_resumed_weights(Run& run, backend::Executable& executable, const graph
     load_all(executable, graph, resume.checkpoint, resume.found.path);
 }
 
-metrics::Meters make_meters(const Run& run, const schedule::RunPlan& plan, const std::optional<ResumePoint>& resume) {
-    const TrainingSettings& training = run.settings().training;
-    metrics::Meters meters(run.task.columns().training, plan.global_batch, plan.averaging_window(),
-                           training.pipeline ? 1 : training.gradient_accumulation_count);
+metrics::Meters make_meters(const Run& run, const RunData& data, const std::optional<ResumePoint>& resume) {
+    metrics::Meters meters(run.task.columns().training, data.plan.global_batch, data.plan.averaging_window(),
+                           run.settings().training.pipeline ? 1 : data.batch.accumulation);
     const std::string state = resume ? metadata(resume->checkpoint, kMetersKey) : "";
     if (!state.empty()) meters.restore(state);
     return meters;
@@ -158,11 +161,11 @@ metrics::Meters make_meters(const Run& run, const schedule::RunPlan& plan, const
 
 /// Compiles the training graph and loads the weights with which the run begins.
 std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector<data::Field>& fields,
+                                                     const schedule::UpdatePlan& plan,
                                                      const std::optional<ResumePoint>& resume) {
     run.observers.status("compilation_status", "in progress");
     const graph::Graph graph = run.task.training_graph(fields);
-    backend::CompileRequest request =
-        compile_request(graph, run.settings(), fields, run.settings().training.gradient_accumulation_count, run.seed);
+    backend::CompileRequest request = compile_request(graph, run.settings(), fields, plan, run.seed);
     request.runtime.stop_requested = run.host.stop_requested;
     auto executable = run.backend.compile(request);
     run.observers.status("compilation_status", "compiled");
@@ -180,9 +183,9 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
     const optim::LearningRateSettings& rate = run.settings().learning_rate;
     const double base = optim::base_learning_rate(rate, data.plan.global_batch);
     const optim::LearningRate learning_rate(rate, base, data.plan.iterations, data.plan.epochs);
-    const std::vector<data::Field> fields = data.training->fields(run.settings().training.micro_batch_size);
-    auto executable = make_executable(run, fields, resume);
-    metrics::Meters meters = make_meters(run, data.plan, resume);
+    const std::vector<data::Field> fields = data.training->fields(data.batch.samples_per_pass());
+    auto executable = make_executable(run, fields, data.update, resume);
+    metrics::Meters meters = make_meters(run, data, resume);
     std::int64_t iteration = 0;
     std::optional<std::int64_t> last_saved;
     if (resume) {
@@ -191,7 +194,7 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
         iteration = resume->checkpoint.iteration;
         last_saved = iteration;
     }
-    data::LoaderSettings loader = loader_settings(run.settings(), iteration * data.plan.global_batch);
+    data::LoaderSettings loader = training_loader_settings(run.settings(), fields, iteration * data.plan.global_batch);
     loader.stop_requested = run.host.stop_requested;
     auto stream = data.training->stream(loader);
     return {data.plan, learning_rate, std::move(executable), std::move(stream), std::move(meters),
@@ -309,11 +312,11 @@ metrics::Record expected_row(const Task& task) {
 }
 
 int measure_training_input(Run& run, const RunData& data) {
-    data::LoaderSettings loader = loader_settings(run.settings(), 0);
+    const std::vector<data::Field> fields = data.training->fields(data.batch.samples_per_pass());
+    data::LoaderSettings loader = training_loader_settings(run.settings(), fields, 0);
     loader.stop_requested = run.host.stop_requested;
     const auto stream = data.training->stream(loader);
-    const std::int64_t batches =
-        data.plan.iterations_per_host_step * run.settings().training.gradient_accumulation_count;
+    const std::int64_t batches = data.plan.iterations_per_host_step * data.update.micro_batches;
     return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 

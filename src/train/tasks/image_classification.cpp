@@ -80,8 +80,7 @@ std::string summary_tail(const config::Settings& settings) {
 }
 
 MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments) {
-    const auto span = std::get<std::int64_t>(arguments.at("BN_span").value);
-    return {"resnet", "val_acc", 75.9, {{"model_bn_span", span * arguments.settings.training.micro_batch_size}}};
+    return {"resnet", "val_acc", 75.9, {{"model_bn_span", batch_plan(arguments.settings).samples_per_pass()}}};
 }
 
 bool measures_requests(const config::Settings& settings, config::Command command) {
@@ -217,17 +216,17 @@ std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) 
 }
 
 /// A batch of generated images has the shape of one of real images, whose files are not looked for.
-std::vector<data::Field> ImageClassification::expected_fields() const {
+std::vector<data::Field> ImageClassification::expected_fields(std::int64_t samples) const {
     config::Settings generated = settings();
     generated.data.kind = data::DataKind::generated;
     const data::InputData input(data_settings(generated, backend_, seed_), data::Split::train);
-    return input.fields(settings().training.micro_batch_size);
+    return input.fields(samples);
 }
 
 Topic ImageClassification::model_topic() const {
     const nn::ModelSettings& model = settings().model;
-    const graph::Graph graph = evaluation_graph(expected_fields());
-    const double flops = nn::forward_flops(graph) / static_cast<double>(settings().training.micro_batch_size);
+    const graph::Graph graph = evaluation_graph(expected_fields(1));
+    const double flops = nn::forward_flops(graph);
     const std::string norm =
         model.norm == nn::NormKind::batch ? "batch norm" : "group norm of " + std::to_string(model.groups);
     return {"Model", std::string(config::name(model.family)) + " " + model.size + ", " + norm + ", " +
@@ -266,10 +265,14 @@ Topic ImageClassification::data_topic(config::Command command) const {
 }
 
 Topic ImageClassification::input_topic(config::Command command) const {
+    const bool trains = command == config::Command::train;
+    const std::vector<data::Field> fields =
+        expected_fields(trains ? batch_plan(settings()).samples_per_pass() : settings().training.micro_batch_size);
     data::LoaderSettings loader = loader_settings(settings(), 0);
+    if (trains) loader = training_loader_settings(settings(), fields, 0);
     if (command == config::Command::validation) loader = validation_loader_settings(settings());
-    if (measures_requests(settings(), command)) loader = request_loader_settings(settings(), expected_fields());
-    const data::Split split = command == config::Command::train ? data::Split::train : data::Split::validation;
+    if (measures_requests(settings(), command)) loader = request_loader_settings(settings(), fields);
+    const data::Split split = trains ? data::Split::train : data::Split::validation;
     const data::RingSize ring =
         data::ring_size(data_settings_without_folder(settings(), backend_, seed_), split, loader);
     return {"Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +

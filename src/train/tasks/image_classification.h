@@ -63,7 +63,7 @@ private:
     Topic model_topic() const;
     Topic data_topic(config::Command command) const;
     Topic input_topic(config::Command command) const;
-    std::vector<data::Field> expected_fields() const;
+    std::vector<data::Field> expected_fields(std::int64_t samples) const;
     bool holds_dataset() const;
     std::shared_ptr<data::ImageFolder> image_folder() const;
     data::PixelFormat host_format() const;

@@ -1,0 +1,192 @@
+#include "train/staged.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/train/assemble.h"
+#include "train/fixtures.h"
+#include "train/runs/weights.h"
+
+namespace cnntrain::train::testing {
+
+namespace {
+
+/// Numbers of lanes that are tried.
+constexpr std::array kLanes{1};
+
+constexpr int kAccumulation = 8;
+
+/// So many batches, each with memory of its own. A sample has the same pixels and label in batches of any size.
+class DifferentSamples : public data::BatchSource {
+public:
+    DifferentSamples(std::vector<data::Field> fields, std::int64_t batches, std::int64_t classes)
+        : fields_(std::move(fields)), samples_(fields_.front().desc.shape.front()) {
+        for (std::int64_t batch = 0; batch < batches; ++batch)
+            batches_.push_back(made(batch, classes));
+        for (const Held& held : batches_)
+            spans_.push_back({held.images.bytes(), held.labels.bytes()});
+    }
+
+    std::vector<data::Field> fields() const override { return fields_; }
+
+    data::Batch next() override {
+        data::Batch batch;
+        batch.fields = spans_.at(static_cast<std::size_t>(next_));
+        batch.valid_count = samples_;
+        batch.first_sample = next_ * samples_;
+        ++next_;
+        return batch;
+    }
+
+private:
+    struct Held {
+        HostTensor images;
+        HostTensor labels;
+    };
+
+    Held made(std::int64_t batch, std::int64_t classes) const {
+        Held held{HostTensor(data::field_desc(fields_, data::kImages)),
+                  HostTensor(data::field_desc(fields_, data::kLabels))};
+        const std::int64_t pixels = held.images.elements() / samples_;
+        for (std::int64_t i = 0; i < samples_; ++i) {
+            Rng rng(static_cast<std::uint64_t>(batch * samples_ + i), RngStream::test);
+            held.labels.set(i, static_cast<double>(rng.integer(0, classes)));
+            for (std::int64_t p = 0; p < pixels; ++p)
+                held.images.set(i * pixels + p, static_cast<double>(rng.integer(0, 256)));
+        }
+        return held;
+    }
+
+    std::vector<data::Field> fields_;
+    std::int64_t samples_;
+    std::vector<Held> batches_;
+    std::vector<std::vector<std::span<const std::byte>>> spans_;
+    std::int64_t next_ = 0;
+};
+
+void describe(const graph::Graph& graph, Trained& result) {
+    std::set<int> forward;
+    std::set<int> backward;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(graph::NodeId{i});
+        if (node.phase == graph::Phase::update) continue;
+        (node.phase == graph::Phase::forward ? forward : backward).insert(node.stage.index);
+        if (node.phase == graph::Phase::forward)
+            result.operations.insert(std::string(graph.def(node).name) + " " + node.name);
+    }
+    std::ranges::set_intersection(forward, backward, std::inserter(result.stages, result.stages.end()));
+}
+
+}  // namespace
+
+Trained trained(const std::string& options, int updates) {
+    const config::Settings settings =
+        parse("--generated-data --input-threads 1 --abs-learning-rate 0.01 --optimiser momentum " + options).settings;
+    check_network(settings);
+    const auto backend = make_backend(settings.run.backend);
+    const data::InputData input(data_settings(settings, *backend, 1), data::Split::train);
+    const std::vector<data::Field> fields = input.fields(batch_plan(settings).samples_per_pass());
+    const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
+
+    Trained result;
+    result.plan = update_plan(settings);
+    const auto executable = backend->compile(compile_request(graph, settings, fields, result.plan, 1));
+    initialise(*executable, graph, 1);
+    DifferentSamples samples(fields, updates * result.plan.micro_batches, network_settings(settings).classes);
+    for (std::int64_t i = 0; i < updates; ++i) {
+        const backend::StepResult step = executable->train_step(samples, {0.01, i});
+        result.sums.push_back(step.sums.at("loss"));
+        result.sums.push_back(step.sums.at("correct"));
+    }
+    result.variables = stored_variables(*executable);
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter))
+        result.gradients.emplace(graph.value(id).name, executable->inspection().gradient(graph.value(id).name));
+    describe(graph, result);
+    result.stash_bytes = executable->report().stash_bytes;
+    result.reorders = executable->report().reorders;
+    return result;
+}
+
+void expect_same_numbers(const Trained& one, const Trained& other) {
+    EXPECT_EQ(one.sums, other.sums);
+    for (const auto tensors : {&Trained::gradients, &Trained::variables}) {
+        ASSERT_EQ((one.*tensors).size(), (other.*tensors).size());
+        for (const auto& [name, tensor] : one.*tensors)
+            EXPECT_TRUE(std::ranges::equal(tensor.bytes(), (other.*tensors).at(name).bytes())) << name;
+    }
+}
+
+std::ostream& operator<<(std::ostream& out, const Staging& how) {
+    return out << how.stages << " stages, " << how.schedule << (how.recomputes ? ", recomputing, " : ", ")
+               << how.replicas << " replicas, " << how.lanes << " lanes";
+}
+
+std::vector<Staging> all_stagings() {
+    std::vector<Staging> all;
+    for (const int lanes : kLanes) {
+        for (const int replicas : {1, 2}) {
+            for (const bool recomputes : {false, true}) {
+                for (const char* schedule : {"Grouped", "Interleaved", "Sequential"}) {
+                    for (const int stages : {2, 4})
+                        all.push_back({stages, schedule, recomputes, replicas, lanes});
+                }
+            }
+        }
+    }
+    return all;
+}
+
+Trained staged(const StagedNet& net, const std::string& options, const Staging& how) {
+    const std::string lanes = std::to_string(how.lanes);
+    return trained(net.options + options + " --pipeline --pipeline-splits " +
+                   (how.stages == 2 ? net.one_split : net.three_splits) + " --shards " + std::to_string(how.stages) +
+                   " --pipeline-schedule " + how.schedule + " --gradient-accumulation-count " +
+                   std::to_string(kAccumulation) + " --replicas " + std::to_string(how.replicas) + " --threads " +
+                   lanes + " --lanes " + lanes + (how.recomputes ? " --enable-recomputation" : ""));
+}
+
+const Trained& accumulated(const StagedNet& net, const std::string& options, const Staging& how) {
+    static std::map<std::string, Trained> all;
+    const std::string line = net.options + options + " --threads 1 --gradient-accumulation-count " +
+                             std::to_string(kAccumulation * how.replicas);
+    const auto found = all.find(line);
+    return found != all.end() ? found->second : all.emplace(line, trained(line)).first->second;
+}
+
+void expect_stages(const Trained& staged, const Trained& plain, const Staging& how) {
+    EXPECT_EQ(plain.stages, std::set<int>{0});
+    EXPECT_EQ(staged.stages.size(), static_cast<std::size_t>(how.stages));
+    EXPECT_EQ(staged.plan.stages, how.stages);
+    EXPECT_EQ(schedule::name(staged.plan.schedule), how.schedule);
+    EXPECT_EQ(staged.plan.lanes, how.lanes);
+    EXPECT_EQ(staged.plan.micro_batches, kAccumulation * how.replicas);
+    ASSERT_EQ(staged.stash_bytes.size(), static_cast<std::size_t>(how.stages));
+    for (const std::uint64_t bytes : staged.stash_bytes)
+        EXPECT_GT(bytes, 0U);
+    EXPECT_EQ(staged.operations, plain.operations);
+    EXPECT_EQ(staged.reorders.size(), plain.reorders.size());
+}
+
+double distance(const std::map<std::string, HostTensor>& one, const std::map<std::string, HostTensor>& other) {
+    double largest = 0;
+    for (const auto& [name, tensor] : one) {
+        const HostTensor& second = other.at(name);
+        double scale = 0;
+        double apart = 0;
+        for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+            scale = std::max(scale, std::abs(tensor.at(i)));
+            apart = std::max(apart, std::abs(tensor.at(i) - second.at(i)));
+        }
+        if (apart > 0) largest = std::max(largest, apart / scale);
+    }
+    return largest;
+}
+
+}  // namespace cnntrain::train::testing
