@@ -217,9 +217,9 @@ TEST(AssembleUpdatePlan, GivesEveryLaneAStageWithTheFewestCopies) {
     const auto error = [&](const std::string& line) {
         try {
             plan(line);
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-            return std::string(error.what());
+        } catch (const Error& refused) {
+            EXPECT_EQ(refused.kind(), ErrorKind::usage);
+            return std::string(refused.what());
         }
         return std::string();
     };
