@@ -14,6 +14,7 @@
 #include "cnntrain/train/machine.h"
 #include "train/reports/describe.h"
 #include "train/reports/run_report.h"
+#include "train/reports/stage_memory.h"
 #include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/input_speed.h"
@@ -170,6 +171,8 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
     auto executable = run.backend.compile(request);
     run.observers.status("compilation_status", "compiled");
     run.observers.line(variable_list(graph));
+    const std::string memory = stage_memory(executable->report(), request.plan);
+    if (!memory.empty()) run.observers.line(memory);
     if (resume) {
         load_resumed_weights(run, *executable, graph, *resume);
     } else {
