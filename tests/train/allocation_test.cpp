@@ -41,7 +41,7 @@ std::int64_t allocations_in_steps(const std::string& options, int steps) {
     const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
     const auto executable = backend->compile(compile_request(graph, settings, fields, update_plan(settings), 1));
     initialise(*executable, graph, 1);
-    const auto stream = data.stream(loader_settings(settings, 0));
+    const auto stream = data.stream(training_loader_settings(settings, fields, 0));
     for (std::int64_t i = 0; i < 3; ++i) {
         executable->train_step(*stream, {0.01, i});
     }
@@ -84,8 +84,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "--optimiser RMSprop --rmsprop-decay 0.9 --precision 16.16", "--optimiser LARS --precision 16.16",
                       "--optimiser LAMB --abs-learning-rate 0.01 --precision 16.16",
                       "--optimiser momentum --enable-recomputation",
-                      "--optimiser momentum --gradient-accumulation-count 2", kProxyNet + " --group-norm",
-                      kProxyNet + " --batch-norm", "--mixup-alpha 0.4 --cutmix-lambda 0.6"));
+                      "--optimiser momentum --gradient-accumulation-count 2",
+                      "--gradient-accumulation-count 4 --replicas 2 --pipeline --pipeline-splits stage2/unit1",
+                      kProxyNet + " --group-norm", kProxyNet + " --batch-norm",
+                      "--mixup-alpha 0.4 --cutmix-lambda 0.6"));
 
 }  // namespace
 }  // namespace cnntrain::train::testing

@@ -127,6 +127,8 @@ TEST(PipelineRun, TellsTheStagesAndCountsHostStepsOnce) {
     EXPECT_THAT(outcome.console,
                 HasSubstr("\n Batch Size: 8\n  Pipelined over 4 stages\n  Gradients accumulated over 8"));
     EXPECT_THAT(outcome.console, ContainsRegex("step: +2, iteration: +10, "));
+    EXPECT_THAT(outcome.console, ContainsRegex("\nPipeline: 4 stages, Grouped, 1 lane; kept for their backward passes: "
+                                               "[0-9.]+ [kM]B, [0-9.]+ [kM]B, [0-9.]+ [kM]B, [0-9.]+ (bytes|kB)\n"));
     EXPECT_THAT(files.read_text("run/arguments.json"), AllOf(HasSubstr("\"pipeline_schedule\": \"Grouped\""),
                                                              HasSubstr("\"lanes\": 0"), HasSubstr("\"shards\": 1")));
     MemoryFiles accumulated;
@@ -142,7 +144,9 @@ TEST(PipelineRun, ContinuesExactly) {
     MemoryFiles whole;
     ASSERT_EQ(train(whole, line).exit_code, 0);
     MemoryFiles files;
-    EXPECT_EQ(train(files, line, stop_after(27)).exit_code, kInterruptedExitCode);  // in the midst of an update
+    const Outcome stopped = train(files, line, stop_after(27));  // in the midst of an update
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    EXPECT_THAT(stopped.console, HasSubstr("Stopped by a signal after iteration"));
     ASSERT_LT(loss_rows(files).size(), loss_rows(whole).size());
     EXPECT_EQ(restore(files).exit_code, 0);
     EXPECT_EQ(loss_rows(files), loss_rows(whole));
