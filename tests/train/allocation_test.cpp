@@ -71,6 +71,9 @@ TEST(Allocation, TheCounterCounts) {
     test::count_allocations_if(nullptr);
 }
 
+const std::string kStages =
+    "--gradient-accumulation-count 2 --pipeline --pipeline-splits stage2/unit1 --pipeline-schedule Interleaved";
+
 class StepAllocation : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(StepAllocation, IsOnlyOfTheSumsItReturns) {
@@ -84,10 +87,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "--optimiser RMSprop --rmsprop-decay 0.9 --precision 16.16", "--optimiser LARS --precision 16.16",
                       "--optimiser LAMB --abs-learning-rate 0.01 --precision 16.16",
                       "--optimiser momentum --enable-recomputation",
-                      "--optimiser momentum --gradient-accumulation-count 2",
-                      "--gradient-accumulation-count 4 --replicas 2 --pipeline --pipeline-splits stage2/unit1",
-                      kProxyNet + " --group-norm", kProxyNet + " --batch-norm",
-                      "--mixup-alpha 0.4 --cutmix-lambda 0.6"));
+                      "--optimiser momentum --gradient-accumulation-count 2", "--optimiser momentum " + kStages,
+                      "--optimiser momentum --threads 2 --lanes 2 " + kStages,
+                      "--optimiser momentum --replicas 2 --threads 2 --lanes 2", kProxyNet + " --group-norm",
+                      kProxyNet + " --batch-norm", "--mixup-alpha 0.4 --cutmix-lambda 0.6"));
 
 }  // namespace
 }  // namespace cnntrain::train::testing

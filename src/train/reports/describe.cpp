@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/size_text.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/assemble.h"
@@ -249,15 +248,6 @@ std::string option_dictionary(const std::string& arguments_json) {
     nlohmann::json dictionary = nlohmann::json::parse(arguments_json);
     dictionary.erase("summary_str");
     return dictionary.dump();
-}
-
-std::string pipeline_line(const schedule::UpdatePlan& plan, const backend::CompileReport& report) {
-    std::string line = "Pipeline: " + std::to_string(plan.stages) + " stages, " +
-                       std::string(schedule::name(plan.schedule)) + ", " + std::to_string(plan.lanes) +
-                       (plan.lanes == 1 ? " lane" : " lanes") + "; kept for their backward passes:";
-    for (const std::uint64_t bytes : report.stash_bytes)
-        line += (line.ends_with(':') ? " " : ", ") + size_text(bytes);
-    return line;
 }
 
 std::string variable_list(const graph::Graph& graph) {

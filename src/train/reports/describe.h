@@ -6,11 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/backend/backend.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/schedule/run_plan.h"
-#include "cnntrain/schedule/update_plan.h"
 #include "train/runs/run_folder.h"
 #include "train/tasks/task.h"
 
@@ -46,9 +44,6 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
 
 /// An arguments.json on one line, without the summary block.
 std::string option_dictionary(const std::string& arguments_json);
-
-/// "Pipeline: 4 stages, Grouped, 1 lane; kept for their backward passes: 9.4 MB, ..."
-std::string pipeline_line(const schedule::UpdatePlan& plan, const backend::CompileReport& report);
 
 /// "Trainable Variables:" and everything that follows it.
 std::string variable_list(const graph::Graph& graph);

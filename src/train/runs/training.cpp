@@ -169,7 +169,6 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
     request.runtime.stop_requested = run.host.stop_requested;
     auto executable = run.backend.compile(request);
     run.observers.status("compilation_status", "compiled");
-    if (plan.stages > 1) run.observers.line(pipeline_line(plan, executable->report()));
     run.observers.line(variable_list(graph));
     if (resume) {
         load_resumed_weights(run, *executable, graph, *resume);
