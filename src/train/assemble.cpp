@@ -44,6 +44,26 @@ std::string usual_splits(nn::Family family, const std::vector<std::string>& name
     return text;
 }
 
+/// The splits, and the micro-batches for the schedule.
+void check_stages(const config::Settings& settings) {
+    const TrainingSettings& training = settings.training;
+    const nn::NetworkSettings model = network_settings(settings);
+    const std::vector<std::string> names = nn::split_points(model);
+    const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
+    const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
+    if (training.pipeline && !right_count) {
+        const std::string needed = training.shards > 1 ? std::to_string(training.shards - 1) : "at least 1";
+        throw Error(ErrorKind::usage, "--pipeline with --shards " + std::to_string(training.shards) + " needs " +
+                                          needed + " --pipeline-splits, got " + std::to_string(count) +
+                                          "; choose from: " + usual_splits(model.family, names));
+    }
+    nn::check_splits(model, training.pipeline_splits);
+    if (!training.pipeline) return;
+    const schedule::BatchPlan batch = batch_plan(settings);
+    schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), training.pipeline_schedule},
+                                  batch.accumulation);
+}
+
 /// --force-weight-to-fp16 and --force-weight-to-fp32 match parts of names; one that matches nothing is likely a slip.
 void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings& settings) {
     const std::map<std::string, TensorDesc> all = variables(graph);
@@ -213,29 +233,6 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     result.image_size = settings.data.image_size;
     return result;
 }
-
-namespace {
-
-void check_stages(const config::Settings& settings) {
-    const TrainingSettings& training = settings.training;
-    const nn::NetworkSettings model = network_settings(settings);
-    const std::vector<std::string> names = nn::split_points(model);
-    const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
-    const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
-    if (training.pipeline && !right_count) {
-        const std::string needed = training.shards > 1 ? std::to_string(training.shards - 1) : "at least 1";
-        throw Error(ErrorKind::usage, "--pipeline with --shards " + std::to_string(training.shards) + " needs " +
-                                          needed + " --pipeline-splits, got " + std::to_string(count) +
-                                          "; choose from: " + usual_splits(model.family, names));
-    }
-    nn::check_splits(model, training.pipeline_splits);
-    if (!training.pipeline) return;
-    const schedule::BatchPlan batch = batch_plan(settings);
-    schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), training.pipeline_schedule},
-                                  batch.accumulation);
-}
-
-}  // namespace
 
 void check_network(const config::Settings& settings) {
     check_stages(settings);

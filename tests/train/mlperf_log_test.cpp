@@ -51,6 +51,17 @@ TEST(Mlperf, EveryLineIsAnEventInTheDocumentedOrder) {
               "block_start eval_start eval_stop eval_accuracy eval_start eval_stop eval_accuracy block_stop run_stop ");
 }
 
+TEST(Mlperf, CountsTheReplicas) {
+    MemoryFiles files;
+    train(files,
+          "--mlperf-logging --no-validation --iterations 1 --epochs 0 --replicas 4 --BN-span 2 "
+          "--micro-batch-size 3 --gradient-accumulation-count 2");
+    const std::string log = files.read_text("run/result_7.txt");
+    for (const char* fact : {"\"submission_platform\",\"value\":\"POD4\"", "\"global_batch_size\",\"value\":24",
+                             "\"gradient_accumulation_steps\",\"value\":2", "\"model_bn_span\",\"value\":6"})
+        EXPECT_THAT(log, HasSubstr(fact));
+}
+
 TEST(Mlperf, ValidationImagesAreCountedAlsoWithoutValidation) {
     MemoryFiles files;
     train(files, "--mlperf-logging --no-validation --iterations 1 --epochs 0");

@@ -23,50 +23,34 @@ constexpr const char* kF32 = " --precision 32.32 ";
 
 // ---- Every number of an update in stages ----
 
-class Resnet8InStages : public ::testing::TestWithParam<Staging> {};
-
-TEST_P(Resnet8InStages, EqualsAccumulationBitForBit) {
-    const Trained& plain = accumulated(kResnet8, kF32, GetParam());
-    const Trained result = staged(kResnet8, kF32, GetParam());
-    expect_stages(result, plain, GetParam());
-    expect_same_numbers(plain, result);
+TEST(Stages, OfResnet8EqualAccumulationBitForBit) {
+    for (const Staging& how : all_stagings())
+        expect_accumulation(kResnet8, kF32, how);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Resnet8InStages, ::testing::ValuesIn(all_stagings()));
-
-struct NetInStages {
-    const StagedNet& net;
-    std::string options;
-    Staging how;
-};
-void PrintTo(const NetInStages& one, std::ostream* out) {
-    *out << one.net.options << one.options << one.how;
+TEST(Stages, OfOtherNetworksEqualAccumulationBitForBit) {
+    expect_accumulation(kResnet8, "--precision 32.32 --group-norm", {4, "Grouped", true, 2});
+    expect_accumulation(kResnext14, "--precision 32.32 --batch-norm", {4, "Interleaved", true});
+    expect_accumulation(kEfficientNet, "--precision 32.32 --group-norm", {4, "Grouped", true});
+    expect_accumulation(kEfficientNet, "--precision 32.32 --group-norm", {2, "Sequential"});
 }
-
-class NetsInStages : public ::testing::TestWithParam<NetInStages> {};
-
-TEST_P(NetsInStages, EqualAccumulationBitForBit) {
-    const NetInStages& one = GetParam();
-    const Trained& plain = accumulated(one.net, one.options, one.how);
-    const Trained result = staged(one.net, one.options, one.how);
-    expect_stages(result, plain, one.how);
-    expect_same_numbers(plain, result);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, NetsInStages,
-    ::testing::Values(NetInStages{kResnet8, "--precision 32.32 --group-norm", {4, "Grouped", true, 2}},
-                      NetInStages{kResnet8, "--precision 32.32 --group-norm", {2, "Interleaved", false, 1}},
-                      NetInStages{kResnext14, "--precision 32.32 --batch-norm", {4, "Grouped", false, 1}},
-                      NetInStages{kResnext14, "--precision 32.32 --batch-norm", {4, "Interleaved", true, 1}},
-                      NetInStages{kEfficientNet, "--precision 32.32 --group-norm", {4, "Grouped", true, 1}},
-                      NetInStages{kEfficientNet, "--precision 32.32 --group-norm", {2, "Sequential", false, 1}}));
 
 // The same operations in the same order round alike, so that 16 bits lose nothing either.
-INSTANTIATE_TEST_SUITE_P(In16Bits, NetsInStages,
-                         ::testing::Values(NetInStages{kResnet8, "--precision 16.16", {4, "Grouped", false, 1}},
-                                           NetInStages{kResnet8, "--precision 16.32", {4, "Interleaved", true, 2}},
-                                           NetInStages{kResnext14, "--precision 16.32 --batch-norm", {4, "Grouped"}}));
+TEST(Stages, In16BitsEqualAccumulationBitForBit) {
+    expect_accumulation(kResnet8, "--precision 16.16", {4, "Grouped"});
+    expect_accumulation(kResnet8, "--precision 16.32 --group-norm", {4, "Interleaved", true, 2});
+    expect_accumulation(kResnet8, "--precision 16.32", {2, "Sequential"});
+}
+
+// Its one operation cannot move to the sender: it is not fused, but nothing else changes.
+TEST(Stages, OfASingleActivationWorkToo) {
+    StagedNet net = kResnet8;
+    net.three_splits = "stage1/unit1/relu stage2/unit1 fc1";
+    const Staging how{4, "Grouped"};
+    const Trained result = staged(net, kF32, how);
+    EXPECT_THAT(result.operations, ::testing::Contains("activation all/stage1/unit1/relu"));
+    expect_same_numbers(accumulated(net, kF32, how), result);
+}
 
 TEST(StagesInMemory, KeepOnlyTheirInputsWhenTheyRecompute) {
     const Trained keeping = staged(kResnet8, kF32, {4, "Grouped"});
@@ -158,7 +142,9 @@ TEST(PipelineRun, ContinuesExactly) {
     MemoryFiles whole;
     ASSERT_EQ(train(whole, line).exit_code, 0);
     MemoryFiles files;
-    EXPECT_EQ(train(files, line, stop_after(27)).exit_code, kInterruptedExitCode);  // in the midst of an update
+    const Outcome stopped = train(files, line, stop_after(27));  // in the midst of an update
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    EXPECT_THAT(stopped.console, HasSubstr("Stopped by a signal after iteration"));
     ASSERT_LT(loss_rows(files).size(), loss_rows(whole).size());
     EXPECT_EQ(restore(files).exit_code, 0);
     EXPECT_EQ(loss_rows(files), loss_rows(whole));
@@ -167,11 +153,12 @@ TEST(PipelineRun, ContinuesExactly) {
 
 TEST(PipelineRun, ContinuesWithAnotherScheduleAndWithoutStages) {
     MemoryFiles whole;
-    ASSERT_EQ(train(whole, kRun + kF32 + kStages).exit_code, 0);
-    for (const char* other : {"--pipeline-schedule Sequential", "--no-pipeline", "--lanes 1"}) {
+    const std::string line = kRun + kF32;
+    ASSERT_EQ(train(whole, line + kStages).exit_code, 0);
+    for (const std::string& other : {kStages + "--pipeline-schedule Sequential", std::string()}) {
         MemoryFiles files;
-        train(files, kRun + kF32 + kStages, stop_after(60));
-        EXPECT_EQ(restore(files, other).exit_code, 0) << other;
+        train(files, line + kStages, stop_after(60));
+        EXPECT_EQ(train(files, line + other + " --restore-path run").exit_code, 0) << other;
         EXPECT_EQ(weights(files, 40), weights(whole, 40)) << other;
     }
 }
