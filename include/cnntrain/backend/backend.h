@@ -75,6 +75,8 @@ struct ProfileRow {
     std::int64_t runs = 0;
     double gflops = 0;     // work, not rate
     double megabytes = 0;  // memory read and written at least once
+    graph::Phase phase = graph::Phase::forward;
+    std::int32_t stage = 0;
 };
 
 /// A look inside an executable: for reports of what went wrong, measurements and tests.
