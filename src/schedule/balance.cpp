@@ -15,14 +15,16 @@ namespace {
 /// Costs of any run of functions, by sums from the first one on.
 class Sums {
 public:
-    Sums(const Pipeline& pipeline, std::span<const FunctionCost> functions) : pipeline_(pipeline) {
+    Sums(const Pipeline& pipeline, std::span<const FunctionCost> functions, Kept kept)
+        : pipeline_(pipeline), functions_(functions), kept_(kept) {
         sums_.emplace_back();
         for (const FunctionCost& function : functions) {
             const FunctionCost& before = sums_.back();
             sums_.push_back({{before.times.forward_ms + function.times.forward_ms,
                               before.times.backward_ms + function.times.backward_ms},
                              before.parameter_bytes + function.parameter_bytes,
-                             before.stash_bytes + function.stash_bytes});
+                             before.stash_bytes + function.stash_bytes,
+                             0});
         }
     }
 
@@ -31,17 +33,25 @@ public:
     StageCost stage(std::int32_t number, std::size_t first, std::size_t end) const {
         const FunctionCost& before = sums_[first];
         const FunctionCost& whole = sums_[end];
-        return {first,
-                end,
-                {whole.times.forward_ms - before.times.forward_ms, whole.times.backward_ms - before.times.backward_ms},
-                whole.parameter_bytes - before.parameter_bytes,
-                whole.stash_bytes - before.stash_bytes,
-                stash_depth(pipeline_, number)};
+        StageCost stage{
+            first,
+            end,
+            {whole.times.forward_ms - before.times.forward_ms, whole.times.backward_ms - before.times.backward_ms},
+            whole.parameter_bytes - before.parameter_bytes,
+            whole.stash_bytes - before.stash_bytes,
+            stash_depth(pipeline_, number)};
+        if (kept_ == Kept::inputs && number + 1 < pipeline_.stages) {
+            stage.times.backward_ms += stage.times.forward_ms;
+            stage.stash_bytes = functions_[first].input_bytes;
+        }
+        return stage;
     }
 
 private:
     Pipeline pipeline_;
-    std::vector<FunctionCost> sums_;  // of the functions before
+    std::span<const FunctionCost> functions_;
+    Kept kept_;
+    std::vector<FunctionCost> sums_;  // of the functions before; inputs do not add up
 };
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
@@ -92,10 +102,10 @@ std::string limit_text(std::uint64_t bytes) {
 
 }  // namespace
 
-std::vector<StageCost> stage_costs(const Pipeline& pipeline, std::span<const FunctionCost> functions,
+std::vector<StageCost> stage_costs(const Pipeline& pipeline, std::span<const FunctionCost> functions, Kept kept,
                                    std::span<const std::size_t> splits) {
     CNNTRAIN_CHECK(std::ssize(splits) == pipeline.stages - 1, "not as many splits as the pipeline needs");
-    const Sums sums(pipeline, functions);
+    const Sums sums(pipeline, functions, kept);
     std::vector<StageCost> result;
     std::size_t first = 0;
     for (std::int32_t stage = 0; stage < pipeline.stages; ++stage) {
@@ -108,14 +118,14 @@ std::vector<StageCost> stage_costs(const Pipeline& pipeline, std::span<const Fun
     return result;
 }
 
-std::vector<std::size_t> best_splits(const Pipeline& pipeline, std::span<const FunctionCost> functions,
+std::vector<std::size_t> best_splits(const Pipeline& pipeline, std::span<const FunctionCost> functions, Kept kept,
                                      std::optional<std::uint64_t> memory_limit_bytes) {
     if (pipeline.stages < 1 || std::ssize(functions) < pipeline.stages) {
         throw Error(ErrorKind::usage, "a network of " + std::to_string(functions.size()) + " functions has 1 to " +
                                           std::to_string(functions.size()) + " stages, not " +
                                           std::to_string(pipeline.stages));
     }
-    const Sums sums(pipeline, functions);
+    const Sums sums(pipeline, functions, kept);
     const auto time = [&](const StageCost& stage) {
         const bool fits = !memory_limit_bytes || stage.memory_bytes() <= *memory_limit_bytes;
         return fits ? stage.times.total() : kImpossible;

@@ -43,8 +43,10 @@ public:
         FunctionWalk walk(names_);
         for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
             const graph::Node& node = graph_.node({i});
-            if (node.phase == Phase::update) continue;
-            add_node({i}, node, functions_[walk.next(node.name, node.phase)]);
+            function_of_.push_back(node.phase == Phase::update ? 0 : walk.next(node.name, node.phase));
+        }
+        for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+            if (graph_.node({i}).phase != Phase::update) add_node({i});
         }
         for (const ValueId id : graph_.variables())
             add_variable(graph_.value(id));
@@ -52,18 +54,36 @@ public:
     }
 
 private:
-    void add_node(NodeId id, const graph::Node& node, FunctionFacts& function) const {
+    std::size_t function_of(NodeId node) const { return function_of_[static_cast<std::size_t>(node.index)]; }
+
+    void add_node(NodeId id) {
+        const graph::Node& node = graph_.node(id);
+        FunctionFacts& function = functions_[function_of(id)];
         const double gflop = graph_.node_flops(id) / 1e9;
         (node.phase == Phase::forward ? function.forward_gflop : function.backward_gflop) += gflop;
         for (const ValueId result : node.outputs) {
             const std::uint64_t bytes = graph_.desc(result).bytes();
             if (facts_.crosses_into_update(result)) function.gradient_bytes += bytes;
-            if (node.phase == Phase::forward && read_backward(result)) function.stash_bytes += bytes;
+            if (node.phase != Phase::forward || facts_.follows_weights(result)) continue;
+            if (read_backward(result)) function.stash_bytes += bytes;
+            for (std::size_t i = function_of(id) + 1; i <= last_reader(result, function_of(id)); ++i)
+                functions_[i].input_bytes += bytes;
+        }
+        for (const ValueId input : node.inputs) {
+            const bool of_batch = graph_.value(input).role == Role::input && graph_.value(input).users.front() == id;
+            if (of_batch && function_of(id) == 0) function.input_bytes += graph_.desc(input).bytes();
         }
     }
 
+    /// Of those that read the value in the forward pass, else the function that makes it.
+    std::size_t last_reader(ValueId value, std::size_t maker) const {
+        for (const NodeId user : graph_.value(value).users) {
+            if (graph_.node(user).phase == Phase::forward) maker = std::max(maker, function_of(user));
+        }
+        return maker;
+    }
+
     bool read_backward(ValueId value) const {
-        if (facts_.follows_weights(value)) return false;  // there is one of it for all micro-batches
         return std::ranges::any_of(graph_.value(value).users,
                                    [&](NodeId user) { return graph_.node(user).phase == Phase::backward; });
     }
@@ -79,6 +99,7 @@ private:
     const graph::Graph& graph_;
     const FunctionNames& names_;
     graph::Facts facts_;
+    std::vector<std::size_t> function_of_;  // by node
     std::vector<FunctionFacts> functions_;
 };
 

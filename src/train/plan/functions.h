@@ -48,6 +48,7 @@ struct FunctionFacts {
     std::uint64_t variable_bytes = 0;  // parameters, optimiser slots, moving averages
     std::uint64_t gradient_bytes = 0;  // that are summed over the micro-batches
     std::uint64_t stash_bytes = 0;     // results of one micro-batch's forward pass that backward passes read
+    std::uint64_t input_bytes = 0;     // results of the functions before that it or those behind it read going forward
 };
 
 /// One for each function, of a graph with the whole weight update.

@@ -66,11 +66,12 @@ TensorDesc image_desc(const config::Settings& settings, const backend::Backend& 
     return data::field_desc(input.fields(settings.training.micro_batch_size), data::kImages);
 }
 
-/// The whole weight update in one piece: what is measured does not depend on the splits.
+/// The whole weight update in one piece: what is measured depends neither on the splits nor on what stages keep.
 graph::Graph unsplit_graph(config::Settings settings, const backend::Backend& backend) {
     settings.training.pipeline = false;
     settings.training.pipeline_splits.clear();
     settings.training.shards = 1;
+    settings.training.recomputation = false;
     return training_graph(settings, backend, image_desc(settings, backend));
 }
 
@@ -94,8 +95,8 @@ std::string in_columns(const std::vector<std::vector<std::string>>& rows, std::s
     return text;
 }
 
-std::string counted(std::int64_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+std::string counted(std::int64_t count, const std::string& what, const std::string& ending = "s") {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
 }
 
 std::string percent(double share) {
@@ -114,6 +115,7 @@ public:
           graph_(unsplit_graph(arguments.settings, *backend_)) {
         network_.threads = compute_threads(arguments.settings.run);
         network_.facts = function_facts(graph_, names_);
+        if (arguments.settings.training.recomputation) network_.kept = schedule::Kept::inputs;
     }
 
     void run() {
@@ -142,7 +144,8 @@ private:
 
     void topic(const std::string& name, const std::string& text) {
         constexpr std::size_t kColumn = 15;
-        out() << name << ":" << std::string(kColumn - std::min(kColumn, name.size() + 1), ' ') << text << '\n';
+        const std::string shown = name.empty() ? "" : name + ":";
+        out() << shown << std::string(kColumn - std::min(kColumn, shown.size()), ' ') << text << '\n';
     }
 
     void check_stage_count(std::int32_t stages) const {
@@ -169,7 +172,7 @@ private:
         const Pipeline pipeline{stages, line_.schedule};
         const auto costs = network_.costs(share_of(stages, network_.threads).threads);
         return predict(network_, pipeline, legal_micro_batches(pipeline),
-                       schedule::best_splits(pipeline, costs, settings_.memory_limit_bytes));
+                       schedule::best_splits(pipeline, costs, network_.kept, settings_.memory_limit_bytes));
     }
 
     // ---- times ----
@@ -183,7 +186,6 @@ private:
         result["precision"] = config::name(settings.device.precision);
         result["arithmetic"] = name(arithmetic(settings.device, *backend_).type);
         result["norm"] = settings.model.norm == nn::NormKind::batch ? "batch" : "group";
-        result["recomputation"] = settings.training.recomputation ? "on" : "off";
         result["backend"] = backend_->name();
         return result;
     }
@@ -210,6 +212,8 @@ private:
             return;
         }
         if (settings_.measure) {
+            if (network_.profile.machine != wanted.machine) times.clear();
+            network_.profile.machine = wanted.machine;
             measure_times(threads);
             return;
         }
@@ -229,7 +233,6 @@ private:
             network_.profile.times[count] = train::measure(graph_, names_, *backend_, how);
             counts += (counts.empty() ? "" : ", then with ") + counted(count, "thread");
         }
-        network_.profile.machine = empty_profile().machine;
         times_from_ = "measured over " + counted(settings_.steps, "weight update") + " with " + counts;
         if (!settings_.profile) return;
         write_profile(*host_.files, *settings_.profile, network_.profile);
@@ -252,13 +255,11 @@ private:
     void describe(const Prediction& plan, std::int64_t micro_batches) {
         out() << '\n';
         topic("Stages", std::to_string(plan.pipeline.stages) + ", " + std::string(schedule::name(line_.schedule)) +
-                            ", " + counted(micro_batches, "micro-batch") + (micro_batches == 1 ? "" : "es") +
-                            " per weight update, passes with " + counted(plan.share.threads, "thread"));
+                            ", " + counted(micro_batches, "micro-batch", "es") + " per weight update, passes with " +
+                            counted(plan.share.threads, "thread"));
         objections(plan, micro_batches);
         out() << '\n' << stage_table(plan) << '\n';
-        topic("Memory",
-              "weights with optimiser slots and moving averages, their gradients, and results of the forward pass "
-              "times micro-batches in flight; what a pass needs for itself comes on top");
+        topic("Memory", memory_terms());
         const schedule::StageTimes each = mean_stage(plan);
         topic("Bubble", percent(schedule::bubble(plan.pipeline, micro_batches, each)) +
                             " if all stages took the same and waited for each other after every tick" + formula());
@@ -296,7 +297,7 @@ private:
             whole += stage.times.total();
         std::vector<std::vector<std::string>> rows = {{"stage", "first function", "functions", "parameters", "GFLOP",
                                                        "forward ms", "backward ms", "share", "weights", "gradients",
-                                                       "results", "memory"}};
+                                                       "kept", "memory"}};
         for (std::size_t i = 0; i < plan.stages.size(); ++i)
             rows.push_back(stage_row(i, plan.stages[i], whole));
         return in_columns(rows, 2);
@@ -322,6 +323,16 @@ private:
                 size_text(sum.gradient_bytes),
                 size_text(stage.stash_bytes) + " x " + std::to_string(stage.stash_depth),
                 size_text(stage.memory_bytes())};
+    }
+
+    std::string memory_terms() const {
+        const bool again = network_.kept == schedule::Kept::inputs;
+        return std::string(
+                   "weights with optimiser slots and moving averages, their gradients, and for each micro-batch in "
+                   "flight ") +
+               (again ? "the inputs of the stage, which computes its results again (the last stage keeps its results)"
+                      : "the results of the forward pass that are kept") +
+               "; what a pass needs for itself comes on top";
     }
 
     static schedule::StageTimes mean_stage(const Prediction& plan) {
@@ -364,12 +375,25 @@ private:
     void speed(const Prediction& plan, std::int64_t micro_batches) {
         topic("One lane", rate(plan.one_lane_ms, micro_batches) + " with " + counted(network_.threads, "thread"));
         if (plan.share.lanes == 1) return;
-        std::string busy;
-        for (const double share : plan.busy)
-            busy += (busy.empty() ? "" : ", ") + percent(share);
-        topic(counted(plan.share.lanes, "lane"),
-              rate(plan.lanes_ms, micro_batches) + " with " + counted(plan.share.threads, "thread") + " each, busy " +
-                  busy + " of the time; a lane is taken to be as fast as its threads are alone");
+        topic(counted(plan.share.lanes, "lane"), rate(plan.lanes_ms, micro_batches) + " with " +
+                                                     counted(plan.share.threads, "thread") + " each: " + lanes(plan) +
+                                                     "; a lane is taken to be as fast as its threads are alone");
+    }
+
+    /// "stages 0, 3 work 98.1 % of the time; stages 1, 2 work 97.0 %"
+    static std::string lanes(const Prediction& plan) {
+        std::string text;
+        for (std::int32_t lane = 0; lane < plan.share.lanes; ++lane) {
+            std::string stages;
+            for (std::size_t stage = 0; stage < plan.lane_of.size(); ++stage) {
+                if (plan.lane_of[stage] == lane) stages += (stages.empty() ? "" : ", ") + std::to_string(stage);
+            }
+            const bool one = stages.find(',') == std::string::npos;
+            text += (lane == 0 ? "" : "; ") + std::string(one ? "stage " : "stages ") + stages +
+                    (one ? " works " : " work ") + percent(plan.busy[static_cast<std::size_t>(lane)]) +
+                    (lane == 0 ? " of the time" : "");
+        }
+        return text;
     }
 
     std::size_t chart_width() const {

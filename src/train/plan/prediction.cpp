@@ -14,7 +14,8 @@ std::vector<schedule::FunctionCost> PlannedNetwork::costs(int threads_of_lane) c
     const FunctionTimes& times = profile.times.at(threads_of_lane);
     std::vector<schedule::FunctionCost> result;
     for (std::size_t i = 0; i < facts.size(); ++i)
-        result.push_back({times.functions[i], facts[i].variable_bytes + facts[i].gradient_bytes, facts[i].stash_bytes});
+        result.push_back({times.functions[i], facts[i].variable_bytes + facts[i].gradient_bytes, facts[i].stash_bytes,
+                          facts[i].input_bytes});
     return result;
 }
 
@@ -24,12 +25,15 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
     result.pipeline = pipeline;
     result.splits = std::move(splits);
     result.share = share_of(pipeline.stages, network.threads);
-    result.stages = schedule::stage_costs(pipeline, network.costs(result.share.threads), result.splits);
+    const auto stages_with = [&](int threads) {
+        return schedule::stage_costs(pipeline, network.costs(threads), network.kept, result.splits);
+    };
+    result.stages = stages_with(result.share.threads);
     // Everybody takes part in what is done once per weight update.
     const double once_ms = network.profile.times.at(network.threads).update_ms;
     result.one_lane_ms = once_ms;
-    for (const schedule::FunctionCost& function : network.costs(network.threads))
-        result.one_lane_ms += static_cast<double>(micro_batches) * function.times.total();
+    for (const schedule::StageCost& stage : stages_with(network.threads))
+        result.one_lane_ms += static_cast<double>(micro_batches) * stage.times.total();
     std::vector<schedule::StageTimes> times;
     std::vector<double> loads;
     for (const schedule::StageCost& stage : result.stages) {

@@ -24,6 +24,7 @@ struct PlannedNetwork {
     std::vector<FunctionFacts> facts;
     Profile profile;  // with times for every number of threads that is asked for
     int threads = 1;  // of all lanes together
+    schedule::Kept kept = schedule::Kept::results;
 
     /// With so many threads.
     std::vector<schedule::FunctionCost> costs(int threads_of_lane) const;

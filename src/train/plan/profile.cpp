@@ -149,6 +149,30 @@ private:
     std::int64_t pulls_ = 0;
 };
 
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// The medians of each number: other programs on the machine disturb one update or another.
+FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
+    const auto over = [&](auto number) {
+        std::vector<double> values;
+        for (const FunctionTimes& update : updates)
+            values.push_back(number(update));
+        return median(std::move(values));
+    };
+    FunctionTimes result;
+    result.update_ms = over([](const FunctionTimes& update) { return update.update_ms; });
+    for (std::size_t i = 0; i < updates.front().functions.size(); ++i) {
+        result.functions.push_back(
+            {over([&](const FunctionTimes& update) { return update.functions[i].forward_ms; }),
+             over([&](const FunctionTimes& update) { return update.functions[i].backward_ms; })});
+    }
+    return result;
+}
+
 }  // namespace
 
 /// What ran as often as there were weight updates was not done for a micro-batch.
@@ -182,13 +206,19 @@ FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, con
     request.runtime.stop_requested = how.stop_requested;
     const auto executable = backend.compile(request);
     initialise(*executable, graph, kSeed);
-    for (std::int64_t step = 0; step <= how.steps; ++step) {
-        if (step == 1) executable->inspection().set_profiling(true);  // the first one warms up
+    const auto run_update = [&] {
         const bool stopped =
             (how.stop_requested && how.stop_requested()) || executable->train_step(batches, {}).stopped;
         if (stopped) throw Interrupted();
+    };
+    run_update();  // warms up
+    std::vector<FunctionTimes> updates;
+    for (std::int64_t step = 0; step < how.steps; ++step) {
+        executable->inspection().set_profiling(true);  // from zero
+        run_update();
+        updates.push_back(times_by_function(executable->inspection().profile(), names, 1));
     }
-    return times_by_function(executable->inspection().profile(), names, how.steps);
+    return usual(updates);
 }
 
 FunctionTimes times_of_flops(const std::vector<FunctionFacts>& functions, int threads) {

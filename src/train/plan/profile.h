@@ -40,7 +40,7 @@ struct Measurement {
     int threads = 1;
     std::int64_t steps = 1;
     bool stochastic_rounding = true;
-    std::function<bool()> stop_requested;
+    std::function<bool()> stop_requested = {};
 };
 
 /// Runs weight updates of two micro-batches of made-up images. Throws Interrupted when a stop was asked for.
