@@ -25,6 +25,7 @@ int average_command(const Invocation& invocation);
 int analyse_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
+int plan_command(const Invocation& invocation);
 
 // The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes how it is called and the words behind that,
 // returns the process's exit code and throws Error.

@@ -32,7 +32,7 @@ struct CommandEntry {
 
 /// Names, script names and help lines are config::commands(); this is what they do. A command without a row is not
 /// available yet.
-constexpr std::array<CommandEntry, 8> kCommands = {{
+constexpr std::array<CommandEntry, 9> kCommands = {{
     {config::Command::train, train_command},
     {config::Command::validation, validation_command},
     {config::Command::restore, restore_command},
@@ -41,6 +41,7 @@ constexpr std::array<CommandEntry, 8> kCommands = {{
     {config::Command::analyse, analyse_command},
     {config::Command::dataset, dataset_command},
     {config::Command::benchmark, benchmark_command},
+    {config::Command::plan, plan_command},
 }};
 
 const CommandEntry* entry(config::Command command) {

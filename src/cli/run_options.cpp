@@ -24,9 +24,6 @@ train::Host process_host(const Invocation& invocation) {
     return host;
 }
 
-namespace {
-
-/// Before OpenMP and other libraries are used, some of which end the process when they get no memory.
 void require_run_memory(const config::Settings& settings, config::Command command) {
     constexpr std::uint64_t kLibraryBytes = std::uint64_t{32} << 20;
     std::uint64_t threads = 0;
@@ -34,8 +31,6 @@ void require_run_memory(const config::Settings& settings, config::Command comman
         threads += static_cast<std::uint64_t>(wanted > 0 ? wanted : available_cores());
     require_memory(kLibraryBytes + threads * thread_stack_bytes(), "cnntrain " + std::string(config::name(command)));
 }
-
-}  // namespace
 
 int parse_and_run(config::Command command, const Invocation& invocation,
                   const std::function<int(const config::ParseResult&, const train::Host&)>& run,

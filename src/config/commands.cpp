@@ -31,7 +31,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::convert, "convert", {"convert_ckpt.py"}, "import and export checkpoints"},
         {Command::report, "report", {}, "look at a run"},
         {Command::profile, "profile", {}, "where a step's time goes"},
-        {Command::plan, "plan", {}, "what a pipeline or IPU plan looks like"},
+        {Command::plan, "plan", {}, "stages, times and memory of a pipelined training, and better splits"},
     };
     return table;
 }

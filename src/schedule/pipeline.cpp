@@ -1,9 +1,11 @@
 #include "cnntrain/schedule/pipeline.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
+#include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/schedule/update_plan.h"
 
@@ -44,7 +46,10 @@ std::int64_t tick_of(const Pipeline& pipeline, const StageWork& work) {
 }
 
 std::int64_t tick_count(const Pipeline& pipeline, std::int64_t micro_batches) {
-    return period(pipeline) * (micro_batches - 1) + pipeline.slots();
+    const std::int64_t last_begins = checked_product(period(pipeline), micro_batches - 1, "the number of ticks");
+    if (last_begins > std::numeric_limits<std::int64_t>::max() - pipeline.slots())
+        fail_too_large("the number of ticks", std::to_string(last_begins) + " + " + std::to_string(pipeline.slots()));
+    return last_begins + pipeline.slots();
 }
 
 std::vector<StageWork> work_at(const Pipeline& pipeline, std::int64_t micro_batches, std::int64_t tick) {
@@ -73,7 +78,8 @@ std::optional<StageWork> WorkOrder::operator()() {
 
 std::vector<StageWork> in_order(const Pipeline& pipeline, std::int64_t micro_batches) {
     std::vector<StageWork> order;
-    order.reserve(static_cast<std::size_t>(micro_batches * pipeline.slots()));
+    order.reserve(static_cast<std::size_t>(
+        checked_product(pipeline.slots(), micro_batches, "the number of passes of a weight update")));
     for (WorkOrder next(pipeline, micro_batches); const auto work = next();)
         order.push_back(*work);
     return order;
@@ -101,9 +107,11 @@ std::int64_t micro_batch_unit(const Pipeline& pipeline) {
 void check_micro_batches(const Pipeline& pipeline, std::int64_t micro_batches) {
     const std::int64_t unit = micro_batch_unit(pipeline);
     if (micro_batches >= 1 && micro_batches % unit == 0) return;
-    const std::int64_t below = micro_batches / unit * unit;
-    const std::string nearest =
-        (below >= unit ? std::to_string(below) + " or " : "") + std::to_string(std::max(below, std::int64_t{0}) + unit);
+    const std::int64_t below = std::max<std::int64_t>(0, micro_batches / unit * unit);
+    const std::string nearest = below == 0 ? std::to_string(unit)
+                                : below > std::numeric_limits<std::int64_t>::max() - unit
+                                    ? std::to_string(below)
+                                    : std::to_string(below) + " or " + std::to_string(below + unit);
     throw Error(ErrorKind::usage, "--pipeline-schedule " + std::string(name(pipeline.schedule)) + " with " +
                                       std::to_string(pipeline.stages) +
                                       " stages needs a --gradient-accumulation-count that is a multiple of " +

@@ -217,6 +217,19 @@ TEST_P(DocumentedLines, HasTheOutcomeOfItsRow) {
     }
 }
 
+/// Training lines can be planned as they are written; the launcher's part does not matter to a plan.
+TEST_P(DocumentedLines, CanBePlannedWhenItTrains) {
+    const Documented& documented = GetParam();
+    const bool accepted = documented.means == Means::run || documented.means == Means::launcher;
+    const std::size_t script = documented.line.find("train.py ");
+    if (!accepted || script == std::string_view::npos) return;
+    SCOPED_TRACE(documented.line);
+    const Outcome outcome = shell(std::string(kVariables) + CNNTRAIN_PROGRAM + " plan " +
+                                  std::string(documented.line.substr(script)) + " --no-measure");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("images/s"), HasSubstr("Best splits:")));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, DocumentedLines, ::testing::ValuesIn(kLines), [](const auto& row) {
     std::string name(row.param.id);
     name.replace(name.find('-'), 1, "_");

@@ -44,7 +44,8 @@ std::int32_t slot_of(const Pipeline& pipeline, std::int32_t stage, bool backward
 /// Tick at which it is done, from 0.
 std::int64_t tick_of(const Pipeline& pipeline, const StageWork& work);
 
-/// Ticks of a weight update: of the first that is not empty to the last one, both included.
+/// Ticks of a weight update: of the first that is not empty to the last one, both included. Error(usage) when there are too
+/// many to be counted.
 std::int64_t tick_count(const Pipeline& pipeline, std::int64_t micro_batches);
 
 /// The work of one tick: higher slots first, which is the order on one device. Empty for ticks in which nothing runs.
@@ -66,7 +67,7 @@ private:
     std::int64_t tick_ = 0;
     std::int32_t slot_;  // those below it are still to come in this tick
 };
-/// The same as a list.
+/// The same as a list. Error(usage) when there is too much to be counted.
 std::vector<StageWork> in_order(const Pipeline& pipeline, std::int64_t micro_batches);
 
 /// How the work of one tick is done.
@@ -82,7 +83,7 @@ std::int64_t stash_depth(const Pipeline& pipeline, std::int32_t stage);
 
 /// The number of micro-batches per weight update must be a multiple of this: 2K, K or 1.
 std::int64_t micro_batch_unit(const Pipeline& pipeline);
-/// Error(usage) names the nearest numbers that are.
+/// Error(usage) names the nearest numbers that are legal.
 void check_micro_batches(const Pipeline& pipeline, std::int64_t micro_batches);
 
 /// What one stage's passes of one micro-batch take.

@@ -33,9 +33,15 @@ std::int64_t first_bad_index(const Placed& tensor) {
     return -1;
 }
 
-backend::ProfileRow profile_row(const Step& step, double seconds, std::int64_t runs) {
-    return {step.name,  step.op,   step.implementation, 1e3 * seconds, runs, step.flops / 1e9, step.bytes_moved() / 1e6,
-            step.phase, step.stage};
+graph::Phase phase_of(Section section) {
+    if (section.kind == Section::Kind::forward) return graph::Phase::forward;
+    return section.kind == Section::Kind::backward ? graph::Phase::backward : graph::Phase::update;
+}
+
+backend::ProfileRow profile_row(Section section, const Step& step, double seconds, std::int64_t runs) {
+    return {step.name, step.op,          step.implementation,      1e3 * seconds,
+            runs,      step.flops / 1e9, step.bytes_moved() / 1e6, phase_of(section),
+            step.stage};
 }
 
 /// The stages of each copy on lanes of its own, so that every lane has about as much to compute.
@@ -458,7 +464,7 @@ std::vector<backend::ProfileRow> CpuExecutable::profile() const {
         const std::vector<Step>& steps = program_.steps(program_.sections()[i]);
         for (std::size_t k = 0; k < steps.size(); ++k) {
             const double seconds = seconds_[i][k] / static_cast<double>(executions_[i]);
-            rows.push_back(profile_row(steps[k], seconds, executions_[i]));
+            rows.push_back(profile_row(program_.sections()[i], steps[k], seconds, executions_[i]));
         }
     }
     return rows;
@@ -476,7 +482,7 @@ std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
                 step.run({});
                 least = std::min(least, seconds_since(start));
             }
-            rows.push_back(profile_row(step, least, repeats));
+            rows.push_back(profile_row(section, step, least, repeats));
         }
     }
     return rows;

@@ -345,7 +345,6 @@ Step Lowering::empty_step(std::string name, std::string op, double flops) const 
     step.op = std::move(op);
     step.implementation = "kernel";
     step.flops = flops;
-    step.phase = node().phase;
     step.stage = node().stage.index;
     return step;
 }

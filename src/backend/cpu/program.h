@@ -29,7 +29,6 @@
 
 #include "backend/cpu/memory_plan.h"
 #include "backend/cpu/onednn.h"
-#include "cnntrain/graph/graph.h"
 #include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::cpu {
@@ -93,8 +92,7 @@ struct Step {
     std::vector<Placed> reads;
     std::vector<Placed> writes;
     std::function<void(const StepContext&)> run;
-    graph::Phase phase = graph::Phase::forward;  // of the node that it is for
-    std::int32_t stage = 0;
+    std::int32_t stage = 0;  // of the node that it is for
 
     double bytes_moved() const;
 };

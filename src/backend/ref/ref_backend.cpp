@@ -340,7 +340,9 @@ ProfileRow RefExecutable::profile_row(NodeId id, double seconds, std::int64_t ru
             .milliseconds = seconds * 1e3,
             .runs = runs,
             .gflops = graph_.node_flops(id) * 1e-9,
-            .megabytes = bytes * 1e-6};
+            .megabytes = bytes * 1e-6,
+            .phase = node.phase,
+            .stage = node.stage.index};
 }
 
 std::vector<ProfileRow> RefExecutable::profile() const {

@@ -1,0 +1,29 @@
+// What the pipeline of a training line looks like before it is run: stages, memory, times, and the splits that are better.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cnntrain/config/parse.h"
+#include "cnntrain/train/runs.h"
+
+namespace cnntrain::train {
+
+struct PlanSettings {
+    /// File with the measured times of the network's functions: read when it exists, else written after they have been
+    /// measured. With another number of threads than the file knows, they are measured and added.
+    std::optional<std::string> profile{};
+    std::optional<std::uint64_t> memory_limit_bytes{};  // of a stage, for the proposed splits
+    std::optional<std::string> svg{};                   // file for the chart
+    std::optional<std::int32_t> stages{};               // to propose; empty: the line's, or two
+    std::int64_t steps = 3;                             // weight updates that are measured, after one that is not
+    bool measure = true;                                // false: times follow from FLOPs, unless the profile knows them
+};
+
+/// Prints the plan of a `train` line. Nothing of the line is needed but its options: neither its data nor its checkpoints.
+/// Error(usage): splits or a number of stages that the network does not have, a profile of something else, a memory limit
+/// that no splits keep. Error(data): a damaged profile. Error(storage): a file that cannot be written.
+void plan_training(const config::ParseResult& line, const PlanSettings& settings, const Host& host);
+
+}  // namespace cnntrain::train

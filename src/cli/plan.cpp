@@ -1,0 +1,118 @@
+// `cnntrain plan`: what the pipeline of a training line looks like.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/run_options.h"
+#include "cli/signals.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/plan.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> flags = {
+        {"--stages", "", "stages of the splits that are proposed (default: as many as the line has, or 2)"},
+        {"--memory-limit", "", "GB that each stage of the proposed splits may need at most"},
+        {"--profile", "", "file with the measured times of the functions; written when it is not there"},
+        {"--steps", "3", "weight updates that are measured"},
+        {"--no-measure", "", "times follow from FLOPs, unless the profile has them", {}, true},
+        {"--svg", "", "file for the chart as a drawing"},
+    };
+    return flags;
+}
+
+/// The words of a plan: its own options, and the training line.
+struct Words {
+    std::vector<std::string> own;
+    std::vector<std::string> line;
+};
+
+Words divided(const std::vector<std::string>& arguments) {
+    Words words;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& word = arguments[i];
+        const auto own = std::ranges::find(own_flags(), word.substr(0, word.find('=')), &Flag::name);
+        if (own == own_flags().end()) {
+            words.line.push_back(word);
+            continue;
+        }
+        words.own.push_back(word);
+        const bool has_value = !own->is_switch && word.find('=') == std::string::npos;
+        if (has_value && i + 1 < arguments.size()) words.own.push_back(arguments[++i]);
+    }
+    return words;
+}
+
+/// "train", "train.py" and "some/folder/train.py" may stand before the options of the line; another command may not.
+void drop_command(std::vector<std::string>& line) {
+    if (line.empty() || line.front().starts_with('-')) return;
+    const config::Command command = config::command_named(line.front());
+    if (command != config::Command::train) {
+        throw Error(ErrorKind::usage,
+                    "cnntrain plan takes the options of 'train', not of '" + std::string(config::name(command)) + "'");
+    }
+    line.erase(line.begin());
+}
+
+train::PlanSettings settings_from(const Flags& flags) {
+    constexpr std::int64_t kMostSteps = 1000;
+    constexpr std::int64_t kMostStages = 10000;
+    constexpr double kMostGb = 1e6;
+    const auto text = [&](std::string_view name) {
+        return flags.given(name) ? std::optional(flags.text(name)) : std::nullopt;
+    };
+    train::PlanSettings settings;
+    settings.profile = text("--profile");
+    settings.svg = text("--svg");
+    settings.steps = flags.integer("--steps", 1, kMostSteps);
+    settings.measure = !flags.given("--no-measure");
+    if (flags.given("--stages")) settings.stages = static_cast<std::int32_t>(flags.integer("--stages", 2, kMostStages));
+    if (flags.given("--memory-limit"))
+        settings.memory_limit_bytes = static_cast<std::uint64_t>(1e9 * flags.number("--memory-limit", 0, kMostGb));
+    return settings;
+}
+
+constexpr const char* kExplanation =
+    "\nShows the stages of a training line, how long each of them takes, what it keeps in memory, the chart of the "
+    "schedule, "
+    "the\ntime of a weight update, and the splits that are best:\n"
+    "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm "
+    "--pipeline \\\n"
+    "      --pipeline-splits stage3/unit1 --gradient-accumulation-count 8 --profile resnet50.json --svg chart.svg\n"
+    "For a line without --pipeline it proposes splits. Neither data nor checkpoints are looked for. All other options "
+    "are "
+    "those\nof `cnntrain train --help`.\n";
+
+}  // namespace
+
+int plan_command(const Invocation& invocation) {
+    Words words = divided(invocation.arguments);
+    drop_command(words.line);
+    const bool wants_help = std::ranges::find(words.line, "--help") != words.line.end() ||
+                            std::ranges::find(words.line, "-h") != words.line.end();
+    const Flags flags(called(invocation), own_flags(), words.own);
+    if (wants_help) {
+        std::cout << flags.help() << kExplanation;
+        return 0;
+    }
+    const train::PlanSettings settings = settings_from(flags);
+    const config::ParseResult line =
+        config::parse_command_line(config::Command::train, words.line, config::process_environment());
+    for (const std::string& notice : line.notices)
+        log::info(notice);
+    train::check_network(line.settings);
+    require_run_memory(line.settings, config::Command::plan);
+    catch_stop_signals();
+    train::plan_training(line, settings, process_host(invocation));
+    return 0;
+}
+
+}  // namespace cnntrain::cli

@@ -1,0 +1,82 @@
+// `cnntrain plan` as it is typed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cli/shell.h"
+#include "cnntrain/base/error.h"
+#include "data/fixtures.h"
+
+namespace cnntrain::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const std::string kLine =
+    "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 --pipeline --pipeline-splits stage2/unit1 "
+    "--gradient-accumulation-count 4 ";
+
+TEST(PlanCommand, TakesATrainingLineByAllItsNames) {
+    const std::string plain = run("plan " + kLine + "--no-measure").text;
+    EXPECT_THAT(plain, AllOf(HasSubstr("\nBest splits:"), HasSubstr("stage 1  ·  F0 B0F1 ")));
+    for (const std::string command : {"train", "train.py", "some/folder/train.py"})
+        EXPECT_EQ(run("plan " + command + " " + kLine + "--no-measure").text, plain);
+    EXPECT_EQ(run("plan --no-measure " + kLine).text, plain);
+}
+
+TEST(PlanCommand, MeasuresAndDraws) {
+    const data::TemporaryFolder folder;
+    const std::string own =
+        "--steps=1 --profile " + (folder / "p.json") + " --svg=" + (folder / "c.svg") + " --memory-limit 1";
+    const Outcome outcome = run("plan " + kLine + own);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("measured over 1 weight update"), HasSubstr("Chart:")));
+    EXPECT_THAT(shell("head -c 5 " + (folder / "c.svg")).text, StartsWith("<svg "));
+    EXPECT_THAT(run("plan " + kLine + own).text, HasSubstr("from " + (folder / "p.json") + ", measured on "));
+}
+
+TEST(PlanCommand, HelpNamesItsOwnOptions) {
+    const std::string text = run("plan --help").text;
+    EXPECT_THAT(text, StartsWith("usage: cnntrain plan [options]\n"));
+    for (const std::string option :
+         {"--stages", "--memory-limit", "--profile", "--steps", "--no-measure", "--svg", "cnntrain train --help"})
+        EXPECT_THAT(text, HasSubstr(option));
+    EXPECT_EQ(run("plan train.py " + kLine + "--help").text, text);
+}
+
+TEST(PlanCommand, MistakesHaveTheirExitCodes) {
+    const data::TemporaryFolder folder;
+    data::write_file(folder / "bad.json", "{");
+    const std::string quick = "plan " + kLine + "--no-measure ";
+    expect_error("plan validation.py --dataset cifar-10", ErrorKind::usage,
+                 {"takes the options of 'train', not of 'validation'"});
+    expect_error("plan trian.py", ErrorKind::usage, {"did you mean 'train.py'?"});
+    expect_error(quick + "--pipeline-splits stage2/unit2", ErrorKind::usage, {"stage2/unit2", "did you mean"});
+    expect_error(quick + "--stages 1", ErrorKind::usage, {"--stages expects a whole number from 2"});
+    expect_error(quick + "--stages 50", ErrorKind::usage, {"--stages 50: the network has 9 functions"});
+    expect_error(quick + "--memory-limit 0.0001", ErrorKind::usage, {"the least limit that would fit is"});
+    expect_error(quick + "--memory-limit much", ErrorKind::usage, {"--memory-limit expects a number"});
+    expect_error(quick + "--profile", ErrorKind::usage, {"--profile needs a value"});
+    expect_error(quick + "--profile " + (folder / "bad.json"), ErrorKind::data, {"bad.json"});
+    expect_error(quick + "--profile " + folder.path(), ErrorKind::data, {folder.path()});
+    expect_error(quick + "--svg " + (folder / "none/c.svg"), ErrorKind::storage, {"none/c.svg"});
+    expect_error(quick + "--no-such-option", ErrorKind::usage, {"--no-such-option"});
+    expect_error("plan " + kLine + "--backend ipu --no-measure", ErrorKind::unsupported, {"--backend ipu"});
+}
+
+TEST(PlanCommand, OfAnotherModelAProfileIsRefused) {
+    const data::TemporaryFolder folder;
+    const std::string profile = "--steps 1 --profile " + (folder / "p.json");
+    ASSERT_EQ(run("plan " + kLine + profile).exit_code, 0);
+    expect_error("plan " + kLine + "--model-size 14 " + profile, ErrorKind::usage,
+                 {"p.json", "made for model resnet-8, not resnet-14"});
+    const std::string changed = "plan " + kLine + "--model-size 14 --no-measure";
+    EXPECT_THAT(run(changed).text, Not(HasSubstr("error")));
+}
+
+}  // namespace
+}  // namespace cnntrain::cli
