@@ -37,24 +37,16 @@ struct Line {
     std::int32_t stages() const { return static_cast<std::int32_t>(splits.size()) + 1; }
 };
 
-PipelineSchedule schedule_named(std::string_view name) {
-    for (const auto candidate :
-         {PipelineSchedule::grouped, PipelineSchedule::interleaved, PipelineSchedule::sequential}) {
-        if (schedule::name(candidate) == name) return candidate;
-    }
-    throw Error(ErrorKind::internal, "no pipeline schedule is called " + std::string(name));
-}
-
 Line line_of(const config::ParseResult& arguments) {
     const TrainingSettings& training = arguments.settings.training;
     const schedule::BatchPlan batch = batch_plan(arguments.settings);
     Line line;
     line.pipelined = training.pipeline;
     if (training.pipeline) line.splits = training.pipeline_splits;
-    line.schedule = schedule_named(std::get<std::string>(arguments.at("pipeline_schedule").value));
-    line.micro_batch = batch.micro_batch;
+    line.schedule = training.pipeline_schedule;
+    line.micro_batch = batch.samples_per_pass();
     line.accumulation = batch.accumulation;
-    line.micro_batches = batch.micro_batches();
+    line.micro_batches = batch.local_passes();
     return line;
 }
 
@@ -63,7 +55,7 @@ TensorDesc image_desc(const config::Settings& settings, const backend::Backend& 
     config::Settings generated = settings;
     generated.data.kind = data::DataKind::generated;
     const data::InputData input(data_settings(generated, backend, 0), data::Split::train);
-    return data::field_desc(input.fields(settings.training.micro_batch_size), data::kImages);
+    return data::field_desc(input.fields(batch_plan(settings).samples_per_pass()), data::kImages);
 }
 
 /// The whole weight update in one piece: what is measured depends neither on the splits nor on what stages keep.
