@@ -19,6 +19,13 @@ std::vector<schedule::FunctionCost> PlannedNetwork::costs(int threads_of_lane) c
     return result;
 }
 
+std::vector<schedule::StageTimes> Prediction::times() const {
+    std::vector<schedule::StageTimes> result;
+    for (const schedule::StageCost& stage : stages)
+        result.push_back(stage.times);
+    return result;
+}
+
 Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipeline, std::int64_t micro_batches,
                    std::vector<std::size_t> splits) {
     Prediction result;
@@ -34,15 +41,12 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
     result.one_lane_ms = once_ms;
     for (const schedule::StageCost& stage : stages_with(network.threads))
         result.one_lane_ms += static_cast<double>(micro_batches) * stage.times.total();
-    std::vector<schedule::StageTimes> times;
     std::vector<double> loads;
-    for (const schedule::StageCost& stage : result.stages) {
-        times.push_back(stage.times);
+    for (const schedule::StageCost& stage : result.stages)
         loads.push_back(stage.times.total());
-    }
     result.lane_of = schedule::place_stages(loads, result.share.lanes);
     const schedule::UpdatePlan plan{micro_batches, pipeline.stages, pipeline.schedule, 1, result.share.lanes};
-    const schedule::UpdateTime side_by_side = schedule::update_time(plan, times, result.lane_of);
+    const schedule::UpdateTime side_by_side = schedule::update_time(plan, result.times(), result.lane_of);
     result.lanes_ms = once_ms + side_by_side.total_ms;
     result.busy = side_by_side.busy;
     return result;

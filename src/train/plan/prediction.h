@@ -40,6 +40,8 @@ struct Prediction {
     double lanes_ms = 0;     // the stages side by side
     std::vector<std::int32_t> lane_of;
     std::vector<double> busy;  // share of the time in which each lane works for a micro-batch
+
+    std::vector<schedule::StageTimes> times() const;  // of the stages
 };
 
 /// The splits must be as many as the pipeline needs, in order.
