@@ -176,7 +176,9 @@ void expect_stages(const Trained& staged, const Trained& plain, const Staging& h
     for (const std::uint64_t bytes : staged.stash_bytes)
         EXPECT_GT(bytes, 0U);
     EXPECT_EQ(staged.operations, plain.operations);
-    if (!how.recomputes) EXPECT_EQ(staged.reorders.size(), plain.reorders.size());
+    if (!how.recomputes) {
+        EXPECT_EQ(staged.reorders.size(), plain.reorders.size());
+    }
 }
 
 }  // namespace
