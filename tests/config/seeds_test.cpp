@@ -115,7 +115,7 @@ const std::vector<std::string>& documented_lines() {
     return lines;
 }
 
-TEST(DocumentedLines, Parse) {
+TEST(DocumentedLines, ParseAndAreAvailable) {
     for (const std::string& line : documented_lines()) {
         SCOPED_TRACE(line);
         std::vector<std::string> arguments = words(line);
@@ -123,7 +123,9 @@ TEST(DocumentedLines, Parse) {
         arguments.erase(arguments.begin());
         Environment environment = test_environment();
         environment.data_dir = "/data";
-        EXPECT_NO_THROW(parse_command_line(command, arguments, environment));
+        const ParseResult result = parse_command_line(command, arguments, environment);
+        const bool syncs_processes = line.find("--epochs-per-sync") != std::string::npos;
+        EXPECT_THAT(unavailable_options(result), ::testing::SizeIs(syncs_processes ? 1 : 0));
     }
 }
 
