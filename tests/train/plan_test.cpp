@@ -352,7 +352,7 @@ TEST(Plan, AnotherNumberOfStagesComesWithItsShards) {
 
 TEST(Plan, StagesThatRecomputeKeepTheirInputsAndTakeLonger) {
     const std::string text = planned(kThreeStages + "--precision 32.32 --enable-recomputation");
-    EXPECT_THAT(text, AllOf(HasSubstr("the inputs of a stage"), ContainsRegex("\n0 +stage0 .* 49.2 kB x 5 "),
+    EXPECT_THAT(text, AllOf(HasSubstr("the inputs of the stage"), ContainsRegex("\n0 +stage0 .* 49.2 kB x 5 "),
                             ContainsRegex("\n1 +stage1/unit1 .* 262.1 kB x 3 ")));
     const auto one_lane_ms = [](const std::string& plan) {
         std::smatch found;
