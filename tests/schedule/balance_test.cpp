@@ -190,6 +190,16 @@ TEST(Balance, StagesAreTheSumsOfTheirFunctions) {
     EXPECT_DOUBLE_EQ(imbalance(stages), 11 / 10.5);
 }
 
+TEST(Balance, ASplitBeforeTheFirstFunctionLeavesTheFirstStageEmpty) {
+    const std::vector<FunctionCost> functions = {{{1, 2}, 10, 5, 1}, {{3, 4}, 20, 6, 2}};
+    const auto stages = stage_costs({2, PipelineSchedule::grouped}, functions, Kept::results, Splits{0});
+    EXPECT_EQ(stages[0].end, 0U);
+    EXPECT_DOUBLE_EQ(stages[0].times.total(), 0);
+    EXPECT_DOUBLE_EQ(stages[1].times.total(), 10);
+    EXPECT_THROW(stage_costs({3, PipelineSchedule::grouped}, functions, Kept::results, Splits{1, 1}), Error);
+    EXPECT_THROW(stage_costs({2, PipelineSchedule::grouped}, functions, Kept::results, Splits{2}), Error);
+}
+
 /// Whoever keeps its inputs only does its forward pass twice.
 TEST(Balance, StagesThatKeepTheirInputsComputeTheirResultsAgain) {
     const std::vector<FunctionCost> functions = {{{1, 2}, 10, 5, 1}, {{3, 4}, 20, 6, 2}, {{5, 6}, 30, 7, 3}};
