@@ -40,14 +40,8 @@ Phase phase_of(Section section) {
 }
 
 backend::ProfileRow profile_row(Section section, const Step& step, double seconds, std::int64_t runs) {
-    return {step.name,
-            step.op,
-            step.implementation,
-            1e3 * seconds,
-            runs,
-            step.flops / 1e9,
-            step.bytes_moved() / 1e6,
-            phase_of(section),
+    return {step.name,    step.op,          step.implementation,      1e3 * seconds,
+            runs,         step.flops / 1e9, step.bytes_moved() / 1e6, phase_of(section),
             section.stage};
 }
 
