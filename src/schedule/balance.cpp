@@ -111,7 +111,8 @@ std::vector<StageCost> stage_costs(const Pipeline& pipeline, std::span<const Fun
     for (std::int32_t stage = 0; stage < pipeline.stages; ++stage) {
         const std::size_t end =
             stage + 1 < pipeline.stages ? splits[static_cast<std::size_t>(stage)] : functions.size();
-        CNNTRAIN_CHECK(first < end && end <= functions.size(), "splits that are not in order");
+        const bool ascends = first < end || (stage == 0 && stage + 1 < pipeline.stages);
+        CNNTRAIN_CHECK(ascends && end <= functions.size(), "splits that are not in order");
         result.push_back(sums.stage(stage, first, end));
         first = end;
     }

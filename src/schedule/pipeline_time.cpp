@@ -102,7 +102,8 @@ template <typename Simulate> double continued(std::int64_t micro_batches, std::i
     const std::int64_t first = steady + micro_batches % steady;
     const double length = simulate(first);
     const double period = simulate(first + steady) - length;
-    return length + period * static_cast<double>((micro_batches - first) / steady);
+    const std::int64_t periods = (micro_batches - first) / steady;
+    return length + period * static_cast<double>(periods);
 }
 
 double one_copy_ms(const Pipeline& pipeline, std::int64_t micro_batches, std::span<const StageTimes> times,
@@ -147,9 +148,10 @@ UpdateTime update_time(const UpdatePlan& plan, std::span<const StageTimes> times
     result.busy.assign(static_cast<std::size_t>(plan.lanes), 0);
     for (std::int32_t copy = 0; copy < plan.copies; ++copy) {
         const auto count = static_cast<double>(each + (copy < left ? 1 : 0));
-        for (std::size_t stage = 0; stage < times.size(); ++stage)
-            result.busy[static_cast<std::size_t>(copy * lanes + lane_of[stage])] +=
-                count * times[stage].total() / result.total_ms;
+        for (std::size_t stage = 0; stage < times.size(); ++stage) {
+            const std::int32_t lane = copy * lanes + lane_of[stage];
+            result.busy[static_cast<std::size_t>(lane)] += count * times[stage].total() / result.total_ms;
+        }
     }
     return result;
 }

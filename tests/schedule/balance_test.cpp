@@ -86,6 +86,14 @@ template <typename Check> void for_random_cases(Check check) {
     }
 }
 
+TEST(StageCosts, OfAStageBeforeAllFunctionsAreNone) {
+    const std::vector<StageCost> costs =
+        stage_costs({2, PipelineSchedule::grouped}, functions_of({4, 8}), Kept::inputs, Splits{0});
+    EXPECT_EQ(costs[0].times.total(), 0);
+    EXPECT_EQ(costs[0].memory_bytes(), 0U);
+    EXPECT_EQ(costs[1].times.total(), 12);
+}
+
 TEST(Balance, NoOtherSplitsAreBetter) {
     for_random_cases([](const Case& made) {
         const Judged chosen = judge(made, best_splits(made.pipeline, made.functions, made.kept));
@@ -188,6 +196,16 @@ TEST(Balance, StagesAreTheSumsOfTheirFunctions) {
     EXPECT_EQ(stages[0].memory_bytes(), 30U + 3 * 11);
     EXPECT_EQ(stages[1].memory_bytes(), 30U + 7);
     EXPECT_DOUBLE_EQ(imbalance(stages), 11 / 10.5);
+}
+
+TEST(Balance, ASplitBeforeTheFirstFunctionLeavesTheFirstStageEmpty) {
+    const std::vector<FunctionCost> functions = {{{1, 2}, 10, 5, 1}, {{3, 4}, 20, 6, 2}};
+    const auto stages = stage_costs({2, PipelineSchedule::grouped}, functions, Kept::results, Splits{0});
+    EXPECT_EQ(stages[0].end, 0U);
+    EXPECT_DOUBLE_EQ(stages[0].times.total(), 0);
+    EXPECT_DOUBLE_EQ(stages[1].times.total(), 10);
+    EXPECT_THROW(stage_costs({3, PipelineSchedule::grouped}, functions, Kept::results, Splits{1, 1}), Error);
+    EXPECT_THROW(stage_costs({2, PipelineSchedule::grouped}, functions, Kept::results, Splits{2}), Error);
 }
 
 /// Whoever keeps its inputs only does its forward pass twice.

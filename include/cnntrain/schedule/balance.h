@@ -39,7 +39,8 @@ struct StageCost {
     }
 };
 
-/// `splits`: the first functions of stages 1, 2, ..., ascending; one less than the pipeline has stages.
+/// `splits`: the first functions of stages 1, 2, ..., ascending; one less than the pipeline has stages. A split
+/// before the first function leaves stage 0 without any.
 std::vector<StageCost> stage_costs(const Pipeline& pipeline, std::span<const FunctionCost> functions, Kept kept,
                                    std::span<const std::size_t> splits);
 

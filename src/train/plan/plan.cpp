@@ -93,9 +93,11 @@ private:
 
     std::vector<std::size_t> indices(const std::vector<std::string>& splits) const {
         std::vector<std::size_t> result;
-        for (const std::string& split : splits)
-            result.push_back(
-                static_cast<std::size_t>(std::ranges::find(names_.names(), split) - names_.names().begin()));
+        result.reserve(splits.size());
+        for (const std::string& split : splits) {
+            const auto found = std::ranges::find(names_.names(), split);
+            result.push_back(static_cast<std::size_t>(found - names_.names().begin()));
+        }
         return result;
     }
 

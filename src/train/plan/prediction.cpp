@@ -13,9 +13,12 @@ LaneShare share_of(std::int32_t stages, int threads) {
 std::vector<schedule::FunctionCost> PlannedNetwork::costs(int threads_of_lane) const {
     const FunctionTimes& times = profile.times.at(threads_of_lane);
     std::vector<schedule::FunctionCost> result;
-    for (std::size_t i = 0; i < facts.size(); ++i)
-        result.push_back({times.functions[i], facts[i].variable_bytes + facts[i].gradient_bytes, facts[i].stash_bytes,
-                          facts[i].input_bytes});
+    result.reserve(facts.size());
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        const FunctionFacts& function = facts[i];
+        result.push_back({times.functions[i], function.variable_bytes + function.gradient_bytes, function.stash_bytes,
+                          function.input_bytes});
+    }
     return result;
 }
 

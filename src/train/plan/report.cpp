@@ -155,7 +155,7 @@ std::vector<std::string> PlanReport::stage_row(std::size_t number, const StageCo
         sum.gradient_bytes += network_.facts[i].gradient_bytes;
     }
     return {std::to_string(number),
-            names_.names()[stage.first],
+            stage.first < stage.end ? names_.names()[stage.first] : "(images only)",
             std::to_string(stage.end - stage.first),
             std::to_string(sum.parameters),
             formatted("%.3g", sum.forward_gflop),
