@@ -377,18 +377,42 @@ TEST(Plan, StagesBeyondTheLimitAreToldAndAvoided) {
                 [] { planned(kThreeStages, {.memory_limit_bytes = 1000, .measure = false}); });
 }
 
+TEST(PlanTimes, OfCopiesAreTheMeanOfAMicroBatch) {
+    const FunctionNames names({"a", "b"});
+    const auto row = [](const char* name, graph::Phase phase, double ms) {
+        backend::ProfileRow made;
+        made.name = name;
+        made.phase = phase;
+        made.milliseconds = ms;
+        made.runs = 2;
+        return made;
+    };
+    const auto forward = graph::Phase::forward;
+    const auto backward = graph::Phase::backward;
+    const FunctionTimes times =
+        times_by_function({row("images", forward, 1), row("all/b/conv", forward, 10), row("all/b/conv", backward, 20),
+                           row("images", forward, 3), row("all/b/conv", forward, 14), row("all/b/conv", backward, 22)},
+                          names, 1, 2);
+    EXPECT_EQ(times.functions[0].forward_ms, 2);
+    EXPECT_EQ(times.functions[1].forward_ms, 12);
+    EXPECT_EQ(times.functions[1].backward_ms, 21);
+}
+
 TEST(Plan, MeasuresOnceAndKeepsWhatItMeasured) {
     MemoryFiles files;
     const PlanSettings settings{.profile = "p.json", .svg = "c.svg", .steps = 1};
     const std::string first = planned(kThreeStages, settings, files);
-    EXPECT_THAT(first, HasSubstr("measured over 1 weight update with 2 threads, then with 1 thread; kept in p.json"));
+    EXPECT_THAT(
+        first,
+        HasSubstr(
+            "measured over 1 weight update with 2 threads, then with 1 thread on each of 2 lanes; kept in p.json"));
     const std::string second = planned(kThreeStages, settings, files);
     EXPECT_THAT(second, HasSubstr("from p.json, measured on "));
     EXPECT_EQ(first.substr(first.find("Stages:")), second.substr(second.find("Stages:")));
     EXPECT_THAT(files.read_text("c.svg"), AllOf(HasSubstr("<svg "), HasSubstr(">stage 2</text>")));
-    const std::string more = planned(kThreeStages + "--threads 3", settings, files);
-    EXPECT_THAT(more, HasSubstr("with 3 threads; kept in p.json"));
-    EXPECT_THAT(read_profile(files, "p.json").times, SizeIs(3));
+    EXPECT_THAT(read_profile(files, "p.json").times, SizeIs(2));
+    expect_kind(ErrorKind::usage, {"p.json", "made for threads 2, not 3"},
+                [&] { planned(kThreeStages + "--threads 3", settings, files); });
     expect_kind(ErrorKind::usage, {"p.json", "made for micro-batch 4, not 8"},
                 [&] { planned(kThreeStages + "--micro-batch-size 8", settings, files); });
     expect_kind(ErrorKind::usage, {"p.json", "made for norm batch, not group"},

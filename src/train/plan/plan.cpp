@@ -118,6 +118,8 @@ private:
         result["arithmetic"] = name(arithmetic(settings.device, *backend_).type);
         result["norm"] = settings.model.norm == nn::NormKind::batch ? "batch" : "group";
         result["backend"] = backend_->name();
+        result["threads"] =
+            std::to_string(network_.threads);  // of all lanes: those that work beside a lane slow it down
         return result;
     }
 
@@ -159,10 +161,11 @@ private:
         std::string counts;
         for (const int count : threads) {
             if (network_.profile.times.contains(count)) continue;
-            const Measurement how{count, settings_.steps, rounding != backend::StochasticRounding::off,
-                                  host_.stop_requested};
+            const Measurement how{count, network_.threads / count, settings_.steps,
+                                  rounding != backend::StochasticRounding::off, host_.stop_requested};
             network_.profile.times[count] = train::measure(graph_, names_, *backend_, how);
-            counts += (counts.empty() ? "" : ", then with ") + counted(count, "thread");
+            counts += (counts.empty() ? "" : ", then with ") + counted(count, "thread") +
+                      (how.lanes > 1 ? " on each of " + std::to_string(how.lanes) + " lanes" : "");
         }
         times_from_ = "measured over " + counted(settings_.steps, "weight update") + " with " + counts;
         if (!settings_.profile) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -177,17 +178,20 @@ FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
 
 /// What ran as often as there were weight updates was not done for a micro-batch.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
-                                std::int64_t updates) {
+                                std::int64_t updates, int copies) {
     FunctionTimes times;
     times.functions.resize(names.count());
-    FunctionWalk walk(names);
+    std::optional<FunctionWalk> walk(names);
+    graph::Phase last = graph::Phase::forward;
     for (const backend::ProfileRow& row : rows) {
         if (row.phase == graph::Phase::update || row.runs <= updates) {
             times.update_ms += row.milliseconds * static_cast<double>(row.runs) / static_cast<double>(updates);
             continue;
         }
-        schedule::StageTimes& function = times.functions[walk.next(row.name, row.phase)];
-        (row.phase == graph::Phase::forward ? function.forward_ms : function.backward_ms) += row.milliseconds;
+        if (row.phase == graph::Phase::forward && last == graph::Phase::backward) walk.emplace(names);  // the next copy
+        last = row.phase;
+        schedule::StageTimes& function = times.functions[walk->next(row.name, row.phase)];
+        (row.phase == graph::Phase::forward ? function.forward_ms : function.backward_ms) += row.milliseconds / copies;
     }
     return times;
 }
@@ -198,8 +202,10 @@ FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, con
     constexpr std::uint64_t kSeed = 1;
     MadeUpBatches batches(graph);
     backend::CompileRequest request{&graph, batches.fields()};
-    request.plan.micro_batches = kMicroBatches;
-    request.devices.threads = how.threads;
+    request.plan.micro_batches = kMicroBatches * how.lanes;
+    request.plan.lanes = how.lanes;
+    request.plan.copies = how.lanes;
+    request.devices.threads = how.threads * how.lanes;
     request.runtime.stochastic_rounding = how.stochastic_rounding;
     request.runtime.seed = kSeed;
     request.runtime.check_finite = false;  // what is learned of made-up images does not matter
@@ -216,7 +222,7 @@ FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, con
     for (std::int64_t step = 0; step < how.steps; ++step) {
         executable->inspection().set_profiling(true);  // from zero
         run_update();
-        updates.push_back(times_by_function(executable->inspection().profile(), names, 1));
+        updates.push_back(times_by_function(executable->inspection().profile(), names, 1, how.lanes));
     }
     return usual(updates);
 }

@@ -15,7 +15,7 @@
 
 namespace cnntrain::train {
 
-/// With one number of threads.
+/// With one number of threads, while the machine's other threads do the same.
 struct FunctionTimes {
     std::vector<schedule::StageTimes> functions;  // of one micro-batch
     double update_ms = 0;                         // what is done once per weight update
@@ -37,19 +37,21 @@ void write_profile(FileSystem& files, const std::string& path, const Profile& pr
 void check_profile(const Profile& profile, const Profile& wanted, const std::string& path);
 
 struct Measurement {
-    int threads = 1;
+    int threads = 1;  // of a lane
+    int lanes = 1;    // that work side by side: they share caches and the way to memory
     std::int64_t steps = 1;
     bool stochastic_rounding = true;
     std::function<bool()> stop_requested = {};
 };
 
-/// Runs weight updates of two micro-batches of made-up images. Throws Interrupted when a stop was asked for.
+/// Runs weight updates of two micro-batches of made-up images on each lane. Throws Interrupted when a stop was asked for.
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                       const Measurement& how);
 
-/// What `updates` weight updates of several micro-batches each have taken.
+/// What a micro-batch has taken in `updates` weight updates of several micro-batches each. `rows`: copy by copy of the network,
+/// of which there are `copies`.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
-                                std::int64_t updates);
+                                std::int64_t updates, int copies = 1);
 
 /// Gigaflops per second of one thread that times without a measurement are based on. A guess: only their proportions mean
 /// something.

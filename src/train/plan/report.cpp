@@ -199,9 +199,9 @@ std::string PlanReport::speed(const Prediction& plan, std::int64_t micro_batches
     std::string text =
         topic("One lane", rate(plan.one_lane_ms, micro_batches) + " with " + counted(network_.threads, "thread"));
     if (plan.share.lanes == 1) return text;
-    return text + topic(counted(plan.share.lanes, "lane"),
-                        rate(plan.lanes_ms, micro_batches) + " with " + counted(plan.share.threads, "thread") +
-                            " each: " + lanes_text(plan) + "; a lane is taken to be as fast as its threads are alone");
+    return text + topic(counted(plan.share.lanes, "lane"), rate(plan.lanes_ms, micro_batches) + " with " +
+                                                               counted(plan.share.threads, "thread") +
+                                                               " each: " + lanes_text(plan));
 }
 
 std::string PlanReport::proposed(const Prediction& better, const Prediction* of_line) const {
