@@ -62,6 +62,10 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     std::string best;
     for (const std::string& candidate : candidates) {
         if (candidate.size() > 2 * kLongestName) continue;
+        // Each letter that one of the names has more is an edit.
+        const auto longer =
+            static_cast<int>(std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size()));
+        if (longer >= best_distance) continue;
         const int distance = edit_distance(name, candidate);
         if (distance < best_distance) {
             best_distance = distance;

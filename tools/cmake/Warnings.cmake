@@ -9,3 +9,11 @@ if(CNNTRAIN_SANITIZE)
     -Wno-maybe-uninitialized)
   target_link_options(cnntrain_flags INTERFACE -fsanitize=${CNNTRAIN_SANITIZE})
 endif()
+
+# Sources of the folder that include protobuf's headers. With GCC's ThreadSanitizer these headers give maps two members that
+# the library, which was built without, does not know.
+function(cnntrain_protobuf_sources)
+  if(CNNTRAIN_SANITIZE MATCHES "thread")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -U__SANITIZE_THREAD__)
+  endif()
+endfunction()
