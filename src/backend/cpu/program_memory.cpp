@@ -103,7 +103,10 @@ std::int64_t Program::places_of(const Buffer& buffer) const {
     const Section first = order_[static_cast<std::size_t>(buffer.first_section)];
     const Section last = order_[static_cast<std::size_t>(buffer.last_section)];
     if (!last.has_site()) return 1;  // kept for the update, which follows a single micro-batch
-    return schedule::in_flight(plan_.pipeline(), slot(first), slot(last), workers_of(first, last));
+    const schedule::Workers workers = workers_of(first, last);
+    // Without one more place for gradients, a lane would wait until the next one has taken the last.
+    const bool hands_over = first.kind == Section::Kind::backward && workers == schedule::Workers::several;
+    return schedule::in_flight(plan_.pipeline(), slot(first), slot(last), workers) + (hands_over ? 1 : 0);
 }
 
 /// A section begins a micro-batch after the section before it has finished it. What it writes into a ring takes the place of
