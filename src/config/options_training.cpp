@@ -214,8 +214,9 @@ std::vector<Option> parallel_options() {
          .type = Type::integer,
          .fallback = std::int64_t{0},
          .help = "Groups of cores that work side by side, each on its own stage or micro-batch, with an equal share of "
-                 "--threads; 0: chosen. What works on several micro-batches needs memory for each. Last bits follow "
-                 "the threads per lane as they follow --threads, unless --thread-independent is given.",
+                 "--threads; 0: one for each stage of a pipeline that is not Sequential, as far as there are threads, "
+                 "otherwise 1. Copies of a stage need memory of their own. Last bits follow the threads per lane as "
+                 "they follow --threads, unless --thread-independent is given.",
          .range = between(0, kMostThreads),
          .commands = kT | kR,
          .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},

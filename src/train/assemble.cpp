@@ -134,15 +134,27 @@ schedule::BatchPlan batch_plan(const config::Settings& settings) {
     return schedule::batch_plan(settings.training, 1);
 }
 
+namespace {
+
+/// Stages of a pipeline that fills are fastest side by side (README, "Stages on lanes"); micro-batches that could be done one by
+/// one are not slower so, and need less memory.
+std::int32_t chosen_lanes(const schedule::UpdatePlan& plan, int threads) {
+    const bool fills = plan.schedule != schedule::PipelineSchedule::sequential;
+    return fills ? std::min<std::int32_t>(plan.stages, threads) : 1;
+}
+
+}  // namespace
+
 schedule::UpdatePlan update_plan(const config::Settings& settings) {
     const schedule::BatchPlan batch = batch_plan(settings);
     schedule::UpdatePlan plan;
     plan.micro_batches = batch.local_passes();
     plan.stages = static_cast<std::int32_t>(batch.stages);
     if (settings.training.pipeline) plan.schedule = settings.training.pipeline_schedule;
-    const std::int64_t lanes = settings.training.lanes == 0 ? 1 : settings.training.lanes;
-    plan.lanes = static_cast<std::int32_t>(lanes);
-    check_lanes(plan, compute_threads(settings.run));
+    const int threads = compute_threads(settings.run);
+    const std::int64_t asked = settings.training.lanes;
+    plan.lanes = asked == 0 ? chosen_lanes(plan, threads) : static_cast<std::int32_t>(asked);
+    check_lanes(plan, threads);
     plan.copies = *copies_for(plan, plan.lanes);
     return plan;
 }

@@ -200,10 +200,20 @@ TEST(AssembleUpdatePlan, CountsTheMicroBatchesOfAllReplicas) {
     EXPECT_EQ(plan("--gradient-accumulation-count 3 --replicas 4").micro_batches, 12);
     EXPECT_EQ(plan("--gradient-accumulation-count 3 --replicas 4 --BN-span 2 --batch-norm").micro_batches, 6);
     EXPECT_EQ(plan("--pipeline-splits a --pipeline-schedule Interleaved").stages, 1);
-    const auto staged = plan("--pipeline --pipeline-splits a b --pipeline-schedule Interleaved");
+    const auto staged = plan("--threads 4 --pipeline --pipeline-splits a b --pipeline-schedule Interleaved");
     EXPECT_EQ(staged.stages, 3);
     EXPECT_EQ(staged.schedule, schedule::PipelineSchedule::interleaved);
-    EXPECT_EQ(staged.lanes, 1);
+}
+
+TEST(AssembleUpdatePlan, ChoosesALaneForEachStageOfAPipelineThatFills) {
+    const auto lanes = [](const std::string& line) { return update_plan(settings(line)).lanes; };
+    const std::string stages = "--pipeline --pipeline-splits a b ";
+    EXPECT_EQ(lanes(stages + "--threads 8"), 3);
+    EXPECT_EQ(lanes(stages + "--threads 8 --pipeline-schedule Interleaved"), 3);
+    EXPECT_EQ(lanes(stages + "--threads 2"), 2);
+    EXPECT_EQ(lanes(stages + "--threads 8 --lanes 1"), 1);
+    EXPECT_EQ(lanes(stages + "--threads 8 --pipeline-schedule Sequential"), 1);
+    EXPECT_EQ(lanes("--threads 8 --gradient-accumulation-count 8"), 1);
 }
 
 TEST(AssembleUpdatePlan, GivesEveryLaneAStageWithTheFewestCopies) {
