@@ -272,20 +272,20 @@ std::vector<Words> other_lines() {
     return lines;
 }
 
-std::vector<Words> all_lines() {
-    std::vector<Words> lines = other_lines();
+/// One line after the other: all of them together are so much memory that each process would take milliseconds to copy.
+template <typename Visit> void for_each_line(Visit visit) {
+    std::ranges::for_each(other_lines(), visit);
     for (const Context& context : contexts()) {
         for (const Option* option : options_of(context)) {
             for (const std::string& flag : flags_of(*option)) {
                 for (const Words& values : values_of(*option)) {
                     Words line = split(context.line + " --dry-run");
                     append(line, flag, values);
-                    lines.push_back(std::move(line));
+                    visit(line);
                 }
             }
         }
     }
-    return lines;
 }
 
 template <typename T> const T& one_of(const std::vector<T>& all, Rng& rng) {
@@ -431,9 +431,10 @@ int main(int argc, char** argv) {
     unsetenv("DATA_DIR");
     Pass pass;
     if (every > 0) {
-        const std::vector<Words> all = all_lines();
-        for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(every))
-            pass.check(all[i]);
+        std::int64_t number = 0;
+        for_each_line([&](const Words& line) {
+            if (number++ % every == 0) pass.check(line);
+        });
     }
     for (std::int64_t i = 0; i < runs; ++i) {
         Rng rng(seed, cnntrain::RngStream::test, 0, static_cast<std::uint64_t>(i));
