@@ -127,6 +127,10 @@ TEST(PipelineRun, TellsTheStagesAndCountsHostStepsOnce) {
     EXPECT_THAT(outcome.console,
                 HasSubstr("\n Batch Size: 8\n  Pipelined over 4 stages\n  Gradients accumulated over 8"));
     EXPECT_THAT(outcome.console, ContainsRegex("step: +2, iteration: +10, "));
+    EXPECT_THAT(
+        outcome.console,
+        ContainsRegex("Memory of the stages:\n  stage 0: weights and states [0-9.]+ kB, kept for the backward pass "
+                      "[0-9.]+ kB a micro-batch, of 7 at a time, "));
     EXPECT_THAT(files.read_text("run/arguments.json"), AllOf(HasSubstr("\"pipeline_schedule\": \"Grouped\""),
                                                              HasSubstr("\"lanes\": 0"), HasSubstr("\"shards\": 1")));
     MemoryFiles accumulated;

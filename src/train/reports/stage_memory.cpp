@@ -12,7 +12,7 @@ std::string stage_memory(const backend::CompileReport& report, const schedule::U
         const std::int64_t depth = schedule::stash_depth(plan.pipeline(), stage);
         const std::uint64_t one = static_cast<std::uint64_t>(plan.copies) * report.stash_bytes[at];
         const bool in_rings = report.stage_ring_bytes[at] > 0;
-        text += "  stage " + std::to_string(stage + 1) + ": weights and states " +
+        text += "  stage " + std::to_string(stage) + ": weights and states " +
                 size_text(report.stage_variable_bytes[at]) + ", kept for the backward pass " + size_text(one) +
                 " a micro-batch";
         if (in_rings)
