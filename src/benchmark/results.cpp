@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/csv.h"
+#include "cnntrain/base/xml_text.h"
 
 namespace cnntrain::benchmark {
 
@@ -107,29 +108,6 @@ std::string additional_field(const VariantResult& result, std::string_view colum
 }
 
 constexpr std::array kAdditional = {"test_duration", "loss", "result", "cmd", "env", "git_commit_hash"};
-
-std::string xml_text(const std::string& text) {
-    std::string result;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                result += "&amp;";
-                break;
-            case '<':
-                result += "&lt;";
-                break;
-            case '>':
-                result += "&gt;";
-                break;
-            case '"':
-                result += "&quot;";
-                break;
-            default:
-                result += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? '?' : c;
-        }
-    }
-    return result;
-}
 
 /// Four significant digits are more than repeated runs agree on.
 std::string rounded(double value) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/xml_text.h"
 
 namespace cnntrain::schedule {
 
@@ -97,26 +98,6 @@ constexpr double kBoxHeight = 22;
 constexpr double kBelow = 44;  // the axis
 constexpr double kLeastLabelled = 22;
 
-std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                result += "&amp;";
-                break;
-            case '<':
-                result += "&lt;";
-                break;
-            case '>':
-                result += "&gt;";
-                break;
-            default:
-                result += c;
-        }
-    }
-    return result;
-}
-
 /// The passes that are drawn, and where each moment stands.
 class Picture {
 public:
@@ -176,7 +157,7 @@ double axis_step(double whole) {
 }
 
 std::string svg_text(double x, double y, const std::string& text, const char* anchor = "start") {
-    return formatted("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + escaped(text) + "</text>\n";
+    return formatted("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + xml_text(text) + "</text>\n";
 }
 
 std::string legend() {

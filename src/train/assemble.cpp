@@ -136,8 +136,8 @@ schedule::BatchPlan batch_plan(const config::Settings& settings) {
 
 namespace {
 
-/// Stages of a pipeline that fills are fastest side by side (README, "Stages on lanes"); micro-batches that could be done one by
-/// one are not slower so, and need less memory.
+/// Stages of a pipeline that fills are as fast side by side as one after another, and faster beside busy processes (README,
+/// "Stages on lanes"); micro-batches that can be done one by one need less memory so.
 std::int32_t chosen_lanes(const schedule::UpdatePlan& plan, int threads) {
     const bool fills = plan.schedule != schedule::PipelineSchedule::sequential;
     return fills ? std::min<std::int32_t>(plan.stages, threads) : 1;

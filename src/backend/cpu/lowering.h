@@ -113,7 +113,6 @@ public:
     const std::vector<std::string>& reorders() const { return reorders_; }
     /// Row-major descriptor of a value as users see it.
     Desc row_major_desc(graph::ValueId value) const;
-    const std::map<graph::ValueId, Placed>& masters() const { return masters_; }
     /// Of the copy that was lowered last.
     Section section_of(graph::NodeId id) const;
     /// Any value of that copy as a section sees it.
