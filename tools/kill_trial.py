@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Kills train, restore, average, dataset and reshard with SIGKILL at random moments, and looks for what was lost or mixed.
+"""Kills train (plain and pipelined), restore, average, dataset and reshard with SIGKILL at random moments, and looks for
+what was lost or mixed.
 
-usage: kill_trial.py CNNTRAIN [--kills 300] [--seed 0] [--work FOLDER]
+usage: kill_trial.py CNNTRAIN [--kills 300] [--seed 0] [--work FOLDER] [--only KIND]
 
-In half of the trials two processes are started at once on the same folder: one may do its work, the other must be refused with the
-name of the first. After each kill every finished file must be byte for byte that of an undisturbed run, and the same
-command (or `restore`) must then lead to exactly its results: rows, checkpoints, averages, shards. A trial in which the
-processes ended before the kill is checked like the others, and not counted as a kill. Ends with 1 at the first fault; the folder
+Kinds: train, pipelined (train with stages, replicas and lanes), restore, average, dataset, reshard. In half of the trials two
+processes are started at once on the same folder: one may do its work, the other must be refused with the name of the first.
+After each kill every finished file must be byte for byte that of an undisturbed run, and the same command (or `restore`)
+must then lead to exactly its results: rows, checkpoints, averages, shards. A trial in which the processes ended before the
+kill is checked like the others, and not counted as a kill. Ends with 1 at the first fault; the folder
 of that trial is then left for inspection.
 """
 import argparse
@@ -122,6 +124,15 @@ class Train(Command):
         expect_same_files(folder, self.whole, "**/*.partial", True)
 
 
+class Pipelined(Train):
+    name = "pipelined"
+
+    def line(self, folder):
+        return super().line(folder) + ["--threads", "2", "--lanes", "2", "--micro-batch-size", "1", "--replicas", "2",
+                                       "--gradient-accumulation-count", "8", "--enable-recomputation", "--pipeline",
+                                       "--pipeline-splits", "stage1/unit1/relu", "stage2/unit1", "fc1"]
+
+
 class Restore(Train):
     name = "restore"
 
@@ -183,7 +194,7 @@ class Bench:
         self.train = ["train", "--data-dir", str(work / "cifar"), "--dataset", "cifar-10", "--model-size", "8",
                       "--micro-batch-size", "8", "--threads", "1", "--seed", "7", "--epochs", "4", "--warmup-epochs", "0",
                       "--logs-per-epoch", "4", "--ckpts-per-epoch", "2", "--weight-avg-N", "1", "--weight-avg-exp", "0.5"]
-        self.commands = [kind(self) for kind in (Train, Restore, Average, Dataset, Reshard)]
+        self.commands = [kind(self) for kind in (Train, Pipelined, Restore, Average, Dataset, Reshard)]
 
     def start(self, line):
         return subprocess.Popen([self.program] + line, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -227,10 +238,14 @@ def main():
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--only", metavar="KIND")
     options = parser.parse_args()
     work = options.work or pathlib.Path(tempfile.mkdtemp(prefix="kill_trial_"))
     work.mkdir(parents=True, exist_ok=True)
     bench = Bench(str(pathlib.Path(options.program).resolve()), work.resolve(), options.seed)
+    commands = [command for command in bench.commands if options.only in (None, command.name)]
+    if not commands:
+        parser.error(f"--only {options.only}: choose from {', '.join(command.name for command in bench.commands)}")
     counts = collections.Counter()
     number = 0
     while counts["kills"] < options.kills:
@@ -238,9 +253,9 @@ def main():
         if number > 20 * options.kills:
             print(f"only {counts['kills']} kills in {number} trials: the commands end too soon", file=sys.stderr)
             return 1
-        command = bench.commands[counts["kills"] % len(bench.commands)]
+        command = commands[counts["kills"] % len(commands)]
         folder = work / f"trial_{number}_{command.name}"
-        together = counts["kills"] // len(bench.commands) % 2 == 1
+        together = counts["kills"] // len(commands) % 2 == 1
         try:
             killed, refused = bench.trial(command, folder, together)
         except Fault as fault:

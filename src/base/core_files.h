@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/cores.h"
+
 namespace cnntrain {
 
 /// Text of a file, or "" when it cannot be read.
@@ -18,6 +20,40 @@ std::optional<double> cpu_quota(const ReadText& read);
 /// The cores to which these processors belong: those that are hyper-threads of one core count once. A processor whose
 /// siblings cannot be read is a core.
 int cores_of(const std::vector<int>& processors, const ReadText& read);
+
+/// "0-3,8" as numbers; empty when it is no such list.
+std::vector<int> processors_in(const std::string& list);
+/// The inverse; `numbers` are in order.
+std::string processor_list(const std::vector<int>& numbers);
+
+/// All processors that processes of this machine, or of this container, may have: those of the control group, else those that
+/// are there.
+std::vector<int> machine_processors(const ReadText& read);
+
+/// A processor as the system counts them, which is a hyper-thread of a core of a NUMA node.
+struct ProcessorPlace {
+    int number = 0;
+    int core = 0;  // the smallest number of the processors of this core
+    int node = 0;
+};
+/// In the order of nodes, cores and numbers.
+std::vector<ProcessorPlace> places_of(const std::vector<int>& processors, const ReadText& read);
+
+/// The processors of share `index` of `count`: whole cores, equally many for each, from as few nodes as possible. With fewer
+/// cores than shares each gets one core.
+std::vector<ProcessorPlace> share_of(const std::vector<ProcessorPlace>& machine, int index, int count);
+
+/// Of these processors, when `sharers` processes have the quota together.
+CoreCount count_of(const std::vector<int>& processors, int sharers, const ReadText& read);
+
+/// What take_share() has left behind.
+struct TakenShare {
+    int sharers = 1;                                     // of the quota
+    std::optional<std::vector<ProcessorPlace>> counted;  // of a process that is not bound: what it counts as its own
+};
+const TakenShare& taken_share();
+std::vector<int> allowed_processors();
+std::string read_small_file(const std::string& path);
 
 /// At least 1.
 int within_quota(int count, const std::optional<double>& quota);

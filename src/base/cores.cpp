@@ -40,7 +40,8 @@ bool names_cpu(const std::string& controllers) {
     return ("," + controllers + ",").find(",cpu,") != std::string::npos;
 }
 
-/// The processors, as the system counts them, on which this process may run.
+}  // namespace
+
 std::vector<int> allowed_processors() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -62,8 +63,6 @@ std::string read_small_file(const std::string& path) {
     text << file.rdbuf();
     return text.str();
 }
-
-}  // namespace
 
 std::optional<double> cpu_quota(const ReadText& read) {
     std::optional<double> quota;
@@ -97,9 +96,19 @@ int cores_of(const std::vector<int>& processors, const ReadText& read) {
     return static_cast<int>(cores.size());
 }
 
+CoreCount count_of(const std::vector<int>& processors, int sharers, const ReadText& read) {
+    std::optional<double> quota = cpu_quota(read);
+    if (quota) *quota /= sharers;
+    return {static_cast<int>(processors.size()), cores_of(processors, read), quota};
+}
+
 CoreCount count_cores() {
-    const std::vector<int> processors = allowed_processors();
-    return {static_cast<int>(processors.size()), cores_of(processors, read_small_file), cpu_quota(read_small_file)};
+    const TakenShare& share = taken_share();
+    if (!share.counted) return count_of(allowed_processors(), share.sharers, read_small_file);
+    std::vector<int> processors;
+    for (const ProcessorPlace& place : *share.counted)
+        processors.push_back(place.number);
+    return count_of(processors, share.sharers, read_small_file);
 }
 
 std::string to_string(const CoreCount& count) {

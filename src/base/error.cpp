@@ -19,6 +19,8 @@ int exit_code(ErrorKind kind) {
             return 5;
         case ErrorKind::diverged:
             return 6;
+        case ErrorKind::peers:
+            return 7;
         case ErrorKind::internal:
             break;
     }

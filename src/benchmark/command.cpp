@@ -6,10 +6,11 @@
 #include <charconv>
 #include <filesystem>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/launch/scripts.h"
+#include "cnntrain/launch/words.h"
 
 namespace cnntrain::benchmark {
 
@@ -121,6 +122,7 @@ std::optional<Script> find_script(const Entry& entry, const Words& words) {
 }
 
 void check_script(const Entry& entry, const std::string& script) {
+    if (config::is_script(script)) return;
     try {
         config::command_named(script);
     } catch (const Error& error) {
@@ -138,57 +140,67 @@ int count_after(const Words& words, std::string_view option) {
     return count;
 }
 
+bool names_hosts(const Words& words) {
+    return std::ranges::any_of(words, [](const std::string& word) {
+        constexpr std::string_view kOptions[] = {"--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile"};
+        return std::ranges::find(kOptions, word) != std::end(kOptions);
+    });
+}
+
 /// Open MPI refuses what these lines ask for on most machines: more processes on a socket than it has cores, and so on.
-void adapt_mpirun(PlannedCommand& plan, std::size_t script_at) {
-    Words& words = plan.words;
-    const int processes = std::max(count_after(words, "--np"), count_after(words, "-np"));
-    for (std::size_t i = 0; i + 1 < script_at; ++i) {
+/// `words` is the part of the line in front of the program, which takes its share of the cores by itself.
+void adapt_mpirun(Words& words, std::vector<std::string>& notices, const launch::Machine& machine) {
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
         if (words[i] == "--bind-to" && words[i + 1] == "socket") {
             words[i + 1] = "none";
-            plan.notices.emplace_back(
-                "--bind-to socket became --bind-to none: each process keeps to its share of cores");
+            notices.emplace_back("--bind-to socket became --bind-to none: each process keeps to its share of cores");
         } else if (words[i] == "-ppn") {
             words[i] = "--map-by";
             words[i + 1] = "ppr:" + words[i + 1] + ":node";
-            plan.notices.emplace_back("-ppn became --map-by " + words[i + 1]);
+            notices.emplace_back("-ppn became --map-by " + words[i + 1]);
         }
     }
-    const int cores = available_cores();
-    const bool threads_given =
-        std::ranges::any_of(words, [](const std::string& word) { return option_name(word) == "--threads"; });
-    if (processes > 1 && !threads_given) {
-        words.emplace_back("--threads");
-        words.push_back(std::to_string(std::max(1, cores / processes)));
-    }
-    if (processes > cores) {
-        words.insert(words.begin() + 1, "--oversubscribe");
-        plan.notices.push_back(std::to_string(processes) + " processes on " + std::to_string(cores) +
-                               " cores: --oversubscribe added");
-    }
+    const auto has = [&](const char* option) { return std::ranges::find(words, option) != words.end(); };
+    if (launch::root_launch(machine, std::nullopt) == launch::RootLaunch::add_option && !has("--allow-run-as-root"))
+        words.insert(words.begin() + 1, "--allow-run-as-root");
+    if (names_hosts(words)) return;
+    for (const std::string& dropped : launch::drop_network_choices(words))
+        notices.push_back("on one host networks are not chosen; left out: " + dropped);
+    const int processes = std::max(count_after(words, "--np"), count_after(words, "-np"));
+    if (processes <= machine.cores || has("--oversubscribe")) return;
+    const Words more = launch::oversubscribe_words(machine.open_mpi.value_or(launch::OpenMpi{}));
+    words.insert(words.begin() + 1, more.begin(), more.end());
+    notices.push_back(std::to_string(processes) + " processes on " + std::to_string(machine.cores) +
+                      " cores: " + launch::quoted(more) + " added");
 }
 
 /// The words that start this binary in place of the scripts.
-void map_programs(const Entry& entry, PlannedCommand& plan, const std::string& self) {
+void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machine& machine) {
     Words& words = plan.words;
-    if (words.front() == "cnntrain") {
-        words.front() = self;
-        return;
-    }
     const std::optional<Script> script = find_script(entry, words);
-    if (!script) return;
     for (const OtherProgram& other : kOtherPrograms) {
-        if (other.script != last_part(script->name)) continue;
+        if (!script || other.script != last_part(script->name)) continue;
         plan.skip_reason = std::string(other.script) + ": " + std::string(other.reason);
         return;
     }
-    check_script(entry, script->name);
-    if (words.front() == "poprun") {
-        words.front() = self;
+    if (script) check_script(entry, script->name);
+    const std::string launcher = last_part(words.front());
+    if (launcher == "poprun") {
+        words.front() = machine.program;
         words.insert(words.begin() + 1, "poprun");
         return;
     }
-    words[script->at] = self;
-    if (words.front() == "mpirun") adapt_mpirun(plan, script->at);
+    auto program_at = words.begin();
+    if (script) {
+        program_at += static_cast<std::ptrdiff_t>(script->at);
+    } else if (launcher == "mpirun") {
+        program_at = std::ranges::find_if(
+            words, [](const std::string& word) { return word == "cnntrain" || config::is_script(word); });
+    }
+    const Words program = launch::with_own_commands({program_at, words.end()}, machine.program);
+    words.erase(program_at, words.end());
+    if (launcher == "mpirun") adapt_mpirun(words, plan.notices, machine);
+    words.insert(words.end(), program.begin(), program.end());
 }
 
 /// Removes what the program would otherwise get twice, or in two contradicting ways; options before the script are a launcher's.
@@ -231,7 +243,7 @@ constexpr std::pair<const char*, const char*> kStandIns[] = {
 };
 
 void compose_environment(const Entry& entry, PlannedCommand& plan, const Request& request, const Host& host) {
-    plan.environment = host.environment;
+    plan.environment = host.machine.environment;
     const auto set = [&](const std::string& name, const std::string& value) {
         plan.environment[name] = value;
         plan.added.emplace_back(name, value);
@@ -303,58 +315,6 @@ std::string working_folder(const Entry& entry, PlannedCommand& plan) {
 
 }  // namespace
 
-std::vector<std::string> split_words(std::string_view text) {
-    Words words;
-    std::string word;
-    bool inside = false;  // of a word, which may be empty: ''
-    char quote = '\0';
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        const bool last = i + 1 == text.size();
-        if (quote == '\'') {
-            c == '\'' ? void(quote = '\0') : void(word += c);
-        } else if (c == '\\' && !last && (quote == '\0' || text[i + 1] == '"' || text[i + 1] == '\\')) {
-            word += text[++i];
-            inside = true;
-        } else if (quote == '"') {
-            c == '"' ? void(quote = '\0') : void(word += c);
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-            inside = true;
-        } else if (is_blank(c)) {
-            if (inside) words.push_back(std::move(word));
-            word.clear();
-            inside = false;
-        } else {
-            word += c;
-            inside = true;
-        }
-    }
-    if (quote != '\0') throw Error(ErrorKind::data, "cmd: the quote " + std::string(1, quote) + " is never closed");
-    if (inside) words.push_back(word);
-    return words;
-}
-
-std::string quoted(const std::vector<std::string>& words) {
-    constexpr std::string_view kPlain = "%+,-./:=@_{}$";
-    std::string result;
-    for (const std::string& word : words) {
-        const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
-            return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
-        });
-        if (!result.empty()) result += ' ';
-        if (plain) {
-            result += word;
-            continue;
-        }
-        result += '\'';
-        for (const char c : word)
-            result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-        result += '\'';
-    }
-    return result;
-}
-
 std::string fill_placeholders(const Entry& entry, const Variant& variant) {
     const std::string_view text = entry.command;
     std::string result;
@@ -420,17 +380,17 @@ std::string expand(std::string_view text, const Environment& environment, std::s
 PlannedCommand plan_command(const Entry& entry, const Variant& variant, const Request& request, const Host& host) {
     PlannedCommand plan;
     try {
-        plan.words = split_words(collapsed(fill_placeholders(entry, variant)));
+        plan.words = launch::split_words(collapsed(fill_placeholders(entry, variant)));
     } catch (const Error& error) {
         const bool placed = std::string_view(error.what()).starts_with(entry.file);
-        throw placed ? error : error.within(entry.name).within(entry.file);
+        throw placed ? error : error.within("cmd").within(entry.name).within(entry.file);
     }
     if (plan.words.empty()) refuse(entry, "cmd: it is empty");
     const bool wandb_allowed = (request.allow_wandb || entry.allow_wandb) && !request.compile_only;
     if (!wandb_allowed) drop_wandb(plan.words);
     add_requested_options(plan.words, request);
-    plan.shown = quoted(plan.words);
-    map_programs(entry, plan, host.program);
+    plan.shown = launch::quoted(plan.words);
+    map_programs(entry, plan, host.machine);
     compose_environment(entry, plan, request, host);
     if (entry.needs_dataset && !plan.environment.contains("DATASETS_DIR") && plan.skip_reason.empty())
         plan.unset.insert("DATASETS_DIR");

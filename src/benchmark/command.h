@@ -9,19 +9,15 @@
 
 #include "benchmark/spec.h"
 #include "cnntrain/benchmark/benchmark.h"
+#include "cnntrain/launch/mpi.h"
 
 namespace cnntrain::benchmark {
-
-/// Words as a POSIX shell splits them: quotes and backslashes, nothing else. Error(data) for an open quote.
-std::vector<std::string> split_words(std::string_view text);
-/// The inverse, for people: words that need it are in single quotes.
-std::string quoted(const std::vector<std::string>& words);
 
 /// `{parameter}` replaced, `{{` and `}}` made single; `${NAME}` is left alone. Error(data) for a parameter that the entry
 /// does not have.
 std::string fill_placeholders(const Entry& entry, const Variant& variant);
 
-using Environment = std::map<std::string, std::string>;
+using launch::Environment;
 
 /// $NAME and ${NAME} replaced where they are set; the others stay and are added to `unset`.
 std::string expand(std::string_view text, const Environment& environment, std::set<std::string>& unset);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cnntrain/base/columns.h"
 #include "cnntrain/base/csv.h"
 #include "cnntrain/base/xml_text.h"
 
@@ -142,24 +143,6 @@ std::string cell(const VariantResult& result, const Column& column) {
     return found == result.metrics.end() || !found->second.value ? "-" : rounded(*found->second.value);
 }
 
-using Rows = std::vector<std::vector<std::string>>;
-
-std::string aligned(const Rows& rows) {
-    std::vector<std::size_t> widths(rows.front().size());
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string text;
-    for (const auto& row : rows) {
-        std::string line;
-        for (std::size_t i = 0; i < row.size(); ++i)
-            line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
-        text += line + "\n";
-    }
-    return text;
-}
-
 }  // namespace
 
 std::string number_text(double value) {
@@ -225,7 +208,7 @@ std::string tables(const std::vector<VariantResult>& results) {
     for (std::size_t i = 0; i < results.size();) {
         const Entry* entry = results[i].entry;
         const std::vector<Column> columns = columns_of(results[i]);
-        Rows rows(1);
+        TextRows rows(1);
         for (const Column& column : columns)
             rows[0].push_back(column.label);
         rows[0].insert(rows[0].end(), {"time", "result"});
@@ -239,7 +222,7 @@ std::string tables(const std::vector<VariantResult>& results) {
             row.emplace_back(status_word(results[i].status));
             rows.push_back(std::move(row));
         }
-        text += entry->name + "\n" + aligned(rows) + "\n";
+        text += entry->name + "\n" + indented(in_columns(rows), 2) + "\n";
     }
     return text;
 }

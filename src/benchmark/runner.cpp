@@ -9,18 +9,24 @@
 
 #include "benchmark/command.h"
 #include "benchmark/measure.h"
-#include "benchmark/process.h"
 #include "benchmark/results.h"
 #include "benchmark/spec.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/benchmark/benchmark.h"
+#include "cnntrain/launch/process.h"
+#include "cnntrain/launch/words.h"
 
 namespace cnntrain::benchmark {
 
 namespace {
 
 namespace fs = std::filesystem;
+using launch::ProcessEnd;
+using launch::ProcessRequest;
+using launch::ProcessResult;
+using launch::quoted;
+using launch::Stream;
 using std::chrono::system_clock;
 
 std::string time_text(system_clock::time_point time, const char* format) {
@@ -243,7 +249,7 @@ private:
         std::string last_line;
         std::size_t room = kMostLogBytes;
         bool cut = false;
-        process.on_output = [&](std::string_view chunk) {
+        process.on_output = [&](Stream, std::string_view chunk) {
             if (room > 0) host_.files->append(log, chunk.substr(0, room));
             cut = cut || chunk.size() > room;
             room -= std::min(room, chunk.size());

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/own_program.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/comm/launcher.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/progress.h"
 
@@ -228,15 +229,7 @@ std::string help(const std::string& called) {
 
 benchmark::Host process_host() {
     benchmark::Host host;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string text = *entry;
-        const std::size_t equals = text.find('=');
-        if (equals != std::string::npos) host.environment[text.substr(0, equals)] = text.substr(equals + 1);
-    }
-    std::error_code failed;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-    if (failed) throw Error(ErrorKind::unsupported, "benchmark: /proc is needed to find this program");
-    host.program = self;
+    host.machine = launch::this_machine(comm::process_environment(), own_program());
     host.spec_folders = config::process_environment().config_folders;
     host.output = &std::cout;
     host.notes = &std::cerr;

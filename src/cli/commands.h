@@ -26,6 +26,9 @@ int analyse_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 int plan_command(const Invocation& invocation);
+int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
+int resnet_eval_command(const Invocation& invocation);
+int poprun_command(const Invocation& invocation);
 
 // The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes how it is called and the words behind that,
 // returns the process's exit code and throws Error.

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
+#include "cnntrain/base/columns.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
@@ -68,21 +69,8 @@ void print_row(std::string_view title, const std::string& text) {
     std::cout << line << text << '\n';
 }
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-    std::vector<std::size_t> widths(rows.front().size(), 0);
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            widths[i] = std::max(widths[i], row[i].size());
-        }
-    }
-    for (const auto& row : rows) {
-        std::string line;
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            line += "  " + row[i] + std::string(widths[i] - row[i].size(), ' ');
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        std::cout << line << '\n';
-    }
+void print_table(const TextRows& rows) {
+    std::cout << indented(in_columns(rows, kAllColumns), 2);
 }
 
 void print_images(const data::ImageReport& images) {
@@ -114,7 +102,7 @@ void print_labels(const data::SetReport& set, bool all) {
         print_row("  rarest", list_text(labels, labels.size() - shown, labels.size()));
     }
     if (!all) return;
-    std::vector<std::vector<std::string>> rows = {{"label", "records"}};
+    TextRows rows = {{"label", "records"}};
     for (const auto& [label, count] : set.labels) {
         rows.push_back({number(label), number(count)});
     }
@@ -124,8 +112,7 @@ void print_labels(const data::SetReport& set, bool all) {
 
 void print_features(const data::SetReport& set) {
     if (set.features.empty()) return;
-    std::vector<std::vector<std::string>> rows = {
-        {"key", "type", "records", "values in a record", "bytes of a value", "values"}};
+    TextRows rows = {{"key", "type", "records", "values in a record", "bytes of a value", "values"}};
     for (const auto& [key, feature] : set.features) {
         const bool mixed = feature.records_by_type[static_cast<std::size_t>(feature.type())] != feature.records();
         const std::string values =

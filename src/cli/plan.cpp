@@ -1,15 +1,19 @@
-// `cnntrain plan`: what the pipeline of a training line looks like.
+// `cnntrain plan`: what the pipeline of a training line looks like, or what the line would reach on several processes.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iostream>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/process_plan.h"
+#include "cli/process_words.h"
 #include "cli/run_options.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/comm/launcher.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/plan.h"
 
@@ -25,6 +29,12 @@ const std::vector<Flag>& own_flags() {
         {"--steps", "3", "weight updates that are measured"},
         {"--no-measure", "", "times follow from FLOPs, unless the profile has them", {}, true},
         {"--svg", "", "file for the chart as a drawing"},
+        {"--processes", "", "1,2,4...1024: predict images/s with so many processes, instead of stages ('...' doubles)"},
+        {"--network", "", "between nodes: bandwidth and latency, such as 100Gbps,1.5us; 'measure' under mpirun"},
+        {"--ranks-per-node", "", "processes that share a node (default: 1, or those that mpirun started on one)"},
+        {"--node-network", "", "between processes of a node (default: as fast as adding, 1us)"},
+        {"--adding-rate", "", "gradients that a process adds, such as 5GB/s (default: measured here)"},
+        {"--images-per-second", "", "of one process: all times are scaled to this rate, of another machine, say"},
     };
     return flags;
 }
@@ -80,6 +90,13 @@ train::PlanSettings settings_from(const Flags& flags) {
     return settings;
 }
 
+/// The line as the processes that are planned would read it.
+config::ParseResult parsed_line(const std::vector<std::string>& words, const Flags& flags) {
+    config::Environment environment = config::process_environment();
+    if (flags.given("--processes")) environment.launch.processes = parse_processes(flags.text("--processes")).back();
+    return config::parse_command_line(config::Command::train, words, environment);
+}
+
 constexpr const char* kExplanation =
     "\nShows the stages of a training line, how long each of them takes, what it keeps in memory, the chart of the "
     "schedule, "
@@ -87,7 +104,12 @@ constexpr const char* kExplanation =
     "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm "
     "--pipeline \\\n"
     "      --pipeline-splits stage3/unit1 --gradient-accumulation-count 8 --profile resnet50.json --svg chart.svg\n"
-    "For a line without --pipeline it proposes splits. Neither data nor checkpoints are looked for. All other options "
+    "For a line without --pipeline it proposes splits. With --processes it predicts what so many processes reach:\n"
+    "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm \\\n"
+    "      --micro-batch-size 32 --processes 1,2,4...1024 --ranks-per-node 2 --network 100Gbps,1.5us --svg "
+    "scaling.svg\n"
+    "  mpirun -np 4 cnntrain plan train.py ... --processes 1...64 --network measure\n"
+    "Neither data nor checkpoints are looked for. All other options "
     "are "
     "those\nof `cnntrain train --help`.\n";
 
@@ -103,14 +125,19 @@ int plan_command(const Invocation& invocation) {
         std::cout << flags.help() << kExplanation;
         return 0;
     }
-    const train::PlanSettings settings = settings_from(flags);
-    const config::ParseResult line =
-        config::parse_command_line(config::Command::train, words.line, config::process_environment());
-    for (const std::string& notice : line.notices)
-        log::info(notice);
+    train::PlanSettings settings = settings_from(flags);
+    check_process_flags(flags);
+    const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;
+    const bool is_first = !world || world->rank == 0;
+    const config::ParseResult line = parsed_line(words.line, flags);
+    for (const std::string& notice : line.notices) {
+        if (is_first) log::info(notice);
+    }
     train::check_network(line.settings);
     require_run_memory(line.settings, config::Command::plan);
     catch_stop_signals();
+    if (flags.given("--processes")) settings.processes = process_plan(flags, world);
+    if (!is_first) return 0;  // one plan is enough
     train::plan_training(line, settings, process_host(invocation));
     return 0;
 }

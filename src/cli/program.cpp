@@ -13,10 +13,13 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/size_text.h"
+#include "cnntrain/comm/launcher.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/machine.h"
@@ -32,7 +35,7 @@ struct CommandEntry {
 
 /// Names, script names and help lines are config::commands(); this is what they do. A command without a row is not
 /// available yet.
-constexpr std::array<CommandEntry, 9> kCommands = {{
+constexpr std::array<CommandEntry, 10> kCommands = {{
     {config::Command::train, train_command},
     {config::Command::validation, validation_command},
     {config::Command::restore, restore_command},
@@ -42,32 +45,13 @@ constexpr std::array<CommandEntry, 9> kCommands = {{
     {config::Command::dataset, dataset_command},
     {config::Command::benchmark, benchmark_command},
     {config::Command::plan, plan_command},
+    {config::Command::poprun, poprun_command},
 }};
 
 const CommandEntry* entry(config::Command command) {
     const auto* found = std::find_if(kCommands.begin(), kCommands.end(),
                                      [&](const CommandEntry& candidate) { return candidate.command == command; });
     return found == kCommands.end() ? nullptr : found;
-}
-
-void print_overview() {
-    constexpr std::size_t kColumn = 14;
-    std::cout << "usage: cnntrain <command> [options]\n"
-                 "Trains and measures convolutional networks on CPUs.\n\nCommands:\n";
-    for (const config::CommandInfo& info : config::commands()) {
-        std::string line = "  " + std::string(info.name);
-        line.resize(std::max(line.size() + 1, kColumn), ' ');
-        line += info.help;
-        for (const std::string_view& script : info.scripts) {
-            line += &script == &info.scripts.front() ? " (also " : ", ";
-            line += script;
-        }
-        if (!info.scripts.empty()) line += ")";
-        if (entry(info.command) == nullptr) line += " - not available yet";
-        std::cout << line << '\n';
-    }
-    std::cout << "\ncnntrain <command> --help lists the options of a command.\n"
-                 "cnntrain --version --verbose says what this machine computes with.\n";
 }
 
 /// `options`: behind --version.
@@ -85,36 +69,69 @@ int print_version(const std::vector<std::string>& options) {
     return 0;
 }
 
-/// Programs of another project that documents name beside ours, and the line that does the same here.
+/// Programs of another project that answer to their scripts' names alone, with that project's flags.
 struct ForeignProgram {
     std::string_view script;
-    std::string_view equivalent;
+    std::string_view help;
+    int (*run)(const Invocation&);
 };
 
 constexpr ForeignProgram kForeignPrograms[] = {
-    {"resnet_main.py",
-     "cnntrain train --model resnet --model-size 50 --dataset imagenet --batch-norm --BN-decay 0.95 --micro-batch-size "
-     "48 --iterations 4680 --lr-schedule polynomial_decay_lr --poly-lr-decay-power 1 --abs-learning-rate 4.8 "
-     "--abs-end-learning-rate 0 --warmup-epochs 5 --weight-decay 5e-5 --no-validation --data-dir DIR --log-dir DIR in "
-     "each of 512 processes"},
-    {"resnet_eval.py",
-     "cnntrain validation --model resnet --model-size 50 --dataset imagenet --batch-norm --micro-batch-size 200 "
-     "--data-dir DIR --restore-path DIR"},
+    {config::kRecipeScripts[0], "the large-batch ResNet-50 recipe for CPUs: its training", resnet_main_command},
+    {config::kRecipeScripts[1], "its evaluation: top-1 and top-5 accuracy", resnet_eval_command},
 };
 
-void refuse_foreign(std::string_view word) {
+/// Null when there is none.
+const ForeignProgram* foreign_program(std::string_view word) {
     const std::string_view file = word.substr(word.find_last_of('/') + 1);
-    for (const ForeignProgram& program : kForeignPrograms) {
-        if (program.script != file) continue;
-        throw Error(ErrorKind::unsupported, std::string(file) + " is a program of another project; here that is: " +
-                                                std::string(program.equivalent));
+    const auto* const found = std::ranges::find(kForeignPrograms, file, &ForeignProgram::script);
+    return found == std::end(kForeignPrograms) ? nullptr : found;
+}
+
+/// With the blanks that bring what follows into a column.
+std::string in_column(std::string_view name) {
+    constexpr std::size_t kColumn = 14;
+    std::string line = "  " + std::string(name);
+    line.resize(std::max(line.size() + 1, kColumn), ' ');
+    return line;
+}
+
+void print_overview() {
+    std::cout << "usage: cnntrain <command> [options]\n"
+                 "Trains and measures convolutional networks on CPUs.\n\nCommands:\n";
+    for (const config::CommandInfo& info : config::commands()) {
+        std::string line = in_column(info.name) + std::string(info.help);
+        for (const std::string_view& script : info.scripts) {
+            line += &script == &info.scripts.front() ? " (also " : ", ";
+            line += script;
+        }
+        if (!info.scripts.empty()) line += ")";
+        if (entry(info.command) == nullptr) line += " - not available yet";
+        std::cout << line << '\n';
     }
+    std::cout << "\nPrograms of other projects:\n";
+    for (const ForeignProgram& foreign : kForeignPrograms)
+        std::cout << in_column(foreign.script) << foreign.help << '\n';
+    std::cout << "\ncnntrain <command> --help lists the options of a command.\n"
+                 "cnntrain --version --verbose says what this machine computes with.\n";
 }
 
 /// "python3 -m examples_utils benchmark" with python3 replaced leaves an "-m".
 std::vector<std::string> without_module_switch(std::vector<std::string> words) {
     if (words.size() > 1 && words.front() == "-m") words.erase(words.begin());
     return words;
+}
+
+/// A process that a launcher started beside others on this machine takes its share of the cores before it has a second
+/// thread. Commands that start other processes leave them to these.
+void take_core_share(config::Command command) {
+    if (command == config::Command::poprun || command == config::Command::benchmark) return;
+    const comm::Environment environment = comm::process_environment();
+    const auto world = comm::read_launched(environment).world;
+    if (!world || !world->local_rank || world->local_size.value_or(1) == 1) return;
+    const auto placement = environment.find(kPlacementVariable);
+    const bool bound = placement == environment.end() || placement->second != "disabled";
+    log::info(take_share({*world->local_rank, *world->local_size, bound}));
 }
 
 int dispatch(const std::string& program, const std::vector<std::string>& typed) {
@@ -125,16 +142,20 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     }
     if (words.front() == "--version") return print_version({words.begin() + 1, words.end()});
     require_kernel_instructions(this_processor());
-    refuse_foreign(words.front());
+    Invocation invocation{{words.begin() + 1, words.end()}, program, words.front()};
+    for (const std::string& word : words) {
+        invocation.command_line += " " + word;
+    }
+    if (const ForeignProgram* foreign = foreign_program(words.front())) {
+        take_core_share(config::Command::train);
+        return foreign->run(invocation);
+    }
     const config::Command command = config::command_named(words.front());
     const CommandEntry* found = entry(command);
     if (found == nullptr) {
         throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(config::name(command)));
     }
-    Invocation invocation{{words.begin() + 1, words.end()}, program, words.front()};
-    for (const std::string& word : words) {
-        invocation.command_line += " " + word;
-    }
+    take_core_share(command);
     return found->run(invocation);
 }
 
@@ -176,9 +197,16 @@ void outlive_file_size_limit() {
     sigaction(SIGXFSZ, &action, nullptr);
 }
 
+/// The program has a link to it called poprun.
+std::vector<std::string> with_linked_command(const std::string& program, std::vector<std::string> words) {
+    const std::string_view link = config::name(config::Command::poprun);
+    if (program.substr(program.find_last_of('/') + 1) == link) words.insert(words.begin(), std::string(link));
+    return words;
+}
+
 int print_error(const std::string& message, ErrorKind kind) {
     std::cout << std::flush;
-    std::cerr << "error: " << message << '\n';
+    std::cerr << "error: " + message + '\n';  // in one piece, whatever other processes write there
     return exit_code(kind);
 }
 
@@ -187,7 +215,7 @@ int run_reporting_errors(const std::string& program, const std::vector<std::stri
         return dispatch_within_limits(program, words);
     } catch (const Interrupted& stop) {
         std::cout << std::flush;
-        std::cerr << stop.what() << '\n';
+        std::cerr << std::string(stop.what()) + "\n";
         return kInterruptedExitCode;
     } catch (const Error& error) {
         return print_error(error.what(), error.kind());
@@ -211,7 +239,7 @@ std::string called(const Invocation& invocation) {
 int run_program(const std::string& program, const std::vector<std::string>& words) {
     keep_standard_streams_open();
     outlive_file_size_limit();
-    const int code = run_reporting_errors(program, words);
+    const int code = run_reporting_errors(program, with_linked_command(program, words));
     std::cout.flush();
     if (code != 0 || std::cout.good()) return code;
     return print_error("the standard output could not be written (a full disk?): what is there is not complete",

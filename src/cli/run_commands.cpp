@@ -1,8 +1,37 @@
 // `cnntrain train`, `restore`, `validation` and `inference`: what each does with its parsed options.
+#include <iostream>
+
 #include "cli/commands.h"
+#include "cli/resnet_recipe.h"
 #include "cli/run_options.h"
+#include "cnntrain/base/log.h"
 
 namespace cnntrain::cli {
+
+namespace {
+
+/// The name of the script that was typed.
+std::string script_of(const Invocation& invocation) {
+    return invocation.command.substr(invocation.command.find_last_of('/') + 1);
+}
+
+RecipeHost this_host() {
+    return recipe_host(comm::read_launched(comm::process_environment()));
+}
+
+/// The call of our command that a line of the recipe stands for. One process of a run says what that is.
+Invocation announced(const Invocation& invocation, RecipeLine line, const std::string& command, int rank) {
+    std::string words;
+    for (const std::string& option : line.options)
+        words += " " + option;
+    line.notices.insert(line.notices.begin(), script_of(invocation) + " is run as: cnntrain " + command + words);
+    for (const std::string& notice : line.notices) {
+        if (rank == 0) log::info(notice);
+    }
+    return {std::move(line.options), invocation.command_line, command};
+}
+
+}  // namespace
 
 int train_command(const Invocation& invocation) {
     return parse_and_run(config::Command::train, invocation, train::run_training);
@@ -17,6 +46,32 @@ int restore_command(const Invocation& invocation) {
             line = given;
             return train::restored_arguments(line, posix_files());
         });
+}
+
+int resnet_main_command(const Invocation& invocation) {
+    const std::string script = script_of(invocation);
+    const RecipeHost host = this_host();
+    RecipeLine line = resnet_main_line(script, invocation.arguments, host, posix_files());
+    if (line.wants_help) {
+        std::cout << resnet_main_help(script);
+        return 0;
+    }
+    return train_command(announced(invocation, std::move(line), "train", host.rank));
+}
+
+int resnet_eval_command(const Invocation& invocation) {
+    const std::string script = script_of(invocation);
+    const RecipeHost here = this_host();
+    RecipeLine line = resnet_eval_line(script, invocation.arguments, here, posix_files());
+    if (line.wants_help) {
+        std::cout << resnet_eval_help(script);
+        return 0;
+    }
+    return parse_and_run(config::Command::validation, announced(invocation, std::move(line), "validation", here.rank),
+                         [](const config::ParseResult& arguments, train::Host host) {
+                             host.estimator = train::EstimatorReport{.weight_decay = kRecipeWeightDecay};
+                             return train::run_validation(arguments, host);
+                         });
 }
 
 int validation_command(const Invocation& invocation) {

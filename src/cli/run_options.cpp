@@ -2,17 +2,54 @@
 
 #include <unistd.h>
 
+#include <exception>
 #include <iostream>
+#include <memory>
+#include <optional>
 
 #include "cli/signals.h"
 #include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
+#include "cnntrain/comm/communicator.h"
+#include "cnntrain/comm/launcher.h"
 #include "cnntrain/metrics/progress.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/dry_run.h"
 
 namespace cnntrain::cli {
+
+namespace {
+
+/// The processes that a launcher started work together where they train; evaluations do so under poprun only: those of a
+/// plain mpirun line are measurements beside each other.
+config::Launch launch_of(config::Command command, const comm::Launched& launched) {
+    config::Launch launch;
+    const bool trains = command == config::Command::train || command == config::Command::restore;
+    const bool together = trains || (command == config::Command::validation && launched.popdist);
+    if (!together) return launch;
+    if (launched.world) {
+        launch.processes = launched.world->size;
+        launch.index = launched.world->rank;
+    }
+    if (launched.popdist) launch.replicas = launched.popdist->local_replicas;
+    return launch;
+}
+
+/// Ends the others' waiting when this process fails.
+int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, const std::function<int()>& run) {
+    try {
+        const int code = run();
+        communicator->finish();
+        return code;
+    } catch (const std::exception& error) {
+        communicator->leave(error.what());
+        throw;
+    }
+}
+
+}  // namespace
 
 train::Host process_host(const Invocation& invocation) {
     train::Host host;
@@ -35,8 +72,10 @@ void require_run_memory(const config::Settings& settings, config::Command comman
 int parse_and_run(config::Command command, const Invocation& invocation,
                   const std::function<int(const config::ParseResult&, const train::Host&)>& run,
                   const std::function<config::ParseResult(const config::ParseResult&)>& complete) {
-    config::ParseResult arguments =
-        config::parse_command_line(command, invocation.arguments, config::process_environment());
+    const comm::Launched launched = comm::read_launched(comm::process_environment());
+    config::Environment environment = config::process_environment();
+    environment.launch = launch_of(command, launched);
+    config::ParseResult arguments = config::parse_command_line(command, invocation.arguments, environment);
     if (arguments.wants_help) {
         std::cout << config::help_text(command, called(invocation));
         return 0;
@@ -47,15 +86,21 @@ int parse_and_run(config::Command command, const Invocation& invocation,
         return 0;
     }
     for (const std::string& notice : arguments.notices) {
-        log::info(notice);
+        if (arguments.launch.index == 0) log::info(notice);
     }
     if (arguments.command == config::Command::train) train::check_network(arguments.settings);
     if (arguments.wants_dry_run) std::cout << train::dry_run_text(arguments);
     config::refuse_unavailable(arguments);
     if (arguments.wants_dry_run) return 0;
     require_run_memory(arguments.settings, command);
+    train::Host host = process_host(invocation);
+    if (launched.world) host.terminal_width = 0;  // mpirun gives its processes terminals whose lines go to files
+    if (arguments.launch.processes > 1) {
+        host.communicator = comm::make_mpi_communicator({.timeout_seconds = arguments.settings.comm.timeout_seconds});
+        host.reports = launched.popdist.has_value() || arguments.launch.index == 0;
+    }
     catch_stop_signals();
-    return run(arguments, process_host(invocation));
+    return run_with_peers(host.communicator, [&] { return run(arguments, host); });
 }
 
 }  // namespace cnntrain::cli

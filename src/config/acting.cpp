@@ -63,6 +63,8 @@ std::string idle_reason(const Option& option, Command command, const OptionValue
         if ((option.acts_on & bit(images)) == 0) return images_reason(option, made);
     }
     const auto met = [&](const Need& need) { return is_met(need, values); };
+    if (option.needs_processes && values.launch().processes == 1)
+        return "it needs several processes (mpirun, srun or cnntrain poprun)";
     if (!option.needs.empty() && std::ranges::none_of(option.needs, met)) return needs_reason(option.needs, values);
     return "";
 }

@@ -252,6 +252,19 @@ void infer_dataset(Resolution& run) {
                              "'; give --dataset imagenet, cifar-10 or cifar-100");
 }
 
+/// poprun has divided the replicas among the processes, whatever the line says.
+void adjust_replicas(Resolution& run) {
+    const std::optional<std::int64_t> local = run.values.launch().replicas;
+    if (run.command != Command::train || !local) return;
+    const std::int64_t asked = run.values.integer("replicas");
+    if (asked == *local) return;
+    if (run.values.given("replicas")) {
+        run.notices.push_back("--replicas " + std::to_string(asked) + " is ignored: poprun gives each process " +
+                              std::to_string(*local));
+    }
+    run.values.set("replicas", *local, Source::adjusted);
+}
+
 /// Evaluation is one replica on one device, whatever a run's configuration says.
 void adjust_devices(Resolution& run) {
     for (const char* key : {"replicas", "shards"}) {
@@ -265,6 +278,7 @@ void adjust_devices(Resolution& run) {
 void adjust(Resolution& run) {
     OptionValues& values = run.values;
     adjust_data(run);
+    adjust_replicas(run);
     adjust_devices(run);
     const bool validates_imagenet = run.command != Command::train && dataset_of(values) == data::DatasetId::imagenet &&
                                     !values.flag("generated_data") && !values.flag("synthetic_data");

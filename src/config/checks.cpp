@@ -90,7 +90,7 @@ Violation sync_frequency(const OptionValues& values) {
 }
 
 Violation syncs_need_processes(const OptionValues& values) {
-    if (values.integer("syncs_per_epoch") == 0) return {};
+    if (values.integer("syncs_per_epoch") == 0 || values.launch().processes > 1) return {};
     return "--syncs-per-epoch needs several processes under poprun";
 }
 
@@ -187,7 +187,8 @@ Violation rmsprop_decay_range(const OptionValues& values) {
     if (!values.is_set("rmsprop_base_decay_exp")) return {};
     const schedule::BatchPlan plan{.micro_batch = values.integer("micro_batch_size"),
                                    .accumulation = values.integer("gradient_accumulation_count"),
-                                   .replicas = values.integer("replicas")};
+                                   .replicas = values.integer("replicas"),
+                                   .processes = values.launch().processes};
     optim::OptimiserSettings settings;
     settings.rmsprop_base_decay_exp = values.number("rmsprop_base_decay_exp");
     const double decay = optim::rmsprop_decay(settings, plan.global_batch());

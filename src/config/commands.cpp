@@ -68,4 +68,12 @@ Command command_named(std::string_view word) {
     throw Error(ErrorKind::usage, message);
 }
 
+bool is_script(std::string_view word) {
+    const std::string_view file = word.substr(word.find_last_of('/') + 1);
+    if (std::ranges::find(kRecipeScripts, file) != std::end(kRecipeScripts)) return true;
+    return std::ranges::any_of(commands(), [&](const CommandInfo& entry) {
+        return std::ranges::find(entry.scripts, file) != entry.scripts.end();
+    });
+}
+
 }  // namespace cnntrain::config

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/json_check.h"
@@ -87,6 +88,12 @@ bool seed_was_drawn(std::string_view text) {
     return document.is_object() && document.value("seed_specified", json()) == false;
 }
 
+std::int64_t recorded_processes(std::string_view text) {
+    const json document = json::parse(text, nullptr, false);
+    const json count = document.is_object() ? document.value("distributed_worker_count", json(1)) : json(1);
+    return count.is_number_integer() && count > 0 ? count.get<std::int64_t>() : 1;
+}
+
 bool is_utf8(const std::string& text) {
     try {
         static_cast<void>(json(text).dump());
@@ -98,10 +105,21 @@ bool is_utf8(const std::string& text) {
 
 std::string numerics_fingerprint(const ParseResult& result) {
     std::uint64_t hash = kHashOfNothing;
+    const auto add = [&](const std::string& name, const std::string& value) {
+        hash = hash_text(name + "=" + value + "\n", hash);
+    };
+    std::int64_t passes = result.launch.processes;
     for (const ResolvedOption& entry : result.options) {
         if (!entry.option->numerics) continue;
-        hash = hash_text(key(*entry.option) + "=" + to_string(entry.value) + "\n", hash);
+        const std::string name = key(*entry.option);
+        const bool multiplies = name == "gradient_accumulation_count" || name == "replicas";
+        if (multiplies) {
+            passes = checked_product(passes, std::get<std::int64_t>(entry.value), "micro-batches of a weight update");
+        } else {
+            add(name, to_string(entry.value));
+        }
     }
+    add("passes", std::to_string(passes));
     return hex_text(hash);
 }
 

@@ -1,6 +1,7 @@
 // Reading arguments.json.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,9 @@ Layer layer_from_json(std::string_view text);
 
 /// Does an arguments.json say that its seed was drawn because none was given?
 bool seed_was_drawn(std::string_view text);
+
+/// How many processes the run had that wrote it; 1 where the text does not say.
+std::int64_t recorded_processes(std::string_view text);
 
 /// Can the text stand in arguments.json?
 bool is_utf8(const std::string& text);

@@ -36,7 +36,8 @@ template <> const std::vector<std::string_view>& names<optim::Optimiser>() {
 }
 
 template <> const std::vector<std::string_view>& names<optim::LrSchedule>() {
-    static const std::vector<std::string_view> all = {"stepped", "cosine", "exponential", "polynomial_decay_lr"};
+    static const std::vector<std::string_view> all = {"stepped", "cosine", "exponential", "polynomial_decay_lr",
+                                                      "gradual_warmup_then_dec"};
     return all;
 }
 
@@ -58,6 +59,16 @@ template <> const std::vector<std::string_view>& names<backend::StochasticRoundi
 template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>() {
     static const std::vector<std::string_view> all(schedule::kPipelineScheduleNames.begin(),
                                                    schedule::kPipelineScheduleNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<comm::Wire>() {
+    static const std::vector<std::string_view> all(comm::kWireNames.begin(), comm::kWireNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<comm::Route>() {
+    static const std::vector<std::string_view> all(comm::kRouteNames.begin(), comm::kRouteNames.end());
     return all;
 }
 

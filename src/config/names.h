@@ -12,6 +12,8 @@ namespace cnntrain::config {
 /// Specialised for every enumeration that an option can take.
 template <typename E> const std::vector<std::string_view>& names();
 template <> const std::vector<std::string_view>& names<backend::BackendKind>();
+template <> const std::vector<std::string_view>& names<comm::Wire>();
+template <> const std::vector<std::string_view>& names<comm::Route>();
 template <> const std::vector<std::string_view>& names<nn::Family>();
 template <> const std::vector<std::string_view>& names<data::DatasetId>();
 template <> const std::vector<std::string_view>& names<optim::Optimiser>();

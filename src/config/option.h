@@ -109,6 +109,7 @@ struct Option {
     std::uint32_t acts_on_in = kAll;       // in these commands; any in the others
     std::string_view acts_on_reason = {};  // why not on others; empty: what acts_on says
     std::vector<Need> needs = {};          // one of these, if there are any
+    bool needs_processes = false;          // more than one
     std::string_view idle = {};            // why it never does
     bool numerics = false;                 // changes the numbers that a run computes
     bool ipu_only = false;                 // steers the IPU's compiler or memory; no effect elsewhere

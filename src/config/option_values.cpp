@@ -5,7 +5,7 @@
 
 namespace cnntrain::config {
 
-OptionValues::OptionValues(const std::vector<const Option*>& options) {
+OptionValues::OptionValues(const std::vector<const Option*>& options, const Launch& launch) : launch_(launch) {
     for (const Option* option : options) {
         index_[key(*option)] = values_.size();
         values_.push_back({option, option->fallback, Source::default_value});

@@ -16,7 +16,9 @@ using Layer = std::map<const Option*, Value>;
 class OptionValues {
 public:
     /// Every option at its default.
-    explicit OptionValues(const std::vector<const Option*>& options);
+    explicit OptionValues(const std::vector<const Option*>& options, const Launch& launch = {});
+
+    const Launch& launch() const { return launch_; }
 
     void apply(const Layer& layer, Source source);
     void set(std::string_view key, Value value, Source source);
@@ -41,6 +43,7 @@ private:
     ResolvedOption& slot(std::string_view key);
     template <typename T> T value_or_empty(std::string_view key) const;
 
+    Launch launch_;
     std::vector<ResolvedOption> values_;
     std::map<std::string, std::size_t, std::less<>> index_;
 };

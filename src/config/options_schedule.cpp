@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint32_t kStepped = bit(optim::LrSchedule::stepped);
 constexpr std::uint32_t kExponential = bit(optim::LrSchedule::exponential);
 constexpr std::uint32_t kPolynomial = bit(optim::LrSchedule::polynomial);
+constexpr std::uint32_t kGradual = bit(optim::LrSchedule::gradual);
 
 }  // namespace
 
@@ -20,6 +21,7 @@ std::vector<Option> schedule_options() {
          .unit = "epochs",
          .range = between(0, kMostEpochs),
          .commands = kT,
+         .schedules = ~kGradual,
          .numerics = true,
          .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::warmup_epochs>()},
         {.flag = "--learning-rate-decay",
@@ -75,12 +77,32 @@ std::vector<Option> schedule_options() {
          .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::polynomial_end_ratio>()},
         {.flag = "--abs-end-learning-rate",
          .type = Type::number,
-         .help = "polynomial_decay_lr: last learning rate; wins over the ratio.",
+         .help = "polynomial_decay_lr: last learning rate; wins over the ratio. gradual_warmup_then_dec: the rate to "
+                 "which it falls; without it, 0.",
          .range = at_least(0),
          .commands = kT,
-         .schedules = kPolynomial,
+         .schedules = kPolynomial | kGradual,
          .numerics = true,
          .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::polynomial_end>()},
+        {.flag = "--warmup-iterations",
+         .type = Type::integer,
+         .fallback = std::int64_t{0},
+         .help = "gradual_warmup_then_dec: length of the linear rise to the base learning rate; 0: none.",
+         .unit = "iterations",
+         .range = between(0, kMostIterations),
+         .commands = kT,
+         .schedules = kGradual,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::warmup_iterations>()},
+        {.flag = "--warmup-start-learning-rate",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help = "gradual_warmup_then_dec: learning rate of the first iteration of the rise.",
+         .range = at_least(0),
+         .commands = kT,
+         .schedules = kGradual,
+         .numerics = true,
+         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::warmup_start>()},
     };
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "config/command_line.h"
 #include "config/config_file.h"
@@ -55,8 +56,9 @@ void report_violations(const std::vector<std::string>& violations) {
     throw Error(ErrorKind::usage, message);
 }
 
-ParseResult resolve(Command command, const std::vector<const Option*>& options, const Layers& layers) {
-    Resolution run{command, OptionValues(options), {}, {}};
+ParseResult resolve(Command command, const std::vector<const Option*>& options, const Layers& layers,
+                    const Launch& launch) {
+    Resolution run{command, OptionValues(options, launch), {}, {}};
     run.values.apply(layers.environment, Source::environment);
     run.values.apply(layers.config, Source::config);
     run.values.apply(layers.arguments, Source::arguments);
@@ -74,7 +76,43 @@ ParseResult resolve(Command command, const std::vector<const Option*>& options, 
     result.settings = to_settings(run);
     result.options = run.values.all();
     result.notices = std::move(run.notices);
+    result.launch = launch;
     return result;
+}
+
+std::int64_t integer_in(const Layer& layer, std::string_view key_text) {
+    const auto found = layer.find(&row(key_text));
+    return std::get<std::int64_t>(found != layer.end() ? found->second : row(key_text).fallback);
+}
+
+/// A run that goes on in another number of processes accumulates as many micro-batches more or less in each of them.
+void keep_global_batch(Layers& layers, std::int64_t recorded_processes, const Launch& launch) {
+    constexpr const char* kAccumulation = "gradient_accumulation_count";
+    constexpr const char* kReplicas = "replicas";
+    const auto on_line = [&](std::string_view key_text) { return layers.command_line.contains(&row(key_text)); };
+    if (on_line(kAccumulation) || on_line(kReplicas)) return;
+    const std::int64_t accumulation = integer_in(layers.arguments, kAccumulation);
+    const std::int64_t recorded_replicas = integer_in(layers.arguments, kReplicas);
+    std::int64_t replicas = launch.replicas.value_or(recorded_replicas);
+    if (launch.processes == recorded_processes && replicas == recorded_replicas) return;
+    const std::int64_t passes =
+        checked_product(checked_product(accumulation, recorded_replicas, "the recorded micro-batches"),
+                        recorded_processes, "the recorded micro-batches");
+    if (!launch.replicas && passes % (launch.processes * replicas) != 0) replicas = 1;
+    if (passes % (launch.processes * replicas) != 0) {
+        std::string counts;
+        for (std::int64_t count = 1; count <= std::min<std::int64_t>(passes, 4096); ++count) {
+            if (passes % (count * replicas) == 0) counts += (counts.empty() ? "" : ", ") + std::to_string(count);
+        }
+        throw Error(ErrorKind::usage, "the run's weight updates are of " + std::to_string(passes) + " micro-batches (" +
+                                          std::to_string(accumulation) + " accumulated by each of " +
+                                          std::to_string(recorded_replicas) + " replicas in " +
+                                          std::to_string(recorded_processes) + " processes), which " +
+                                          std::to_string(launch.processes) +
+                                          " processes cannot share evenly; go on with one of " + counts + " processes");
+    }
+    layers.arguments[&row(kAccumulation)] = passes / (launch.processes * replicas);
+    layers.arguments[&row(kReplicas)] = replicas;
 }
 
 ParseResult help_request(Command command) {
@@ -131,7 +169,7 @@ ParseResult parse_command_line(Command command, const std::vector<std::string>& 
     const std::vector<const Option*> options = active_options(command, family, schedule);
     layers.command_line = parse_arguments(command, options, arguments);
     if (asked(layers.command_line, "help")) return help_request(command);
-    ParseResult result = resolve(command, options, layers);
+    ParseResult result = resolve(command, options, layers, environment.launch);
     result.wants_print_config = asked(layers.command_line, "print_config");
     result.wants_dry_run = asked(layers.command_line, "dry_run");
     return result;
@@ -156,8 +194,9 @@ ParseResult resume_from_arguments_json(std::string_view text, const ParseResult&
     for (const ResolvedOption& entry : restore_line.options) {
         if (entry.source == Source::command_line) layers.command_line[entry.option] = entry.value;
     }
+    keep_global_batch(layers, recorded_processes(text), restore_line.launch);
     const auto options = active_options(Command::train, family, schedule);
-    ParseResult result = resolve(Command::train, options, layers);
+    ParseResult result = resolve(Command::train, options, layers, restore_line.launch);
     for (ResolvedOption& entry : result.options) {
         const bool recorded = key(*entry.option) == "seed" && entry.source == Source::arguments;
         if (recorded && seed_was_drawn(text)) entry.source = Source::adjusted;

@@ -32,6 +32,7 @@ Settings to_settings(const Resolution& run) {
     for (const ResolvedOption& entry : run.values.all()) {
         if (entry.option->bind.write != nullptr) entry.option->bind.write(settings, entry.value);
     }
+    settings.training.processes = run.values.launch().processes;
     if (run.values.has("dataset")) derive(settings, run.values);
     return settings;
 }

@@ -23,15 +23,24 @@ std::string path_of(const Record& row, const std::string& folder) {
     return "";
 }
 
-/// False when the file has no columns yet; Error(usage) when it has others.
-bool check_columns(const FileSystem& files, const std::string& path, const Record& row) {
-    if (!files.exists(path)) return false;
+/// The line of a file's columns with its end; empty when it has none yet. Not read further than `longest` and a line end.
+std::string columns_there(const FileSystem& files, const std::string& path, const std::string& longest) {
+    if (!files.exists(path)) return "";
     const std::unique_ptr<InputFile> file = files.open(path);
-    if (file->size_bytes() == 0) return false;
-    const std::string expected = csv_header(row).append(kLineEnd);
-    std::string there(std::min<std::uint64_t>(file->size_bytes(), expected.size()), '\0');
+    std::string there(std::min<std::uint64_t>(file->size_bytes(), longest.size() + kLineEnd.size()), '\0');
     file->read_at(0, std::as_writable_bytes(std::span(there)));
-    if (there == expected) return true;
+    const std::size_t end = there.find(kLineEnd);
+    return end == std::string::npos ? there : there.substr(0, end + kLineEnd.size());
+}
+
+/// The row with the columns of the file: those at the end came later, and a file that was begun without them goes on so.
+/// Error(usage) when its columns are others.
+Record fitted(const Record& row, const std::string& there, const std::string& path) {
+    Record result = row;
+    for (std::size_t left_out = 0; left_out <= row.later_fields; ++left_out) {
+        if (csv_header(result).append(kLineEnd) == there) return result;
+        result.fields.pop_back();
+    }
     throw Error(ErrorKind::usage,
                 path + ": is there with other columns than " + csv_header(row) + "; choose another --logs-path");
 }
@@ -40,15 +49,21 @@ bool check_columns(const FileSystem& files, const std::string& path, const Recor
 
 void CsvFiles::expect(const Record& row) {
     const std::string path = path_of(row, folder_);
-    if (path.empty() || check_columns(files_, path, row)) return;
-    files_.append(path, csv_header(row).append(kLineEnd));
+    if (!path.empty()) begin(row, path);
 }
 
 void CsvFiles::row(const Record& row) {
     const std::string path = path_of(row, folder_);
     if (path.empty()) return;
-    expect(row);
-    files_.append(path, csv_row(row).append(kLineEnd));
+    files_.append(path, csv_row(begin(row, path)).append(kLineEnd));
+}
+
+Record CsvFiles::begin(const Record& row, const std::string& path) {
+    const std::string header = csv_header(row);
+    const std::string there = columns_there(files_, path, header);
+    if (!there.empty()) return fitted(row, there, path);
+    files_.append(path, std::string(header).append(kLineEnd));
+    return row;
 }
 
 bool is_validated(const FileSystem& files, const std::string& folder, std::string_view name) {

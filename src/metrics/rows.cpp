@@ -61,9 +61,12 @@ Field optional_field(std::string name, double value) {
     return {std::move(name), value, value != kNotMeasured};
 }
 
-void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results) {
-    for (std::size_t i = 0; i < columns.size(); ++i)
-        fields.push_back(optional_field(columns[i].name, results.at(i)));
+/// Those of the columns that stand, or do not stand, at the end.
+void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results,
+                 bool at_end = false) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].at_end == at_end) fields.push_back(optional_field(columns[i].name, results.at(i)));
+    }
 }
 
 std::string joined(const char* before, std::string_view name) {
@@ -95,6 +98,9 @@ Record record(const ValidationRow& row, const Columns& columns) {
     fields.push_back({"val_size", row.val_size});
     fields.push_back({rate_name(columns.unit), row.samples_per_second});
     fields.push_back(optional_field("latency", row.latency));
+    const std::size_t documented = fields.size();
+    add_results(fields, columns.validation, row.results, /*at_end=*/true);
+    result.later_fields = fields.size() - documented;
     return result;
 }
 

@@ -143,6 +143,10 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     const std::vector<ValueId> sums = add_loss(graph, x, labels, request.label_smoothing, mixing);
     graph.mark_output(std::string(kLoss), sums[0]);
     graph.mark_output(std::string(kCorrect), sums[1]);
+    if (mode == Mode::evaluation && request.counts_top_5) {
+        graph.mark_output(std::string(kCorrectTop5),
+                          graph.add_one(OpKind::top_k_correct, graph::TopKAttrs{5}, {x, labels}, "all/top_5"));
+    }
     graph.set_stage({0});
 
     ModelValues values = model_values(graph);

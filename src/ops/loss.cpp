@@ -1,4 +1,4 @@
-// Softmax cross-entropy with label smoothing, summed over the valid samples, and the count of correct answers.
+// Softmax cross-entropy with label smoothing, summed over the valid samples, and counts of correct answers.
 #include <algorithm>
 #include <cmath>
 
@@ -14,6 +14,7 @@ using graph::Layout;
 using graph::OpDef;
 using graph::OpKind;
 using graph::SoftmaxAttrs;
+using graph::TopKAttrs;
 using graph::Use;
 
 namespace {
@@ -100,6 +101,36 @@ void evaluate_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs
     });
 }
 
+std::vector<TensorDesc> infer_top_k(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_logits_and_labels(SoftmaxAttrs{}, inputs);
+    const std::int64_t k = std::get<TopKAttrs>(attrs).k;
+    if (k < 1 || k >= inputs[0].shape[1]) reject("k must be at least 1 and less than the number of classes");
+    return {{DType::f32, {}}};
+}
+
+/// How many classes are likelier than the label's.
+std::int64_t rank_of_label(const Sample& sample) {
+    const double own = sample.logits[sample.label];
+    std::int64_t before = 0;
+    for (std::size_t c = 0; c < sample.logits.size(); ++c) {
+        const bool behind = sample.logits[c] < own || (sample.logits[c] == own && c > sample.label);
+        if (c != sample.label && !behind) ++before;
+    }
+    return before;
+}
+
+void evaluate_top_k(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const std::int64_t k = std::get<TopKAttrs>(attrs).k;
+    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t /*first*/) {
+        if (rank_of_label(sample) < k) outputs[0].values[0] += 1;
+    });
+}
+
+void describe_top_k(const Attrs& attrs, AttrText& text) {
+    text.item("k", std::get<TopKAttrs>(attrs).k);
+}
+
 void describe_softmax(const Attrs& attrs, AttrText& text) {
     text.item("label smoothing", std::get<SoftmaxAttrs>(attrs).label_smoothing);
 }
@@ -124,6 +155,13 @@ std::vector<OpDef> loss_ops() {
          .flops = flops_per_input<6>,
          .evaluate = evaluate_loss_grad,
          .describe = describe_softmax},
+        {.kind = OpKind::top_k_correct,
+         .name = "top_k_correct",
+         .inputs = {{Layout::rows}, {}},
+         .infer = infer_top_k,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_top_k,
+         .describe = describe_top_k},
     };
 }
 

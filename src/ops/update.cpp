@@ -101,6 +101,14 @@ void momentum(const UpdateView& u) {
     }
 }
 
+void nesterov(const UpdateView& u) {
+    for (std::size_t i = 0; i < u.count(); ++i) {
+        const double g = u.gradient(i);
+        u.new_slot(0, i) = u.attrs.momentum * u.slot(0, i) + g;
+        u.new_target(i) = u.target(i) - u.rate() * (g + u.attrs.momentum * u.new_slot(0, i));
+    }
+}
+
 void rmsprop(const UpdateView& u) {
     for (std::size_t i = 0; i < u.count(); ++i) {
         const double g = u.gradient(i);
@@ -155,6 +163,8 @@ void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
             return sgd(view);
         case UpdateRule::momentum:
             return momentum(view);
+        case UpdateRule::nesterov:
+            return nesterov(view);
         case UpdateRule::rmsprop:
             return rmsprop(view);
         case UpdateRule::lars:

@@ -15,6 +15,7 @@ void require(bool condition, const std::string& message) {
 }
 
 double warmup_length(const LearningRateSettings& settings, double iterations, double epochs) {
+    if (settings.schedule == LrSchedule::gradual) return static_cast<double>(settings.warmup_iterations);
     const double length = iterations * settings.warmup_epochs / epochs;
     // Only the exponential schedule counts parts of an iteration.
     return settings.schedule == LrSchedule::exponential ? length : std::floor(length);
@@ -27,6 +28,8 @@ LearningRate::LearningRate(const LearningRateSettings& settings, double base, st
     require(iterations >= 1 && epochs > 0, "a learning-rate schedule needs a run of at least one iteration");
     require(std::isfinite(base) && base >= 0, "the learning rate must be a number of at least 0");
     require(settings.warmup_epochs >= 0, "--warmup-epochs must not be negative");
+    require(settings.warmup_iterations >= 0, "--warmup-iterations must not be negative");
+    require(settings.warmup_start >= 0, "--warmup-start-learning-rate must not be negative");
     require(settings.schedule != LrSchedule::exponential || settings.exponential_drops >= 1,
             "--lr-schedule exponential needs --lr-drops of at least 1");
     warmup_iterations_ = warmup_length(settings, iterations_, epochs);
@@ -45,6 +48,8 @@ double LearningRate::at(std::int64_t iteration) const {
             return warmed_up(t, exponential(t));
         case LrSchedule::polynomial:
             return polynomial(std::min(t, iterations_));
+        case LrSchedule::gradual:
+            return gradual(t);
     }
     fail_check("a known schedule", "unknown learning-rate schedule", __FILE__, __LINE__);
 }
@@ -74,6 +79,14 @@ double LearningRate::polynomial(double t) const {
     const double end = settings_.polynomial_end.value_or(settings_.polynomial_end_ratio * base_);
     const double left = 1 - (t - warmup) / (iterations_ - warmup);
     return (base_ - end) * std::pow(left, settings_.polynomial_power) + end;
+}
+
+double LearningRate::gradual(double t) const {
+    const double warmup = warmup_iterations_;
+    if (t < warmup) return settings_.warmup_start + (base_ - settings_.warmup_start) * t / warmup;
+    const double end = settings_.polynomial_end.value_or(0);
+    if (t >= iterations_) return end;
+    return base_ - (base_ - end) * (t - warmup) / (iterations_ - warmup);
 }
 
 }  // namespace cnntrain::optim

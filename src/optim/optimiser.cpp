@@ -74,6 +74,7 @@ const std::vector<OptimiserRow>& optimisers() {
         {Optimiser::lars, UpdateRule::lars, true, {{kMomentumSlot}}, set_lars},
         {Optimiser::adamw, UpdateRule::adamw, true, {{"/adam_m"}, {"/adam_v"}}, set_adam},
         {Optimiser::lamb, UpdateRule::lamb, true, {{"/lamb_m"}, {"/lamb_v"}}, set_lamb},
+        {Optimiser::nesterov, UpdateRule::nesterov, false, {{kMomentumSlot}}, set_momentum},
     };
     return rows;
 }

@@ -92,6 +92,12 @@ std::int64_t in_flight(const Pipeline& pipeline, std::int32_t first, std::int32_
     return std::max<std::int64_t>(1, (ticks + period(pipeline) - 1) / period(pipeline));
 }
 
+std::int64_t ring_places(const Pipeline& pipeline, std::int32_t first, std::int32_t last, Workers workers) {
+    const bool hands_over =
+        first >= pipeline.stages && workers == Workers::several && pipeline.schedule != PipelineSchedule::sequential;
+    return in_flight(pipeline, first, last, workers) + (hands_over ? 1 : 0);
+}
+
 std::int64_t stash_depth(const Pipeline& pipeline, std::int32_t stage) {
     return in_flight(pipeline, stage, slot_of(pipeline, stage, true), Workers::one);
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/format.h"
-#include "cnntrain/base/xml_text.h"
+#include "schedule/drawing.h"
 
 namespace cnntrain::schedule {
 
@@ -156,10 +156,6 @@ double axis_step(double whole) {
     return 10 * power;
 }
 
-std::string svg_text(double x, double y, const std::string& text, const char* anchor = "start") {
-    return formatted("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + xml_text(text) + "</text>\n";
-}
-
 std::string legend() {
     std::string text;
     text += formatted("<circle class=\"forward\" cx=\"%.1f\" cy=\"38\" r=\"6\"/>\n", kLeft + 6);
@@ -186,8 +182,7 @@ std::string box(const Picture& picture, const TimedWork& timed) {
 
 std::string axis(const Picture& picture) {
     const double bottom = picture.bottom();
-    std::string text = formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", kLeft, bottom,
-                                 kLeft + kPlotWidth, bottom);
+    std::string text = svg_line(kLeft, bottom, kLeft + kPlotWidth, bottom);
     if (picture.shown_ms() <= 0) return text;
     const double step = axis_step(picture.shown_ms());
     // Only as many marks as stand on the paper, however long the part is that was cut out.
@@ -199,7 +194,7 @@ std::string axis(const Picture& picture) {
             continue;
         }
         const double x = picture.x(ms);
-        text += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, bottom, x, bottom + 6);
+        text += svg_line(x, bottom, x, bottom + 6);
         text += svg_text(x, bottom + 20, formatted("%.6g", ms), "middle");
         ms += step;
     }
@@ -215,9 +210,9 @@ std::string cut_mark(const Picture& picture) {
                     std::to_string(picture.left_out()) + " passes at the dashed line are left out", "end");
 }
 
-constexpr std::string_view kStyle =
-    "<style>text{font:12px sans-serif;fill:#222}line{stroke:#444}.cut{stroke-dasharray:4 3}"
-    ".forward{fill:#9ecae9;stroke:#4c78a8}.backward{fill:#ffbf79;stroke:#c66a00}</style>\n";
+constexpr const char* kStyle =
+    "text{font:12px sans-serif;fill:#222}line{stroke:#444}.cut{stroke-dasharray:4 3}"
+    ".forward{fill:#9ecae9;stroke:#4c78a8}.backward{fill:#ffbf79;stroke:#c66a00}";
 
 }  // namespace
 
@@ -225,11 +220,7 @@ std::string chart_svg(std::span<const TimedWork> work, std::string_view title, s
     const Picture picture(work, most);
     const double width = kLeft + kPlotWidth + 24;
     const double height = picture.bottom() + kBelow;
-    std::string text = formatted(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n", width,
-        height, width, height);
-    text += kStyle;
-    text += formatted("<rect width=\"%.0f\" height=\"%.0f\" fill=\"white\"/>\n", width, height);
+    std::string text = svg_begin(width, height, kStyle);
     text += svg_text(kLeft, 20, std::string(title));
     text += legend();
     for (std::int32_t row = 0; row < picture.rows(); ++row)

@@ -29,11 +29,6 @@ double simulated_barrier_ms(const Pipeline& pipeline, std::int64_t micro_batches
     return whole;
 }
 
-/// One place more than ticks that end together need: without it, lanes would wait for each other at the end of each tick.
-std::int64_t gradient_places(const Pipeline& pipeline, std::int32_t slot, Workers workers) {
-    return in_flight(pipeline, slot, slot + 1, workers) + (workers == Workers::several ? 1 : 0);
-}
-
 /// Simulates one copy's pipeline, work after work.
 class Simulation {
 public:
@@ -71,7 +66,7 @@ private:
             return done(last, micro_batch - in_flight(pipeline_, slot, last, workers_));
         }
         if (slot + 1 == pipeline_.slots()) return 0;  // the first stage's backward pass leaves nothing behind
-        return done(slot + 1, micro_batch - gradient_places(pipeline_, slot, workers_));
+        return done(slot + 1, micro_batch - ring_places(pipeline_, slot, slot + 1, workers_));
     }
 
     Pipeline pipeline_;

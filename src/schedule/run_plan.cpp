@@ -78,7 +78,7 @@ RunPlan make_run_plan(const RunShape& shape) {
     check(shape);
     RunPlan plan;
     plan.images = shape.images;
-    plan.global_batch = batch_plan(shape, shape.processes).global_batch();
+    plan.global_batch = batch_plan(shape).global_batch();
     plan.iterations_per_epoch = plan.images / plan.global_batch;
     plan.iterations = total_iterations(shape, plan.global_batch);
     checked_product(plan.iterations, plan.global_batch, "the number of samples of the run");

@@ -131,7 +131,7 @@ CoreBudget core_budget(const RunSettings& settings) {
 }
 
 schedule::BatchPlan batch_plan(const config::Settings& settings) {
-    return schedule::batch_plan(settings.training, 1);
+    return schedule::batch_plan(settings.training);
 }
 
 namespace {
@@ -160,7 +160,7 @@ schedule::UpdatePlan update_plan(const config::Settings& settings) {
 }
 
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images) {
-    return schedule::make_run_plan({settings.training, settings.checkpoint, images, 1, settings.validation.enabled});
+    return schedule::make_run_plan({settings.training, settings.checkpoint, images, settings.validation.enabled});
 }
 
 backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
@@ -285,6 +285,14 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
     return result;
 }
 
+backend::Peers peers(const comm::CommSettings& settings, comm::Communicator& communicator) {
+    return {&communicator,
+            {settings.wire, settings.route},
+            settings.bucket_bytes,
+            settings.overlap,
+            settings.shard_optimiser};
+}
+
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
                          const backend::Backend& backend) {
     graph::Graph graph = graph::run_passes(std::move(forward), backend.passes().training);
@@ -316,6 +324,7 @@ graph::Graph evaluation_graph(const config::Settings& settings, const backend::B
                               const TensorDesc& images, bool with_logits) {
     nn::BuildRequest request = build_request(settings, backend, images);
     request.label_smoothing = 0;
+    request.counts_top_5 = reports_top_5(settings.data.dataset);
     nn::Model model = nn::build_evaluation(request, ops::op_table());
     if (with_logits) model.graph.mark_output(kLogits, model.values.logits);
     return graph::run_passes(std::move(model.graph), backend.passes().evaluation);

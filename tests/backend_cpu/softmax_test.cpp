@@ -71,6 +71,37 @@ TYPED_TEST(Softmax, TheFirstOfEqualLogitsIsTheAnswer) {
     EXPECT_EQ(softmax_cross_entropy<TypeParam>(2, 10, logits.data(), second.data(), 0, scratch).correct, 1.0F);
 }
 
+TYPED_TEST(Softmax, TheFirstOfEqualLogitsIsTheLikelierOne) {
+    const std::vector<TypeParam> logits(20, rounded<TypeParam>(1.5));
+    const std::vector<std::int32_t> labels{4, 5};
+    EXPECT_EQ(top_k_correct<TypeParam>(2, 10, logits.data(), labels.data(), 4), 0.0F);
+    EXPECT_EQ(top_k_correct<TypeParam>(2, 10, logits.data(), labels.data(), 5), 1.0F);
+    EXPECT_EQ(top_k_correct<TypeParam>(2, 10, logits.data(), labels.data(), 6), 2.0F);
+}
+
+TYPED_TEST(Softmax, TopOneIsTheCountOfCorrectAnswers) {
+    auto logits = random_values<TypeParam>(64 * 17, 1);
+    for (TypeParam& logit : logits)
+        logit = rounded<TypeParam>(std::round(2 * widened(logit)));  // many ties
+    std::vector<std::int32_t> labels;
+    for (std::int32_t n = 0; n < 64; ++n)
+        labels.push_back(n * 7 % 19 - 1);
+    std::vector<float> scratch(128);
+    const float correct = softmax_cross_entropy<TypeParam>(64, 17, logits.data(), labels.data(), 0, scratch).correct;
+    EXPECT_GT(correct, 0.0F);
+    EXPECT_EQ(top_k_correct<TypeParam>(64, 17, logits.data(), labels.data(), 1), correct);
+}
+
+TYPED_TEST(Softmax, WhatIsNotANumberIsNeverAmongTheFirst) {
+    std::vector<TypeParam> logits(10, rounded<TypeParam>(0));
+    logits[3] = rounded<TypeParam>(std::numeric_limits<double>::quiet_NaN());
+    const std::vector<std::int32_t> itself{3};
+    const std::vector<std::int32_t> first{0};
+    EXPECT_EQ(top_k_correct<TypeParam>(1, 10, logits.data(), itself.data(), 9), 0.0F);
+    EXPECT_EQ(top_k_correct<TypeParam>(1, 10, logits.data(), first.data(), 1), 0.0F);
+    EXPECT_EQ(top_k_correct<TypeParam>(1, 10, logits.data(), first.data(), 2), 1.0F);
+}
+
 TYPED_TEST(Softmax, LargeLogitsDoNotOverflow) {
     std::vector<TypeParam> logits(10, rounded<TypeParam>(-1024));
     logits[3] = rounded<TypeParam>(1024);

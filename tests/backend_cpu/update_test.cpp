@@ -42,11 +42,13 @@ TYPED_TEST(Update, MatchesFloat64) {
             std::vector<double> sgd;
             std::vector<double> velocity;
             std::vector<double> momentum;
+            std::vector<double> nesterov;
             for (std::size_t i = 0; i < p.size(); ++i) {
                 const double change = 0.25 * static_cast<double>(g[i]) + 0.01 * widened(p[i]);
                 sgd.push_back(widened(p[i]) - 0.1 * change);
                 velocity.push_back(0.9 * widened(v[i]) + change);
                 momentum.push_back(widened(p[i]) - 0.1 * velocity.back());
+                nesterov.push_back(widened(p[i]) - 0.1 * (change + 0.9 * velocity.back()));
             }
             auto parameter = p;
             update_by_gradient(count, parameter.data(), g.data(), kFactors, {});
@@ -56,6 +58,11 @@ TYPED_TEST(Update, MatchesFloat64) {
             update_with_velocity(UpdateRule::momentum, count, parameter.data(), g.data(), state.data(), kFactors, {});
             expect_near(parameter, momentum, 1e-6, "momentum");
             expect_near(state, velocity, 1e-6, "velocity");
+            parameter = p;
+            state = v;
+            update_with_velocity(UpdateRule::nesterov, count, parameter.data(), g.data(), state.data(), kFactors, {});
+            expect_near(parameter, nesterov, 1e-6, "nesterov");
+            expect_near(state, velocity, 1e-6, "velocity of nesterov");
         }
     });
 }

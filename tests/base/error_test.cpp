@@ -15,6 +15,7 @@ TEST(Error, EveryKindHasItsExitCode) {
     EXPECT_EQ(exit_code(ErrorKind::unsupported), 4);
     EXPECT_EQ(exit_code(ErrorKind::storage), 5);
     EXPECT_EQ(exit_code(ErrorKind::diverged), 6);
+    EXPECT_EQ(exit_code(ErrorKind::peers), 7);
     EXPECT_EQ(exit_code(ErrorKind::internal), 70);
 }
 

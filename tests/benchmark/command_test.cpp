@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "benchmark/fixtures.h"
+#include "cnntrain/launch/words.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
@@ -13,18 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-TEST(SplitWords, FollowsTheShell) {
-    EXPECT_THAT(split_words("a  b\tc"), ElementsAre("a", "b", "c"));
-    EXPECT_THAT(split_words(R"(--x="a b" 'c "d' "e 'f")"), ElementsAre("--x=a b", R"(c "d)", "e 'f"));
-    EXPECT_THAT(split_words(R"(a\ b \--c '' "\"q\"")"), ElementsAre("a b", "--c", "", R"("q")"));
-    EXPECT_THAT(error_of([] { split_words("a 'b"); }), HasSubstr("never closed"));
-}
-
-TEST(Quoted, IsReadBackAsItWas) {
-    const std::vector<std::string> words = {"a", "", "b c", "it's", R"({"x": "y"})", "$HOME/x"};
-    EXPECT_EQ(split_words(quoted(words)), words);
-}
 
 TEST(Expand, ReplacesWhatIsSetAndListsTheRest) {
     std::set<std::string> unset;
@@ -42,8 +31,8 @@ protected:
         entry_.file = folder_.write("spec.yml", "");
         entry_.variants = {{}};
         entry_.needs_dataset = false;
-        host_.environment = {{"DATASETS_DIR", "/data"}, {"PATH", "/bin"}};
-        host_.program = "/opt/cnntrain";
+        host_.machine.environment = {{"DATASETS_DIR", "/data"}, {"PATH", "/bin"}};
+        host_.machine.program = "/opt/cnntrain";
     }
     PlannedCommand plan(const std::string& command, const Variant& variant = {}) {
         entry_.command = command;
@@ -120,15 +109,15 @@ TEST_F(Command, VariablesThatAreNeededAndUnsetAreListed) {
     const PlannedCommand command = plan("poprun --vipu-server-host $VIPU --vipu-partition=${PART} -v python3 train.py");
     EXPECT_THAT(command.words, ElementsAre("/opt/cnntrain", "poprun", "-v", "python3", "train.py"));
     EXPECT_THAT(command.notices, Contains(HasSubstr("--vipu-server-host left out")));
-    host_.environment.erase("DATASETS_DIR");
+    host_.machine.environment.erase("DATASETS_DIR");
     entry_.needs_dataset = true;
     EXPECT_THAT(plan("python3 train.py").unset, ElementsAre("DATASETS_DIR"));
-    host_.environment["DATASET_DIR"] = "/old";
+    host_.machine.environment["DATASET_DIR"] = "/old";
     EXPECT_THAT(plan("python3 train.py --data-dir $DATASETS_DIR/").words, Contains("/old/"));
 }
 
 TEST_F(Command, ABlankInAPathDoesNotSplitIt) {
-    host_.environment["DATASETS_DIR"] = "/my data";
+    host_.machine.environment["DATASETS_DIR"] = "/my data";
     EXPECT_THAT(words("python3 train.py --data-dir $DATASETS_DIR/x"), Contains("/my data/x"));
 }
 
@@ -156,14 +145,56 @@ TEST_F(Command, AFolderThatIsNotThereIsShortened) {
 }
 
 TEST_F(Command, MpirunIsAdaptedToThisMachine) {
-    const std::string line = "mpirun --tag-output --np 4096 --bind-to socket -x NOBODY -x PATH python3 validation.py";
+    host_.machine.cores = 2;
+    const std::string line = "mpirun --tag-output --np 4 --bind-to socket -x NOBODY -x PATH python3 validation.py";
     const PlannedCommand command = plan(line);
-    EXPECT_THAT(quoted(command.words), HasSubstr("mpirun --oversubscribe --tag-output --np 4096 --bind-to none -x PATH "
-                                                 "/opt/cnntrain validation.py --threads 1"));
-    EXPECT_THAT(command.words, Not(Contains("NOBODY")));
-    EXPECT_EQ(printed_processes(command.words), 4096);
+    EXPECT_EQ(launch::quoted(command.words),
+              "mpirun --oversubscribe --tag-output --np 4 --bind-to none -x PATH /opt/cnntrain validation.py");
+    EXPECT_THAT(command.notices, ElementsAre(HasSubstr("share of cores"), HasSubstr("4 processes on 2 cores")));
+    EXPECT_EQ(printed_processes(command.words), 4);
     EXPECT_EQ(printed_processes(words("poprun --np 4 python3 train.py")), 1);
     EXPECT_EQ(printed_processes(words("mpirun -np 4 python3 train.py")), 1);
+}
+
+struct MpirunCase {
+    std::string_view line;
+    std::string_view becomes;
+};
+
+TEST_F(Command, MpirunKeepsWhatOpenMpiKnows) {
+    host_.machine.cores = 2;
+    const MpirunCase cases[] = {
+        {"mpirun --np 2 python3 train.py", "mpirun --np 2 /opt/cnntrain train.py"},
+        {"mpirun --np 4 --oversubscribe python3 train.py", "mpirun --np 4 --oversubscribe /opt/cnntrain train.py"},
+        {"mpirun -np 512 -ppn 2 --host a,b python train.py --bind-to socket",
+         "mpirun -np 512 --map-by ppr:2:node --host a,b /opt/cnntrain train.py --bind-to socket"},
+        {"mpirun -np 2 python a/resnet_main.py --train_steps 3",
+         "mpirun -np 2 /opt/cnntrain a/resnet_main.py --train_steps 3"},
+        {"mpirun --np 2 --mca btl_tcp_if_include 10.0.0.0/8 --mca a b ./train.py",
+         "mpirun --np 2 --mca a b /opt/cnntrain ./train.py"},
+        {"mpirun -H a,b -np 2 --mca btl_tcp_if_include 10.0.0.0/8 python3 train.py",
+         "mpirun -H a,b -np 2 --mca btl_tcp_if_include 10.0.0.0/8 /opt/cnntrain train.py"},
+        {"mpirun -np 2 cnntrain train --x", "mpirun -np 2 /opt/cnntrain train --x"},
+        {"mpirun -np 2 hostname", "mpirun -np 2 hostname"},
+    };
+    for (const MpirunCase& one : cases)
+        EXPECT_EQ(launch::quoted(words(std::string(one.line))), one.becomes) << one.line;
+}
+
+TEST_F(Command, RootLaunchesWhereThatIsMeant) {
+    host_.machine.is_root = true;
+    EXPECT_THAT(words("mpirun -np 1 python3 train.py"), Not(Contains("--allow-run-as-root")));
+    host_.machine.in_container = true;
+    EXPECT_THAT(words("mpirun -np 1 python3 train.py"),
+                ElementsAre("mpirun", "--allow-run-as-root", "-np", "1", "/opt/cnntrain", "train.py"));
+    EXPECT_THAT(words("mpirun --allow-run-as-root -np 1 python3 train.py"), Contains("--allow-run-as-root").Times(1));
+}
+
+TEST_F(Command, PoprunIsThisProgramWhateverItStarts) {
+    for (const std::string program : {"python3 train.py", "cnntrain train", "hostname", "./train.py"}) {
+        EXPECT_EQ(launch::quoted(words("poprun --num-instances 2 " + program)),
+                  "/opt/cnntrain poprun --num-instances 2 " + program);
+    }
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ protected:
     Run() {
         request_.spec_files = {folder_.write("spec.yml", kSpec)};
         request_.log_folder = folder_ / "log";
-        host_.environment = {{"PATH", "/usr/bin:/bin"}};
-        host_.program = "/no/such/cnntrain";
+        host_.machine.environment = {{"PATH", "/usr/bin:/bin"}};
+        host_.machine.program = "/no/such/cnntrain";
         host_.output = &output_;
         host_.notes = &notes_;
         host_.patience = std::chrono::milliseconds(500);
@@ -218,7 +218,7 @@ TEST_F(Run, ThePlanShowsTheCommands) {
 TEST_F(Run, TheShippedSpecCanBePlanned) {
     request_.spec_files = {CNNTRAIN_SOURCE_DIR "/configs/benchmarks.yml"};
     request_.include_convergence = true;
-    host_.environment = {
+    host_.machine.environment = {
         {"PATH", "/bin"}, {"DATASETS_DIR", "/data"}, {"HOSTS", "a,b"}, {"TCP_IF_INCLUDE", "10.0.0.0/8"}};
     const std::string plan = planned_commands(request_, host_);
     EXPECT_THAT(plan, Not(HasSubstr("not set:")));

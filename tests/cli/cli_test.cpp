@@ -74,6 +74,8 @@ TEST(Help, CommandsExplainTheirOptions) {
                              {"analyse_checkpoints.py", "usage: analyse_checkpoints.py [options]\n"},
                              {"dataset imagenet", "usage: cnntrain dataset imagenet [options]\n"},
                              {"imagenet_to_gcs.py", "usage: imagenet_to_gcs.py [options]\n"},
+                             {"resnet_main.py", "usage: resnet_main.py [options]\n"},
+                             {"some/folder/resnet_eval.py", "usage: resnet_eval.py [options]\n"},
                              {"benchmark", "usage: cnntrain benchmark [options]\n"},
                              {"-m examples_utils benchmark", "usage: examples_utils benchmark [options]\n"}}) {
         const Outcome outcome = run(std::string(help.typed) + " --help");
@@ -86,7 +88,7 @@ TEST(Help, CommandsExplainTheirOptions) {
 
 TEST(Commands, ThoseThatAreNotThereYetSaySo) {
     const std::set<std::string_view> available = {"train",   "validation", "restore",   "inference", "average",
-                                                  "analyse", "dataset",    "benchmark", "plan"};
+                                                  "analyse", "dataset",    "benchmark", "plan",      "poprun"};
     for (const auto& info : config::commands()) {
         const bool there = available.contains(info.name);
         const Outcome outcome = run(std::string(info.name) + (there ? " --help" : ""));

@@ -65,6 +65,8 @@ std::vector<Context> contexts() {
          "train --model resnext --lr-schedule exponential --lr-decay-rate 0.5 --lr-drops 3" + cifar},
         {Command::train, Family::resnet, LrSchedule::polynomial,
          "train --lr-schedule polynomial_decay_lr --optimiser LARS --model-size 8" + cifar},
+        {Command::train, Family::resnet, LrSchedule::gradual,
+         "train --lr-schedule gradual_warmup_then_dec --model-size 8" + cifar},
         {Command::train, Family::efficientnet, LrSchedule::stepped,
          "train --model efficientnet --model-size cifar --optimiser RMSprop" + cifar},
         {Command::validation, Family::resnet, LrSchedule::stepped, "validation" + small},

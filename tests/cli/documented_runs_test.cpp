@@ -77,6 +77,29 @@ TEST_P(DocumentedRuns, Work) {
     EXPECT_THAT(outcome.text, ContainsRegex(std::string(row.prints)));
 }
 
+#ifdef CNNTRAIN_MPIEXEC
+/// Trainings that the documents give to poprun, started by it as 2 and 4 processes; replicas of a process stay as they are.
+TEST_P(DocumentedRuns, WorkInSeveralProcesses) {
+    const DocumentedRun& row = GetParam();
+    if (!row.shorter.starts_with(SMALL)) GTEST_SKIP() << "documented for one process";
+    const int replicas = row.shorter.ends_with("--replicas 1") ? 1 : 2;
+    for (const int processes : {2, 4}) {
+        const std::string launch = " poprun --num-instances " + std::to_string(processes) + " --num-replicas " +
+                                   std::to_string(processes * replicas) + " --numa-aware yes ";
+        const Outcome outcome = shell(
+            "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; folder=$(mktemp -d) && trap 'rm -r "
+            "$folder' "
+            "EXIT && cd $folder && " CNNTRAIN_PROGRAM +
+            launch + std::string(row.line) + std::string(row.shorter) +
+            " --threads 1 --epochs 0.000105 --log-dir $folder");
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        EXPECT_THAT(outcome.text, ContainsRegex(std::string(kRate)));
+        EXPECT_THAT(outcome.text, ContainsRegex("summed over " + std::to_string(processes) + " processes"));
+        EXPECT_THAT(outcome.text, ContainsRegex("Training on " + std::to_string(processes * replicas) + " replicas"));
+    }
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(All, DocumentedRuns, ::testing::ValuesIn(kRuns), [](const auto& row) {
     std::string name(row.param.id);
     std::ranges::replace(name, '-', '_');

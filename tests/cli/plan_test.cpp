@@ -43,7 +43,8 @@ TEST(PlanCommand, HelpNamesItsOwnOptions) {
     const std::string text = run("plan --help").text;
     EXPECT_THAT(text, StartsWith("usage: cnntrain plan [options]\n"));
     for (const std::string option :
-         {"--stages", "--memory-limit", "--profile", "--steps", "--no-measure", "--svg", "cnntrain train --help"})
+         {"--stages", "--memory-limit", "--profile", "--steps", "--no-measure", "--svg", "--processes", "--network",
+          "--ranks-per-node", "--node-network", "--adding-rate", "--images-per-second", "cnntrain train --help"})
         EXPECT_THAT(text, HasSubstr(option));
     EXPECT_EQ(run("plan train.py " + kLine + "--help").text, text);
 }
@@ -66,6 +67,46 @@ TEST(PlanCommand, MistakesHaveTheirExitCodes) {
     expect_error(quick + "--svg " + (folder / "none/c.svg"), ErrorKind::storage, {"none/c.svg"});
     expect_error(quick + "--no-such-option", ErrorKind::usage, {"--no-such-option"});
     expect_error("plan " + kLine + "--backend ipu --no-measure", ErrorKind::unsupported, {"--backend ipu"});
+}
+
+const std::string kProcesses =
+    "plan train.py --dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 --no-measure --adding-rate "
+    "5GB/s ";
+
+TEST(PlanCommand, PredictsProcesses) {
+    const data::TemporaryFolder folder;
+    const Outcome outcome = run(
+        kProcesses + "--processes 1,2,4...64 --ranks-per-node 2 --network 100Gbps,1.5us --svg " + (folder / "c.svg"));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(
+        outcome.text,
+        AllOf(HasSubstr("between nodes latency 1.5 us, 12.5 GB/s (as given); inside a node latency 1 us, 5 GB/s "
+                        "(assumed: as fast as adding); adding 5 GB/s (as given)"),
+              HasSubstr("Hierarchical sums, 16 bits on the wire\n"), HasSubstr("\n       64     32  ")));
+    EXPECT_THAT(shell("head -c 5 " + (folder / "c.svg")).text, StartsWith("<svg "));
+    const std::string scaled = run(kProcesses + "--processes 2 --network 1Gbps,50us --images-per-second 1234").text;
+    EXPECT_THAT(scaled, HasSubstr(" 1234 images/s alone"));
+    EXPECT_THAT(run(kProcesses + "--processes 2 --network 1Gbps,50us --max-cross-replica-buffer-size 65536").text,
+                AllOf(HasSubstr("buckets of 65.5 kB"), Not(HasSubstr("needs several processes"))));
+}
+
+TEST(PlanCommand, MistakesAboutProcessesAreUsageErrors) {
+    const auto refused = [](const std::string& options, const std::string& part) {
+        expect_error(kProcesses + options, ErrorKind::usage, {part});
+    };
+    const std::string network = " --network 100Gbps,1.5us ";
+    refused("", "--adding-rate says something about --processes, which is not given");
+    refused("--processes 2", "--processes needs --network");
+    refused("--processes two" + network, "--processes expects numbers");
+    refused("--processes 2 --network slow", "--network expects bandwidth and latency");
+    refused("--processes 2 --node-network 1us,10GB/s" + network, "--node-network expects first a bandwidth");
+    refused("--processes 2 --ranks-per-node 0" + network, "--ranks-per-node expects a whole number from 1");
+    refused("--processes 2 --images-per-second 0" + network, "--images-per-second expects a number");
+    refused("--processes 2 --stages 2" + network, "--stages is about stages");
+    refused("--processes 2 --memory-limit 2" + network, "--memory-limit is about stages");
+    refused("--processes 2 --network measure", "--network measure measures --adding-rate, too; leave it out");
+    expect_error("plan " + kLine + "--no-measure --processes 2 --network measure", ErrorKind::usage,
+                 {"needs processes to measure between: mpirun -np 2 cnntrain plan"});
 }
 
 TEST(PlanCommand, OfAnotherModelAProfileIsRefused) {

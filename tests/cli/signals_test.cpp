@@ -63,6 +63,14 @@ TEST_F(Signals, EachOfTheThreeSavesAndSaysSoByTheExitCode) {
     }
 }
 
+TEST_F(Signals, InsideAPipelinedUpdateDoTheSame) {
+    const std::string line = training("pipelined") +
+                             " --threads 2 --lanes 2 --micro-batch-size 1 --gradient-accumulation-count 64 --pipeline "
+                             "--pipeline-splits stage1/unit1/relu stage2/unit1 fc1";
+    EXPECT_EQ(script(stopped_by("TERM", line + " >/dev/null 2>&1", "pipelined") + "echo code $?").text, "code 143\n");
+    EXPECT_TRUE(saved("pipelined"));
+}
+
 TEST_F(Signals, TheReaderOfTheOutputMayGoFirst) {
     const Outcome outcome = script("{ " + stopped_by("INT", training("tee") + " 2>/dev/null", "tee") +
                                    "echo code $? >&3; } 3>code | head -n 1 >/dev/null; cat code");

@@ -53,9 +53,11 @@ constexpr Acts kActs[] = {
     {"--base-learning-rate-exponent", "-3", "T"}, {"--abs-learning-rate", "0.5", "T"}, {"--epochs", "3", "T"},
     {"--weight-decay", "0.5", "T"}, {"--loss-scaling", "3", "T"}, {"--label-smoothing", "0.3", "T"}, {"--variable-filter", "x", "T"},
     {"--init-path", "x", "T"}, {"--ckpts-per-epoch", "3", "T"}, {"--epochs-per-ckpt", "3", "T"}, {"--ckpt-epochs-offset", "3", "T"},
-    {"--ckpt-all-instances", "true", kNever}, {"--no-validation", "", "T"}, {"--weight-avg-N", "3", "T"}, {"--weight-avg-exp", "0.3", "T"},
+    {"--ckpt-all-instances", "true", "T"}, {"--no-validation", "", "T"}, {"--weight-avg-N", "3", "T"}, {"--weight-avg-exp", "0.3", "T"},
     {"--shards", "2", "T", "ICic", "--pipeline"}, {"--replicas", "2", "T"}, {"--pipeline", "", "T"},
     {"--pipeline-splits", "x", "T", "ICic", "--pipeline"}, {"--distributed", "", "T"}, {"--epochs-per-sync", "3", "T"},
+    {"--max-cross-replica-buffer-size", "1024", "T"}, {"--no-comm-overlap", "", "T"}, {"--comm-wire", "bf16", "T"},
+    {"--comm-route", "flat", "T"}, {"--rts", "", "T"}, {"--comm-timeout", "10", "TV"},
     {"--syncs-per-epoch", "3", "T"}, {"--pipeline-schedule", "Interleaved", "T", "ICic", "--pipeline"}, {"--lanes", "2", "T"},
     {"--optimiser", "LARS", "T"}, {"--momentum", "0.3", "T", "ICic", "--optimiser momentum"},
     {"--rmsprop-decay", "0.3", "T", "ICic", "--optimiser RMSprop"}, {"--rmsprop-base-decay-exp", "-14", "T", "ICic", "--optimiser RMSprop"},
@@ -66,13 +68,13 @@ constexpr Acts kActs[] = {
     {"--lars-weight-decay", "0.3", "T", "ICic", "--optimiser LARS"}, {"--lars-eeta", "0.3", "T", "ICic", "--optimiser LARS"},
     {"--warmup-epochs", "3", "T"}, {"--learning-rate-decay", "0.3", "T"}, {"--learning-rate-schedule", "0.3", "T"},
     {"--lr-decay-rate", "0.3", "T"}, {"--lr-drops", "3", "T"}, {"--poly-lr-decay-power", "3", "T"}, {"--poly-lr-end-ratio", "0.3", "T"},
-    {"--abs-end-learning-rate", "0.3", "T"},
+    {"--abs-end-learning-rate", "0.3", "T"}, {"--warmup-iterations", "3", "T"}, {"--warmup-start-learning-rate", "0.3", "T"},
     {"--precision", "32.32", "TVE"}, {"--compute-type", "f32", "TVE"}, {"--force-weight-to-fp16", "x", "TVE"}, {"--force-weight-to-fp32", "x", "TVE"},
     {"--stochastic-rounding", "OFF", "T"}, {"--device-iterations", "3", "T"}, {"--seed", "3", "TVE"}, {"--BN-span", "3", "T", "ICic", "--batch-norm"},
     {"--dataset-benchmark", "", "TVE"}, {"--compile-only", "", "TVE"}, {"--prefetch-depth", "3", "TVE", "IC"},
     {"--latency", "", "TV"}, {"--analyse-nans", "", "TV"}, {"--enable-recomputation", "", "T"},
     {"--log-dir", "x", "TVE"}, {"--logs-path", "x", "TVE"}, {"--name-suffix", "x", "TVE"},
-    {"--logs-per-epoch", "3", "T"}, {"--no-logs", "", "TVE"}, {"--log-all-instances", "true", kNever},
+    {"--logs-per-epoch", "3", "T"}, {"--no-logs", "", "TVE"}, {"--log-all-instances", "true", "T"},
     {"--mlperf-logging", "", "T"}, {"--no-tensorboard", "", "TVE"}, {"--wandb", "", "TVE"},
     {"--wandb-project", "x", "TVE", "ICic", "--wandb"}, {"--profile", "", "TVE"},
 };
@@ -104,15 +106,15 @@ const Option& row(std::string_view flag) {
     throw Error(ErrorKind::internal, "no option " + std::string(flag));
 }
 
-/// The reason that the option gives at this place; the option's own rules aside.
-std::string reason(const Acts& acts, const Place& place) {
+/// The reason that the option gives at this place, in one of so many processes; the option's own rules aside.
+std::string reason(const Acts& acts, const Place& place, std::int64_t processes = 2) {
     const Option& option = row(acts.flag);
     std::string line = place.line + " --abs-learning-rate 0.1";
     if (!acts.with.empty()) line += " " + std::string(acts.with);
     std::vector<const Option*> all;
     for (const Option& candidate : option_table())
         all.push_back(&candidate);
-    OptionValues values(all);
+    OptionValues values(all, {.processes = processes});
     std::vector<std::string> line_words = words(line);
     for (std::size_t i = 0; i < line_words.size(); ++i) {
         const Option& given = row(line_words[i]);
@@ -121,6 +123,16 @@ std::string reason(const Acts& acts, const Place& place) {
     }
     if (option.flag == "--logs-per-epoch") values.set("epochs", 3.0, Source::model);
     return idle_reason(option, place.command, values);
+}
+
+TEST(Acting, WhatSteersSeveralProcessesIsIdleInOne) {
+    const Place training = places().front();
+    for (const Acts& acts : kActs) {
+        const bool needs_processes = row(acts.flag).needs_processes;
+        const std::string alone = reason(acts, training, 1);
+        EXPECT_EQ(alone == "it needs several processes (mpirun, srun or cnntrain poprun)", needs_processes)
+            << acts.flag;
+    }
 }
 
 TEST(Acting, EveryOptionHasARowHere) {
@@ -187,7 +199,7 @@ TEST(Acting, TheUserIsTold) {
     EXPECT_THAT(notices(kImageNet + "--wandb-id x", Command::train),
                 Contains("--wandb-id changes nothing: it needs --wandb"));
     EXPECT_THAT(notices(kImageNet + "--momentum 0.5 --lars-eeta 0.5", Command::train),
-                Contains("--momentum changes nothing: it needs --optimiser momentum, RMSprop or LARS"));
+                Contains("--momentum changes nothing: it needs --optimiser momentum, nesterov, RMSprop or LARS"));
     EXPECT_THAT(notices(kImageNet + "--optimiser LARS --device-iterations 3", Command::validation),
                 Contains("--optimiser and --device-iterations change nothing: they are for training"));
 }

@@ -93,7 +93,7 @@ TEST(Configs, LeadToTheDocumentedBatchAndLearningRate) {
     for (const Derived& row : rows) {
         SCOPED_TRACE(row.config);
         const Settings settings = parse("--config " + row.config).settings;
-        const std::int64_t batch = schedule::batch_plan(settings.training, 1).global_batch();
+        const std::int64_t batch = schedule::batch_plan(settings.training).global_batch();
         EXPECT_EQ(batch, row.batch);
         EXPECT_DOUBLE_EQ(optim::base_learning_rate(settings.learning_rate, batch), row.learning_rate);
     }

@@ -241,8 +241,9 @@ TEST(Adjustments, ZeroThatMeansNotGivenIsSaid) {
 
 TEST(Notices, OptionsThatChangeNothingSayWhy) {
     const auto result = parse(kImageNet + "--standard-imagenet --ckpt-all-instances false --log-all-instances");
-    EXPECT_THAT(result.notices, ElementsAre(HasSubstr("--standard-imagenet changes nothing: "),
-                                            HasSubstr("--log-all-instances changes nothing: a run is one process")));
+    EXPECT_THAT(result.notices,
+                ElementsAre(HasSubstr("--standard-imagenet changes nothing: "),
+                            HasSubstr("--log-all-instances changes nothing: it needs several processes")));
     EXPECT_THAT(parse("--dataset cifar-10 --data-dir x --inference", Command::validation).notices,
                 ElementsAre(HasSubstr("--inference changes nothing")));
     EXPECT_EQ(numerics_fingerprint(result), numerics_fingerprint(parse(kImageNet)));

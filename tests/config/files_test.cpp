@@ -135,6 +135,13 @@ TEST(ArgumentsJson, TrustInAnEditedCheckpointIsNotKept) {
     EXPECT_TRUE(restore(text, "--restore-path x --trust-edited-checkpoint").settings.checkpoint.trust_edited);
 }
 
+/// What the message about a missing process advises.
+TEST(ArgumentsJson, ARestoredRunMayWaitLonger) {
+    const std::string text = arguments_json(parse(kCifar + "--comm-timeout 5"), {});
+    EXPECT_EQ(restore(text, "--restore-path x").settings.comm.timeout_seconds, 5);
+    EXPECT_EQ(restore(text, "--restore-path x --comm-timeout 60").settings.comm.timeout_seconds, 60);
+}
+
 TEST(Fingerprint, ChangesWithTheNumbersOnly) {
     const std::string base = numerics_fingerprint(parse(kCifar));
     EXPECT_EQ(base.size(), 16U);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/data/loader.h"
+#include "cnntrain/data/mixing.h"
 #include "data/sets/imagenet.h"
 #include "fixtures.h"
 #include "support/allocation_count.h"
@@ -36,6 +37,18 @@ TEST(Allocation, TheCounterCounts) {
     void* volatile block = ::operator new(8);  // volatile: not optimised away
     ::operator delete(block);
     EXPECT_EQ(test::allocations(), before + 1);
+}
+
+TEST(Allocation, MixingCoefficientsAreDrawnIntoTheirPlace) {
+    const MixingSettings settings{.mixup_alpha = 0.4, .cutmix_lambda = 0.6};
+    MixingCoefficients coefficients;
+    coefficients.allocate(settings, kBatch);
+    const Shape images{kBatch, 4, 4, 3};
+    const std::int64_t before = test::allocations();
+    coefficients.draw(settings, 1, 0, images);
+    EXPECT_EQ(test::allocations(), before);
+    EXPECT_EQ(coefficients.mixup().size(), static_cast<std::size_t>(kBatch));
+    EXPECT_EQ(coefficients.target_shares().size(), static_cast<std::size_t>(4 * kBatch));
 }
 
 TEST(Allocation, AStreamOfImagesAllocatesOncePerEpoch) {

@@ -66,8 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     benchmark::Request request;
     request.spec_files = {file.with(data, size)};
     benchmark::Host host;
-    host.environment = {{"HOME", "/home/somebody"}};
-    host.program = "/usr/bin/cnntrain";
+    host.machine.environment = {{"HOME", "/home/somebody"}};
+    host.machine.program = "/usr/bin/cnntrain";
     host.output = &output;
     host.notes = &output;
     for (const auto make : {benchmark::list_text, benchmark::planned_commands}) {

@@ -135,8 +135,9 @@ optim::UpdateSettings settings_of(optim::Optimiser kind) {
 }
 
 TEST(GoldenOptimiser, TenStepsOfEach) {
-    for (const auto kind : {optim::Optimiser::sgd, optim::Optimiser::momentum, optim::Optimiser::rmsprop,
-                            optim::Optimiser::lars, optim::Optimiser::adamw, optim::Optimiser::lamb}) {
+    for (const auto kind :
+         {optim::Optimiser::sgd, optim::Optimiser::momentum, optim::Optimiser::rmsprop, optim::Optimiser::lars,
+          optim::Optimiser::adamw, optim::Optimiser::lamb, optim::Optimiser::nesterov}) {
         const std::string name = "optimiser/" + std::string(config::name(kind));
         compare_on_both(name, settings_of(kind), [](std::int64_t) { return 0.1; });
     }
@@ -151,11 +152,14 @@ TEST(GoldenSchedule, TenStepsOfEach) {
     rates.exponential_drops = 4;
     rates.polynomial_power = 2;
     rates.polynomial_end_ratio = 0.01;
+    rates.warmup_iterations = 2;
+    rates.warmup_start = 0.1;
     using enum optim::LrSchedule;
     for (const auto& [schedule, name] : {std::pair{stepped, "stepped"},
                                          {cosine, "cosine"},
                                          {exponential, "exponential"},
-                                         {polynomial, "polynomial"}}) {
+                                         {polynomial, "polynomial"},
+                                         {gradual, "gradual"}}) {
         rates.schedule = schedule;
         const optim::LearningRate rate(rates, 0.5, kSteps, 5);
         const std::string key = std::string("schedule/") + name;

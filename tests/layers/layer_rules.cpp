@@ -38,10 +38,11 @@ const std::vector<Module>& modules() {
         {"train",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
           "backend"}},
-        {"benchmark", {"base", "config"}},
+        {"launch", {"base", "config"}},
+        {"benchmark", {"base", "config", "launch"}},
         {"cli",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
-          "backend", "train", "benchmark"}},
+          "backend", "train", "launch", "benchmark"}},
     };
     return table;
 }
@@ -56,7 +57,7 @@ struct ThirdParty {
 const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> table = {
         {"CLI/", {"src/config/"}},
-        {"yaml-cpp/", {"src/config/", "src/benchmark/"}},
+        {"yaml-cpp/", {"src/config/", "src/benchmark/", "src/launch/"}},
         {"re2/", {"src/benchmark/"}, /*sources_only=*/true},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
@@ -69,7 +70,7 @@ const std::vector<ThirdParty>& third_party() {
         {"pugixml", {"src/data/writing/"}},
         {"jerror.h", {"src/data/images/"}},
         {"google/protobuf/", {"src/data/writing/"}},
-        {"mpi.h", {"src/comm/"}},
+        {"mpi.h", {"src/comm/mpi.cpp"}},
         {"poplar/", {"src/backend/ipu/"}},
         {"popops/", {"src/backend/ipu/"}},
         {"poplin/", {"src/backend/ipu/"}},
@@ -84,9 +85,9 @@ const std::vector<ThirdParty>& third_party() {
 }
 
 /// Headers of the operating system and the compiler that have a ".h" or a folder in their names.
-constexpr std::string_view kSystem[] = {"sys/",        "linux/",   "unistd.h",  "fcntl.h",   "sched.h",
-                                        "signal.h",    "dirent.h", "pthread.h", "termios.h", "immintrin.h",
-                                        "nmmintrin.h", "cpuid.h",  "spawn.h",   "poll.h"};
+constexpr std::string_view kSystem[] = {
+    "sys/",        "linux/",      "unistd.h", "fcntl.h", "sched.h", "signal.h", "dirent.h", "pthread.h", "termios.h",
+    "immintrin.h", "nmmintrin.h", "cpuid.h",  "spawn.h", "poll.h",  "arpa/",    "netinet/", "netdb.h",   "ifaddrs.h"};
 
 bool begins_with_any(std::string_view text, const auto& prefixes) {
     return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });

@@ -71,6 +71,11 @@ const std::vector<Case>& cases() {
         {"src/config/json.h", "#include <nlohmann/json.hpp>", ".cpp files only"},
         {"include/cnntrain/config/json.h", "#include <nlohmann/json.hpp>", "not for this module"},
         {"src/base/io_posix.cpp", "#include <sys/stat.h>", ""},
+        {"src/comm/mpi.cpp", "#include <mpi.h>", ""},
+        {"src/comm/threads.cpp", "#include <mpi.h>", "not for this module"},
+        {"src/comm/watch.cpp", "#include \"cnntrain/config/settings.h\"", "comm must not include config"},
+        {"src/benchmark/command.cpp", "#include \"cnntrain/launch/mpi.h\"", ""},
+        {"src/launch/plan.cpp", "#include \"cnntrain/comm/launcher.h\"", "launch must not include comm"},
         {"src/nn/resnet.cpp", "#include <boost/any.hpp>", "unknown"},
         {"src/nowhere/file.cpp", "", "is in no module"},
     };

@@ -94,6 +94,21 @@ TEST_F(ReportTest, InferenceStandsInValidationCsvAndNotBesideOtherColumns) {
     EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "random,0\r\n");
 }
 
+TEST_F(ReportTest, AFileOfAnEarlierVersionGoesOnWithItsOwnColumns) {
+    Record longer = row(kValidation, "ckpt-2", 2);
+    longer.fields.push_back({"top5", 92.5});
+    longer.later_fields = 1;
+    reports().row(row(kValidation, "ckpt-1", 1));
+    reports().row(longer);
+    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "ckpt-1,1\r\nckpt-2,2\r\n");
+
+    files_.make_directories("/new");
+    reports("/new").row(longer);
+    EXPECT_EQ(files_.read_text("/new/validation.csv"), "name,iteration,top5\r\nckpt-2,2,92.5\r\n");
+    longer.later_fields = 0;
+    EXPECT_THROW(reports().expect(longer), Error);
+}
+
 TEST_F(ReportTest, KnowsWhatIsValidated) {
     EXPECT_FALSE(is_validated(files_, "/run", "ckpt-10"));
     reports().row(row(kValidation, "ckpt-10"));

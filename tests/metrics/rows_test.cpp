@@ -43,6 +43,16 @@ TEST(Rows, CsvColumnsAreThoseOfTheTask) {
               "step,iteration,epoch,lr,it_time,pt_per_sec,total_time");
 }
 
+TEST(Rows, LaterColumnsStandBehindTheDocumentedOnes) {
+    Columns columns = kColumns;
+    columns.validation.insert(columns.validation.begin(), {.name = "top5", .output = "five", .at_end = true});
+    const Record row = record(testing::validation_row({92.5, 84.5}), columns);
+    EXPECT_EQ(csv_header(row), "name,iteration,epoch,val_acc,val_time,val_size,img_per_sec,latency,top5");
+    EXPECT_EQ(csv_row(row), "ckpt-15625,15625,10,84.5,1.25,10000,8000,-1,92.5");
+    EXPECT_EQ(row.later_fields, 1);
+    EXPECT_EQ(record(testing::validation_row({84.5}), kColumns).later_fields, 0);
+}
+
 TEST(Rows, CsvHasAllDigits) {
     EXPECT_EQ(csv_row(record(testing::training_row(), kColumns)),
               "97,194,0.12416,0.5,1.5,1.7254123456789012,40,36.4321,0.0123456789,2592.0000235,12.34");

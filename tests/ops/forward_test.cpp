@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "cnntrain/base/normal.h"
@@ -355,6 +356,27 @@ TEST(Forward, SoftmaxCrossEntropyDoesNotOverflow) {
     expect_values(results[1], {}, {0});
 }
 
+TEST(Forward, TopKCorrect) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const RefTensor logits = tensor({8, 4}, {
+                                                4,   3, 2, 1,    // label 1: second
+                                                4,   3, 2, 1,    // label 2: third
+                                                1,   2, 2, 0,    // label 2: a tie for the first place, won by class 1
+                                                2,   2, 2, 0,    // label 2: the third of three that are equal
+                                                nan, 3, 2, 1,    // label 1: behind what is not a number
+                                                0,   1, 2, nan,  // label 3: its own is not a number
+                                                9,   0, 0, 0,    // padding
+                                                9,   0, 0, 0,    // a label that is no class
+                                            });
+    const RefTensor labels = tensor({8}, {1, 2, 2, 2, 1, 3, -1, 4}, DType::i32);
+    const auto count = [&](std::int64_t k) {
+        return run(OpKind::top_k_correct, graph::TopKAttrs{k}, {logits, labels})[0].values[0];
+    };
+    EXPECT_EQ(count(1), 0);
+    EXPECT_EQ(count(2), 3);
+    EXPECT_EQ(count(3), 5);
+}
+
 /// The new target and slots after one update.
 std::vector<RefTensor> updated(const graph::UpdateAttrs& attrs, const RefTensor& target, const RefTensor& gradient,
                                double learning_rate, const std::vector<RefTensor>& slots, double step = 1) {
@@ -450,6 +472,10 @@ TEST(Forward, Updates) {
     const auto momentum = updated(attrs, target, gradient, 0.2, {tensor({1}, {10})});
     expect_values(momentum[1], {1}, {11.1});
     expect_values(momentum[0], {1}, {1 - 0.1 * 11.1});
+    attrs.rule = graph::UpdateRule::nesterov;
+    const auto nesterov = updated(attrs, target, gradient, 0.2, {tensor({1}, {10})});
+    expect_values(nesterov[1], {1}, {11.1});
+    expect_values(nesterov[0], {1}, {1 - 0.1 * (2.1 + 0.9 * 11.1)});
 
     const graph::MovingAverageAttrs moving{.decay = 0.75, .value_scale = 0.5};
     expect_values(run(OpKind::moving_average_update, moving, {tensor({1}, {8}), tensor({1}, {4})})[0], {1}, {6.5});

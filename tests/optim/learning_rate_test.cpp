@@ -112,6 +112,57 @@ TEST(Exponential, WarmUpEndsBetweenIterations) {
     EXPECT_NEAR(rate.at(1000), 1000 / 8340.9286, 1e-6);  // before the first drop
 }
 
+/// gradual_warmup_then_dec(0.1, 260, 4.8, global_step, 4680) of the large-batch recipe.
+LearningRateSettings large_batch() {
+    LearningRateSettings settings;
+    settings.schedule = LrSchedule::gradual;
+    settings.warmup_iterations = 260;
+    settings.warmup_start = 0.1;
+    return settings;
+}
+
+TEST(Gradual, RatesOfTheLargeBatchRecipe) {
+    const LearningRate rate(large_batch(), 4.8, 4680, 90);
+    EXPECT_EQ(rate.warmup_iterations(), 260);
+    const struct {
+        std::int64_t iteration;  // 0: the first update
+        double rate;
+    } table[] = {
+        {0, 0.1},
+        {1, 0.1 + 4.7 / 260},
+        {130, 2.45},
+        {259, 4.7819230769230770},  // the 260th update: one step of the rise is left
+        {260, 4.8},
+        {261, 4.7989140271493213},
+        {2470, 2.4},
+        {4678, 0.0021719457013574661},
+        {4679, 0.0010859728506787330},  // the last update
+        {4680, 0},
+        {9999, 0},
+    };
+    for (const auto& [iteration, expected] : table)
+        EXPECT_NEAR(rate.at(iteration), expected, 1e-12) << iteration;
+}
+
+TEST(Gradual, EndsAtAnotherRateWhenAsked) {
+    LearningRateSettings settings = large_batch();
+    settings.polynomial_end = 0.8;
+    const LearningRate rate(settings, 4.8, 4680, 90);
+    EXPECT_NEAR(rate.at(2470), 2.8, 1e-12);
+    EXPECT_NEAR(rate.at(4679), 0.8 + 4.0 / 4420, 1e-12);
+    EXPECT_EQ(rate.at(4680), 0.8);
+}
+
+TEST(Gradual, WarmUpMayBeLeftOutOrOutlastTheRun) {
+    LearningRateSettings settings = large_batch();
+    settings.warmup_iterations = 0;
+    EXPECT_EQ(LearningRate(settings, 4.8, 10, 1).at(0), 4.8);
+    settings.warmup_iterations = 260;
+    const LearningRate rate(settings, 4.8, 2, 1);
+    EXPECT_NEAR(rate.at(1), 0.1 + 4.7 / 260, 1e-12);
+    EXPECT_TRUE(std::isfinite(LearningRate(settings, 4.8, 260, 1).at(260)));
+}
+
 TEST(LearningRate, NonsenseIsRefused) {
     LearningRateSettings settings = cifar_stepped();
     EXPECT_THROW(LearningRate(settings, 0.5, 0, 10), Error);
@@ -120,6 +171,12 @@ TEST(LearningRate, NonsenseIsRefused) {
     EXPECT_THROW(LearningRate(settings, 0.5, 10, 10), Error);
     settings = exponential();
     settings.exponential_drops = 0;
+    EXPECT_THROW(LearningRate(settings, 0.5, 10, 10), Error);
+    settings = large_batch();
+    settings.warmup_start = -0.1;
+    EXPECT_THROW(LearningRate(settings, 0.5, 10, 10), Error);
+    settings.warmup_start = 0.1;
+    settings.warmup_iterations = -1;
     EXPECT_THROW(LearningRate(settings, 0.5, 10, 10), Error);
 }
 

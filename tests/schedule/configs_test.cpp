@@ -70,7 +70,7 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
         const config::Settings& settings = result.settings;
         const std::int64_t images = settings.data.dataset == data::DatasetId::imagenet ? 1281167 : 50000;
         const RunPlan plan =
-            make_run_plan({settings.training, settings.checkpoint, images, 1, settings.validation.enabled});
+            make_run_plan({settings.training, settings.checkpoint, images, settings.validation.enabled});
         EXPECT_EQ(settings.training.micro_batch_size, row.micro_batch);
         EXPECT_EQ(settings.training.gradient_accumulation_count, row.accumulation);
         EXPECT_EQ(settings.training.replicas, row.replicas);

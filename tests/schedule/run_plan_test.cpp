@@ -385,15 +385,16 @@ TEST(BatchPlan, CountsSamplesAndPasses) {
     settings.micro_batch_size = 2;
     settings.gradient_accumulation_count = 3;
     settings.replicas = 5;
+    settings.processes = 7;
     settings.pipeline_splits = {"a", "b"};
-    EXPECT_EQ(batch_plan(settings, 7).local_passes(), 15);
-    EXPECT_EQ(batch_plan(settings, 7).passes(), 105);
-    EXPECT_EQ(batch_plan(settings, 7).samples_per_pass(), 2);
-    EXPECT_EQ(batch_plan(settings, 7).global_batch(), 210);
-    EXPECT_EQ(batch_plan(settings, 7).stages, 1);
+    EXPECT_EQ(batch_plan(settings).local_passes(), 15);
+    EXPECT_EQ(batch_plan(settings).passes(), 105);
+    EXPECT_EQ(batch_plan(settings).samples_per_pass(), 2);
+    EXPECT_EQ(batch_plan(settings).global_batch(), 210);
+    EXPECT_EQ(batch_plan(settings).stages, 1);
     settings.pipeline = true;
-    EXPECT_EQ(batch_plan(settings, 7).stages, 3);
-    EXPECT_EQ(batch_plan(settings, 7).global_batch(), 210);  // every sample passes through all stages
+    EXPECT_EQ(batch_plan(settings).stages, 3);
+    EXPECT_EQ(batch_plan(settings).global_batch(), 210);  // every sample passes through all stages
 }
 
 TEST(BatchPlan, ReplicasThatShareStatisticsAreOnePass) {

@@ -119,6 +119,22 @@ void add_loss_cases(std::vector<OpCase>& cases, DType type) {
     add("all_padding", 4, 17, 0, -1, -1);
 }
 
+void add_top_k_cases(std::vector<OpCase>& cases, DType type) {
+    const auto add_top_k = [&](const char* name, std::int64_t samples, std::int64_t classes, std::int64_t k, double low,
+                               Fill fill) {
+        cases.push_back(
+            {.name = std::string("top_k_correct/") + name,
+             .kind = OpKind::top_k_correct,
+             .attrs = graph::TopKAttrs{k},
+             .inputs = {{.name = "logits", .desc = {type, {samples, classes}}, .low = -4, .high = 4, .fill = fill},
+                        labels(samples, low, static_cast<double>(classes - 1))}});
+    };
+    add_top_k("1_of_3_tied", 24, 3, 1, -1, Fill::coarse);
+    add_top_k("5_of_10", 40, 10, 5, 0, Fill::uniform);
+    add_top_k("5_of_17_tied", 40, 17, 5, -1, Fill::coarse);
+    add_top_k("5_of_1000", 8, 1000, 5, 0, Fill::coarse);
+}
+
 void add_update_cases(std::vector<OpCase>& cases, DType type) {
     const TensorDesc desc{type, {3, 3, 10, 17}};
     const TensorDesc large{type, {301, 333}};

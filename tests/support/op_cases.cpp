@@ -16,6 +16,13 @@ namespace {
 
 std::vector<OpCase> make_cases() {
     std::vector<OpCase> cases;
+    const auto add_typed = [&cases](std::vector<OpCase> typed, DType type) {
+        for (OpCase& op_case : typed) {
+            op_case.name += "/" + std::string(name(type));
+            op_case.seed = cases.size() + 1;
+            cases.push_back(std::move(op_case));
+        }
+    };
     for (const DType type : {DType::f32, DType::bf16}) {
         std::vector<OpCase> typed;
         add_pointwise_cases(typed, type);
@@ -31,11 +38,13 @@ std::vector<OpCase> make_cases() {
         add_view_cases(typed, type);
         add_matmul_cases(typed, type);
         add_plain_cases(typed, type);
-        for (OpCase& op_case : typed) {
-            op_case.name += "/" + std::string(name(type));
-            op_case.seed = cases.size() + 1;
-            cases.push_back(std::move(op_case));
-        }
+        add_typed(std::move(typed), type);
+    }
+    // Behind all others, whose seeds stay.
+    for (const DType type : {DType::f32, DType::bf16}) {
+        std::vector<OpCase> typed;
+        add_top_k_cases(typed, type);
+        add_typed(std::move(typed), type);
     }
     return cases;
 }

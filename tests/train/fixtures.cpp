@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <sstream>
+#include <thread>
 
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
@@ -77,13 +78,63 @@ const std::string& small_cifar() {
     return instance.folder;
 }
 
-Outcome train(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
-    const std::string line = "--data-dir " + small_cifar() + kCommon +
-                             "--logs-path run --seed 7 --warmup-epochs 0 --logs-per-epoch 4 --abs-learning-rate 0.05 "
-                             "--epochs 2 " +
-                             options;
+namespace {
+
+std::string train_line(const std::string& options) {
+    return "--data-dir " + small_cifar() + kCommon +
+           "--logs-path run --warmup-epochs 0 --logs-per-epoch 4 --abs-learning-rate 0.05 --epochs 2 " + options;
+}
+
+using Run = std::function<int(Process& process, const config::Environment& environment, const Host& host)>;
+
+/// As the command does it: a process that fails tells the others.
+void run_process(Process& process, const Run& run, const std::shared_ptr<comm::Communicator>& communicator) {
     std::ostringstream console;
-    const int exit_code = run_training(parse(line), host_for(files, console, stop));
+    Host host = host_for(process.files, console, process.stop);
+    host.communicator = communicator;
+    config::Environment environment{{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
+    environment.launch = {communicator->size(), communicator->rank(), process.replicas};
+    try {
+        process.outcome.exit_code = run(process, environment, host);
+        communicator->finish();
+    } catch (const Error& error) {
+        process.error = error.kind();
+        process.message = error.what();
+        communicator->leave(process.message);
+    }
+    process.outcome.console = console.str();
+}
+
+void run_together(std::vector<Process>& processes, const Run& run) {
+    auto communicators = comm::make_thread_communicators(static_cast<int>(processes.size()), {.timeout_seconds = 60});
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+        threads.emplace_back([&, i] { run_process(processes[i], run, std::move(communicators[i])); });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+}
+
+}  // namespace
+
+void train_together(std::vector<Process>& processes, const std::string& options, const std::string& seed) {
+    run_together(processes, [&](Process& process, const config::Environment& environment, const Host& host) {
+        const std::string line = train_line(seed + " " + options + " " + process.options);
+        return run_training(config::parse_command_line(config::Command::train, words(line), environment), host);
+    });
+}
+
+void restore_together(std::vector<Process>& processes, const std::string& options) {
+    run_together(processes, [&](Process& process, const config::Environment& environment, Host host) {
+        const std::string line = "--restore-path run " + options + " " + process.options;
+        host.files = &processes.front().files;
+        return run_restored(config::parse_command_line(config::Command::restore, words(line), environment), host);
+    });
+}
+
+Outcome train(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
+    std::ostringstream console;
+    const int exit_code = run_training(parse(train_line("--seed 7 " + options)), host_for(files, console, stop));
     return {exit_code, console.str()};
 }
 

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/parse.h"
 
@@ -33,6 +35,23 @@ Outcome train(FileSystem& files, const std::string& options = "", const std::fun
 Outcome restore(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
 Outcome validate(FileSystem& files, const std::string& options);
 Outcome infer(FileSystem& files, const std::string& options, const std::function<bool()>& stop = {});
+
+/// One process of several that run in threads.
+struct Process {
+    MemoryFiles files = MemoryFiles();
+    std::string options = {};  // on top of those of all
+    std::function<bool()> stop = {};
+    std::optional<std::int64_t> replicas = {};  // as poprun says them
+    Outcome outcome = {};
+    std::optional<ErrorKind> error = {};  // that the run ended with
+    std::string message = {};             // of the error
+};
+
+/// train() of all of them together.
+void train_together(std::vector<Process>& processes, const std::string& options = "",
+                    const std::string& seed = "--seed 7");
+/// restore() of the run in the first one's files, which all of them see.
+void restore_together(std::vector<Process>& processes, const std::string& options = "");
 
 /// Asks for a stop when it has been asked `count` times.
 std::function<bool()> stop_after(int count);

@@ -67,6 +67,35 @@ TEST(ImageClassification, RowsHaveTheColumnsOfTheirFilesAndTheirLine) {
               "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency");
 }
 
+TEST(ImageClassification, ImageNetsTop5StandsBehindTheDocumentedColumns) {
+    const ImageClassification imagenet(parse("--dataset imagenet --generated-data --model-size 18"), cpu(), 1);
+    const metrics::Record row = reported(imagenet, metrics::testing::validation_row({75.25, 75.25, 92.5, 1.5}));
+    EXPECT_EQ(metrics::csv_header(row),
+              "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency,val_top5_acc,val_loss");
+    EXPECT_EQ(row.later_fields, 2);
+    EXPECT_EQ(row.text,
+              "Validation top-1 accuracy: 75.250 % [ckpt-15625] (iteration:  15625, epoch:  10.00, throughput: 8000.00 "
+              "samples/sec, time: 1.250000, latency avg:  -1.0000 ms)\n"
+              "Validation top-5: 92.500 % [ckpt-15625]");
+}
+
+/// A training graph with the count would be another graph, with other numbers in every compiled step.
+TEST(ImageClassification, OnlyTheEvaluationCountsTop5) {
+    const auto outputs = [](const graph::Graph& graph) {
+        std::string names;
+        for (const graph::Output& output : graph.outputs())
+            names += output.name + " ";
+        return names;
+    };
+    const ImageClassification imagenet(
+        parse("--dataset imagenet --generated-data --model-size 18 --image-size 64 --micro-batch-size 2"), cpu(), 1);
+    const auto fields = imagenet.open(data::Split::validation)->fields(2);
+    EXPECT_EQ(outputs(imagenet.training_graph(fields)), "loss correct ");
+    EXPECT_EQ(outputs(imagenet.evaluation_graph(fields)), "loss correct correct_top5 ");
+    const auto cifar = task().open(data::Split::validation)->fields(2);
+    EXPECT_EQ(outputs(task().evaluation_graph(cifar)), "loss correct ");
+}
+
 TEST(ImageClassification, AShareOfImageNetsTrainingFilesIsUsed) {
     const ImageClassification imagenet(
         parse("--dataset imagenet --generated-data --model-size 18 --dataset-percentage-to-use 10"), cpu(), 1);

@@ -10,6 +10,7 @@
 #include "cnntrain/train/dry_run.h"
 #include "support/bf16_products.h"
 #include "train/fixtures.h"
+#include "train/reports/stage_memory.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {
@@ -139,20 +140,32 @@ TEST(PipelineRun, TellsTheStagesAndCountsHostStepsOnce) {
     EXPECT_THAT(train(other, kRun + kStages + "--no-logs").console, HasSubstr("/tmp/RN8_bs1x8p_BN_16.16_"));
 }
 
+const std::string kTwoLanes = "--threads 2 --lanes 2 ";
+
 TEST(PipelineRun, ContinuesExactly) {
-    const std::string line =
-        "--micro-batch-size 1 --gradient-accumulation-count 4 --replicas 2 --no-validation "
-        "--pipeline --pipeline-splits stage2/unit1 --enable-recomputation ";
-    MemoryFiles whole;
-    ASSERT_EQ(train(whole, line).exit_code, 0);
-    MemoryFiles files;
-    const Outcome stopped = train(files, line, stop_after(27));  // in the midst of an update
-    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
-    EXPECT_THAT(stopped.console, HasSubstr("Stopped by a signal after iteration"));
-    ASSERT_LT(loss_rows(files).size(), loss_rows(whole).size());
-    EXPECT_EQ(restore(files).exit_code, 0);
-    EXPECT_EQ(loss_rows(files), loss_rows(whole));
-    EXPECT_EQ(weights(files, 40), weights(whole, 40));
+    for (const std::string& lanes : {std::string(), kTwoLanes}) {
+        SCOPED_TRACE(lanes);
+        const std::string line =
+            "--micro-batch-size 1 --gradient-accumulation-count 4 --replicas 2 --no-validation "
+            "--pipeline --pipeline-splits stage2/unit1 --enable-recomputation " +
+            lanes;
+        MemoryFiles whole;
+        ASSERT_EQ(train(whole, line).exit_code, 0);
+        MemoryFiles files;
+        const Outcome stopped = train(files, line, stop_after(27));  // in the midst of an update
+        EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+        EXPECT_THAT(stopped.console, HasSubstr("Stopped by a signal after iteration"));
+        ASSERT_LT(loss_rows(files).size(), loss_rows(whole).size());
+        EXPECT_EQ(restore(files).exit_code, 0);
+        EXPECT_EQ(loss_rows(files), loss_rows(whole));
+        EXPECT_EQ(weights(files, 40), weights(whole, 40));
+    }
+}
+
+TEST(StagesInMemory, OfABackendThatPlansNoneAreNotTold) {
+    backend::CompileReport report;
+    report.stash_bytes = {8, 8};
+    EXPECT_EQ(stage_memory(report, {.micro_batches = 4, .stages = 2}), "");
 }
 
 TEST(PipelineRun, ContinuesWithAnotherScheduleAndWithoutStages) {
@@ -182,6 +195,7 @@ TEST(PipelineRun, DivergesAsAPlainOneDoes) {
     EXPECT_THAT(message(kStages), AllOf(HasSubstr("learning rate 1e+30"), HasSubstr("first tensor that is not finite"),
                                         HasSubstr("last good checkpoint: run/ckpt-0")));
     EXPECT_EQ(message(kStages), message(""));
+    EXPECT_EQ(message(kStages + kTwoLanes), message(""));
 }
 
 // ---- 32-bit copies ----

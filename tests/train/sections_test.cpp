@@ -10,7 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/ops/op_table.h"
 #include "train/runs/weights.h"
-#include "train/staged_net.h"
+#include "train/staged.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -39,7 +39,7 @@ std::ptrdiff_t count_gradients(const std::vector<backend::ProfileRow>& rows) {
 class Sections : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(Sections, EvaluationOfATrainingGraphRunsItsForwardStepsOnly) {
-    Net net(GetParam());
+    CompiledNet net(GetParam());
     net.train();  // prepares the weights, so that the evaluation finds them ready
     const auto trained = net.profile_of_training();
     const auto evaluated = net.profile_of_evaluation(3);
@@ -48,13 +48,13 @@ TEST_P(Sections, EvaluationOfATrainingGraphRunsItsForwardStepsOnly) {
     EXPECT_THAT(trained, Each(Field("runs", &backend::ProfileRow::runs, 1)));
     EXPECT_THAT(evaluated, Each(AllOf(Field("runs", &backend::ProfileRow::runs, 3),
                                       Field("op", &backend::ProfileRow::op, Not(HasSubstr("update"))))));
-    EXPECT_GE(static_cast<std::int64_t>(evaluated.size()), count_nodes(net.training().graph, graph::Phase::forward));
+    EXPECT_GE(static_cast<std::int64_t>(evaluated.size()), count_nodes(net.graph(), graph::Phase::forward));
     EXPECT_LT(evaluated.size(), trained.size() / 2);
 }
 
 TEST_P(Sections, EvaluationBetweenStepsChangesNothing) {
-    Net alone(GetParam());
-    Net watched(GetParam());
+    CompiledNet alone(GetParam());
+    CompiledNet watched(GetParam());
     for (int i = 0; i < 3; ++i) {
         watched.evaluate(2);
         EXPECT_EQ(watched.train(), alone.train());
@@ -67,8 +67,8 @@ INSTANTIATE_TEST_SUITE_P(Backends, Sections,
 
 TEST(SectionsOfStages, ComputeTheSameBits) {
     for (const bool recompute : {false, true}) {
-        Net whole({"", {}, recompute});
-        Net staged({"", kThreeStages, recompute});
+        CompiledNet whole({"", {}, recompute});
+        CompiledNet staged({"", kThreeStages, recompute});
         for (int i = 0; i < 3; ++i)
             EXPECT_EQ(staged.train(), whole.train());
         EXPECT_EQ(staged.evaluate(2).sums, whole.evaluate(2).sums);
@@ -114,17 +114,17 @@ TEST(SectionsOfStages, RefuseAPlanWithFewerStages) {
 }
 
 TEST(Stash, IsWhatDifferentiationSaysThatBackwardReads) {
-    Net ref({"--backend ref"});
-    const std::uint64_t elements = ref.training().stashed_elements();
+    CompiledNet ref(Shape{"--backend ref"});
+    const std::uint64_t elements = ref.stashed_elements();
     EXPECT_THAT(ref.executable().report().stash_bytes, ElementsAre(elements * sizeof(double)));
-    Net cpu({"--backend cpu"});
+    CompiledNet cpu(Shape{"--backend cpu"});
     EXPECT_THAT(cpu.executable().report().stash_bytes, ElementsAre(elements * sizeof(float)));
 }
 
 TEST(Stash, IsToldByStage) {
     for (const std::string backend : {"--backend ref", "--backend cpu"}) {
         const auto bytes_of = [&](const std::vector<std::string>& splits, bool recompute) {
-            return Net({backend, splits, recompute}).executable().report().stash_bytes;
+            return CompiledNet({backend, splits, recompute}).executable().report().stash_bytes;
         };
         const std::vector<std::uint64_t> by_stage = bytes_of(kThreeStages, false);
         ASSERT_EQ(by_stage.size(), 3U);

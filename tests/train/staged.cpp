@@ -5,11 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"
@@ -23,7 +28,8 @@ constexpr std::array kLanes{1, 2};
 
 constexpr int kAccumulation = 8;
 
-/// So many batches, each with memory of its own. A sample has the same pixels and label in batches of any size.
+/// So many batches, each with memory of its own, again and again. A sample has the same pixels and label in batches of any
+/// size.
 class DifferentSamples : public data::BatchSource {
 public:
     DifferentSamples(std::vector<data::Field> fields, std::int64_t batches, std::int64_t classes)
@@ -38,7 +44,7 @@ public:
 
     data::Batch next() override {
         data::Batch batch;
-        batch.fields = spans_.at(static_cast<std::size_t>(next_));
+        batch.fields = spans_[static_cast<std::size_t>(next_) % spans_.size()];
         batch.valid_count = samples_;
         batch.first_sample = next_ * samples_;
         ++next_;
@@ -84,33 +90,103 @@ void describe(const graph::Graph& graph, Trained& result) {
     std::ranges::set_intersection(forward, backward, std::inserter(result.stages, result.stages.end()));
 }
 
+/// Updates whose samples differ from each other.
+constexpr std::int64_t kUpdates = 2;
+
+config::Settings settings_of(const Shape& shape) {
+    return parse("--dataset cifar-10 --model-size 8 --micro-batch-size 4 --input-threads 1 --threads " +
+                 std::to_string(shape.plan.lanes) + " --precision 32.32 --optimiser momentum --generated-data " +
+                 shape.options)
+        .settings;
+}
+
+std::vector<data::Field> fields_of(const config::Settings& settings, const backend::Backend& backend) {
+    const data::InputData input(data_settings(settings, backend, 1), data::Split::train);
+    return input.fields(batch_plan(settings).samples_per_pass());
+}
+
 }  // namespace
 
-Trained trained(const std::string& options, int updates) {
+CompiledNet::CompiledNet(const Line& line) {
     const config::Settings settings =
-        parse("--generated-data --input-threads 1 --abs-learning-rate 0.01 --optimiser momentum " + options).settings;
+        parse("--generated-data --input-threads 1 --abs-learning-rate 0.01 --optimiser momentum " + line.options)
+            .settings;
     check_network(settings);
     const auto backend = make_backend(settings.run.backend);
-    const data::InputData input(data_settings(settings, *backend, 1), data::Split::train);
-    const std::vector<data::Field> fields = input.fields(batch_plan(settings).samples_per_pass());
-    const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
+    const std::vector<data::Field> fields = fields_of(settings, *backend);
+    graph_ = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
+    plan_ = update_plan(settings);
+    compile(settings, *backend, fields);
+}
 
+CompiledNet::CompiledNet(const Shape& shape) {
+    const config::Settings settings = settings_of(shape);
+    const auto backend = make_backend(settings.run.backend);
+    const std::vector<data::Field> fields = fields_of(settings, *backend);
+    nn::BuildRequest request = build_request(settings, *backend, data::field_desc(fields, data::kImages));
+    request.splits = shape.splits;
+    graph_ = nn::build_training(request, ops::op_table()).graph;
+    if (shape.passes) graph_ = graph::run_passes(std::move(graph_), backend->passes().training);
+    const nn::ModelValues values = nn::model_values(graph_);
+    graph::Objective objective;
+    objective.loss = values.loss;
+    objective.targets = graph_.values_with_role(graph::Role::parameter);
+    if (shape.recompute) objective.recompute_points = {values.logits};
+    const graph::Gradients gradients = graph::build_backward(graph_, objective);
+    stashed_ = gradients.stashed;
+    optim::UpdateSettings update = update_settings(settings);
+    update.micro_batches = shape.plan.micro_batches;
+    optim::append_update(graph_, gradients, update);
+    if (shape.passes) graph_ = graph::run_passes(std::move(graph_), backend->passes().backward);
+    graph_.verify();
+    plan_ = shape.plan;
+    plan_.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
+    compile(settings, *backend, fields);
+}
+
+void CompiledNet::compile(const config::Settings& settings, const backend::Backend& backend,
+                          std::vector<data::Field> fields) {
+    executable_ = backend.compile(compile_request(graph_, settings, fields, plan_, 1));
+    initialise(*executable_, graph_, 1);
+    source_ = std::make_unique<DifferentSamples>(std::move(fields), kUpdates * plan_.micro_batches,
+                                                 network_settings(settings).classes);
+}
+
+std::uint64_t CompiledNet::stashed_elements() const {
+    return std::accumulate(stashed_.begin(), stashed_.end(), std::uint64_t{0}, [&](std::uint64_t sum, auto value) {
+        return sum + static_cast<std::uint64_t>(graph_.desc(value).elements());
+    });
+}
+
+std::vector<backend::ProfileRow> CompiledNet::profile_of_training() {
+    executable_->inspection().set_profiling(true);
+    train();
+    return executable_->inspection().profile();
+}
+
+std::vector<backend::ProfileRow> CompiledNet::profile_of_evaluation(std::int64_t batches) {
+    executable_->inspection().set_profiling(true);
+    evaluate(batches);
+    return executable_->inspection().profile();
+}
+
+Trained trained(const std::string& options, int updates) {
+    CompiledNet net(Line{options});
     Trained result;
-    result.plan = update_plan(settings);
-    const auto executable = backend->compile(compile_request(graph, settings, fields, result.plan, 1));
-    initialise(*executable, graph, 1);
-    DifferentSamples samples(fields, updates * result.plan.micro_batches, network_settings(settings).classes);
-    for (std::int64_t i = 0; i < updates; ++i) {
-        const backend::StepResult step = executable->train_step(samples, {0.01, i});
+    result.plan = net.plan();
+    for (int i = 0; i < updates; ++i) {
+        const backend::StepResult step = net.step();
         result.sums.push_back(step.sums.at("loss"));
         result.sums.push_back(step.sums.at("correct"));
     }
-    result.variables = stored_variables(*executable);
-    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter))
-        result.gradients.emplace(graph.value(id).name, executable->inspection().gradient(graph.value(id).name));
-    describe(graph, result);
-    result.stash_bytes = executable->report().stash_bytes;
-    result.reorders = executable->report().reorders;
+    result.variables = stored_variables(net.executable());
+    for (const graph::ValueId id : net.graph().values_with_role(graph::Role::parameter)) {
+        const std::string& name = net.graph().value(id).name;
+        result.gradients.emplace(name, net.executable().inspection().gradient(name));
+    }
+    describe(net.graph(), result);
+    result.stash_bytes = net.executable().report().stash_bytes;
+    result.reorders = net.executable().report().reorders;
     return result;
 }
 

@@ -1,18 +1,68 @@
-// Weight updates of a training graph in one or more pipeline stages, on samples that are all different: what an update does
-// with the wrong micro-batch's values shows in its numbers.
+// Training graphs in one or more pipeline stages, compiled and run on samples that are all different: what an update does with
+// the wrong micro-batch's values shows in its numbers.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/config/settings.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/ops/op_table.h"
 #include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::train::testing {
+
+/// Options of a train line; the data are made up. Everything else is what a training does: checks, graph, plan.
+struct Line {
+    std::string options;
+};
+
+/// What a net is made of that no train line asks for.
+struct Shape {
+    std::string options;                   // of ResNet-8 in f32 on CIFAR's images, micro-batches of 4
+    std::vector<std::string> splits = {};  // where the pipeline's stages begin
+    bool recompute = false;                // everything but the logits
+    schedule::UpdatePlan plan = {};        // its stages follow from the splits; one thread for each lane
+    bool passes = false;                   // those of the backend, which fuse nodes within stages
+};
+
+/// A compiled training graph with its first weights.
+class CompiledNet {
+public:
+    explicit CompiledNet(const Line& line);
+    explicit CompiledNet(const Shape& shape);
+
+    const graph::Graph& graph() const { return graph_; }
+    const schedule::UpdatePlan& plan() const { return plan_; }
+    backend::Executable& executable() { return *executable_; }
+    data::BatchSource& source() { return *source_; }
+    /// Of the values that differentiation says backward reads; of a Shape.
+    std::uint64_t stashed_elements() const;
+
+    backend::StepResult step() { return executable_->train_step(*source_, {0.01, steps_++}); }
+    double train() { return step().sums.at("loss"); }
+    backend::StepResult evaluate(std::int64_t batches) { return executable_->evaluate(*source_, batches); }
+
+    std::vector<backend::ProfileRow> profile_of_training();
+    std::vector<backend::ProfileRow> profile_of_evaluation(std::int64_t batches);
+
+private:
+    void compile(const config::Settings& settings, const backend::Backend& backend, std::vector<data::Field> fields);
+
+    graph::Graph graph_{ops::op_table()};
+    std::set<graph::ValueId> stashed_;
+    schedule::UpdatePlan plan_;
+    std::unique_ptr<backend::Executable> executable_;
+    std::unique_ptr<data::BatchSource> source_;
+    std::int64_t steps_ = 0;
+};
 
 struct Trained {
     std::vector<double> sums;                     // loss and correct answers of each update
@@ -25,8 +75,7 @@ struct Trained {
     std::vector<std::string> reorders;
 };
 
-/// `options`: as of a train line; the data are made up. Everything else is what a training does: checks, graph, plan, compiled
-/// program, first weights.
+/// Weight updates of the line with these options.
 Trained trained(const std::string& options, int updates = 2);
 
 /// Expects the same losses, gradients and variables, bit for bit.

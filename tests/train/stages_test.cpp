@@ -6,7 +6,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
 #include "train/runs/weights.h"
-#include "train/staged_net.h"
+#include "train/staged.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -50,7 +50,7 @@ std::vector<UpdatePlan> plans() {
     return all;
 }
 
-void expect_same(Net& one, Net& other) {
+void expect_same(CompiledNet& one, CompiledNet& other) {
     for (int i = 0; i < 2; ++i)
         ASSERT_EQ(one.step().sums, other.step().sums);
     for (const auto& [name, tensor] : stored_variables(one.executable())) {
@@ -66,8 +66,8 @@ TEST_P(Division, OfAnUpdateChangesNoBit) {
         for (const auto& splits : {std::vector<std::string>{}, GetParam().two_stages, GetParam().four_stages}) {
             for (const UpdatePlan& plan : plans()) {
                 if (plan.lanes / plan.copies > std::ssize(splits) + 1) continue;
-                Net whole({GetParam().options, {}, recompute, {kMicroBatches}});
-                Net divided({GetParam().options, splits, recompute, plan});
+                CompiledNet whole({GetParam().options, {}, recompute, {kMicroBatches}});
+                CompiledNet divided({GetParam().options, splits, recompute, plan});
                 SCOPED_TRACE(text(plan) + ", " + std::to_string(splits.size() + 1) + " stages");
                 expect_same(whole, divided);
             }
@@ -80,8 +80,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, Division, ::testing::ValuesIn(networks()),
 
 TEST(DivisionWithPasses, ChangesNoBit) {
     for (const Network& network : networks()) {
-        Net whole({network.options, {}, false, {kMicroBatches}, true});
-        Net divided(
+        CompiledNet whole({network.options, {}, false, {kMicroBatches}, true});
+        CompiledNet divided(
             {network.options, network.four_stages, false, {kMicroBatches, 1, PipelineSchedule::grouped, 1, 2}, true});
         expect_same(whole, divided);
     }
@@ -105,7 +105,7 @@ private:
 TEST(DividedUpdate, LeavesEverythingAsItWasWhenTheInputFails) {
     for (const UpdatePlan& plan : plans()) {
         const std::vector<std::string> splits = networks().front().four_stages;
-        Net net({networks().front().options, splits, false, plan});
+        CompiledNet net({networks().front().options, splits, false, plan});
         const auto before = stored_variables(net.executable());
         FailingSource source(net.source(), 5);
         EXPECT_THROW(net.executable().train_step(source, {0.1, 0}), Error) << text(plan);
@@ -118,7 +118,7 @@ TEST(DividedUpdate, LeavesEverythingAsItWasWhenTheInputFails) {
 
 TEST(DividedUpdate, NamesTheFirstValueThatIsNotFinite) {
     for (const UpdatePlan& plan : plans()) {
-        Net net({networks().front().options, networks().front().four_stages, false, plan});
+        CompiledNet net({networks().front().options, networks().front().four_stages, false, plan});
         const std::string name = "all/stage2/unit1/conv1/weight";
         HostTensor weight = net.executable().store(name);
         weight.as<float>()[3] = std::numeric_limits<float>::infinity();

@@ -78,7 +78,8 @@ TEST(OwnTask, NoBatchOfAnEvaluationIsReadyWhenItsClockStarts) {
     const auto backend = make_backend(arguments.settings.run.backend);
     const PointFitting task(arguments.settings, *backend);
     const CountedSamples samples(task.open(data::Split::validation));
-    Evaluator evaluator(task, *backend, samples, arguments.settings, 1, {});
+    const Host host;
+    Evaluator evaluator(task, *backend, samples, arguments.settings, 1, host);
     evaluator.load_random(1);
     EXPECT_EQ(samples.streams, 0);
     metrics::Observers observers;

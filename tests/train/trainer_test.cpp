@@ -158,9 +158,9 @@ TEST(Diverged, ContinuesWhenToldTo) {
 
 TEST(Storage, AFullDiskLeavesThePreviousCheckpoint) {
     MemoryFiles files;
-    int updates = 0;
+    int asked = 0;  // twice in each update: at its end, and before the next one
     const auto fill_the_disk = [&] {
-        if (++updates == 30) files.set_capacity_bytes(files.used_bytes() + 10000);
+        if (++asked == 60) files.set_capacity_bytes(files.used_bytes() + 10000);
         return false;
     };
     try {

@@ -19,6 +19,11 @@ find_package(pugixml REQUIRED)             # libpugixml-dev: data
 find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: data
 find_package(spdlog REQUIRED)              # libspdlog-dev: base/log
 find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev: .cpp files only
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI COMPONENTS CXX)           # libopenmpi-dev, openmpi-bin: one file of comm; a build without it runs one process
+if(NOT MPI_CXX_FOUND)
+  message(STATUS "No MPI found: this build runs as one process only. libopenmpi-dev and openmpi-bin bring it.")
+endif()
 if(CNNTRAIN_TESTS)
   find_package(GTest REQUIRED)             # libgtest-dev, libgmock-dev
 endif()

@@ -73,6 +73,9 @@ class Optimiser:
         if self.kind == "momentum":
             self.velocity[name] = 0.9 * v + g
             return w - rate * self.velocity[name]
+        if self.kind == "nesterov":  # as TensorFlow and PyTorch write it
+            self.velocity[name] = 0.9 * v + g
+            return w - rate * (g + 0.9 * self.velocity[name])
         if self.kind == "RMSprop":
             self.square[name] = 0.9 * self.square.get(name, np.ones_like(w)) + 0.1 * g * g
             self.velocity[name] = 0.9 * v + rate * g / np.sqrt(self.square[name] + 1e-3)
@@ -90,6 +93,8 @@ class Optimiser:
 def schedule(kind, t):
     """base 0.5, 10 iterations in 5 epochs, 1 epoch of warm-up."""
     base, total, warm = 0.5, 10, 2
+    if kind == "gradual":  # from 0.1, then linearly to 0
+        return 0.1 + (base - 0.1) * t / warm if t < warm else base * (1 - (t - warm) / (total - warm))
     if kind == "stepped":
         rate = base * 0.1 ** sum(t > math.floor(f * total) for f in (0.4, 0.7))
     elif kind == "cosine":
@@ -114,8 +119,9 @@ def run(optimiser, rate_of):
 
 
 def main():
-    document = {f"optimiser/{k}": run(k, lambda _: 0.1) for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW", "LAMB")}
-    for k in ("stepped", "cosine", "exponential", "polynomial"):
+    document = {f"optimiser/{k}": run(k, lambda _: 0.1) for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW", "LAMB",
+                                                               "nesterov")}
+    for k in ("stepped", "cosine", "exponential", "polynomial", "gradual"):
         document[f"schedule/{k}"] = {"rates": [schedule(k, t) for t in range(STEPS)],
                                      **run("momentum", lambda t, k=k: schedule(k, t))}
     path = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "optimisers.json"

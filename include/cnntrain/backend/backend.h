@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/comm/buckets.h"
+#include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/passes.h"
@@ -36,12 +38,30 @@ struct RuntimeSettings {
     std::function<bool()> stop_requested = {};
 };
 
+/// The ranks that perform each weight update together. Each computes micro-batches of its own; what the update reads is
+/// summed over all ranks, so that all of them have the same variables after it.
+struct Peers {
+    comm::Communicator* communicator = nullptr;  // null: this process is alone. Used in compile() and train_step() only
+    comm::ReduceOptions reduce = {};
+    std::int64_t bucket_bytes = comm::kDefaultBucketBytes;  // what is summed in one operation
+    bool overlap = true;                                    // buckets travel while backward goes on
+    /// Each rank keeps and updates a part of every parameter's slots and tells the others the new parameters. store() of a
+    /// slot is then called by all ranks together.
+    bool shard_optimiser = false;
+};
+
 struct CompileRequest {
     const graph::Graph* graph = nullptr;   // only read during compile()
     std::vector<data::Field> fields = {};  // of the sources that will feed it
     schedule::UpdatePlan plan = {};
     Devices devices = {};
     RuntimeSettings runtime = {};
+    Peers peers = {};  // of a training
+};
+
+struct NamedBytes {
+    std::string name;
+    std::uint64_t bytes = 0;
 };
 
 struct CompileReport {
@@ -52,10 +72,16 @@ struct CompileReport {
     std::vector<std::uint64_t> stash_bytes;
     /// By stage: of its parameters and states, and of copies derived from them.
     std::vector<std::uint64_t> stage_variable_bytes;
-    /// By stage: of everything that it keeps for several micro-batches at the same time; 0 where they are done one by one.
-    std::vector<std::uint64_t> stage_ring_bytes;
+    /// By stage: of all that one of its passes makes for another pass, its own or another stage's, with a place for each
+    /// micro-batch that is on its way.
+    std::vector<std::uint64_t> stage_held_bytes;
+    /// What lives as long as the executable. A name begins with that of the variable, or of the gradient that is summed in it.
+    std::vector<NamedBytes> persistent;
+    /// What one pass makes for another one, of one micro-batch. A copy's name begins with that of what it is a copy of.
+    std::vector<NamedBytes> held;
     double flops_per_micro_batch = 0;
-    std::vector<std::string> reorders;  // each remaining layout change per step, with its reason
+    std::vector<std::uint64_t> bucket_bytes;  // of what is summed over ranks, in the order of their starts
+    std::vector<std::string> reorders;        // each remaining layout change per step, with its reason
 };
 
 struct StepScalars {
@@ -63,11 +89,15 @@ struct StepScalars {
     std::int64_t iteration = 0;  // weight updates before this one; keys the random numbers
 };
 
+/// Of several ranks, sums and samples are those of all of them, and every rank has the same flags.
 struct StepResult {
-    std::map<std::string, double> sums;  // the graph's f32[] outputs, summed over the micro-batches
-    std::int64_t samples = 0;            // valid samples seen
-    double input_wait_seconds = 0;
+    std::map<std::string, double> sums;   // the graph's f32[] outputs, summed over the micro-batches
+    std::int64_t samples = 0;             // valid samples seen
+    double input_wait_seconds = 0;        // of this rank
+    double exchange_seconds = 0;          // from the first bucket's start until the last one was summed over the ranks
+    double exposed_exchange_seconds = 0;  // of that, after the passes: what they did not hide
     bool stopped = false;  // before the last micro-batch, because a stop was requested; sums and samples are of a part
+    bool stop_requested = false;  // by the end of the update, on one rank or more
 };
 
 /// Where the time of a step went; one row per node (or group of fused nodes) that ran, in order of execution.

@@ -16,6 +16,21 @@ CoreCount count_cores();
 /// "4 cores with 8 hyper-threads, a quota of 1.5 processors".
 std::string to_string(const CoreCount& count);
 
+/// This process is one of several that a launcher started on this machine.
+struct MachineShare {
+    int index = 0;      // among them
+    int count = 1;      // of them
+    bool bound = true;  // false: it may run on all cores, and only the numbers of its threads follow the share
+};
+/// The environment variable with which a launcher says "disabled": not bound.
+inline constexpr const char* kPlacementVariable = "CNNTRAIN_PROCESS_PLACEMENT";
+
+/// Takes this process's share of the cores, NUMA nodes first, by setting its own affinity mask; with more processes than
+/// cores each gets one. All functions here tell of the share from then on. What a launcher has bound to a part of the
+/// machine stays so. To be called before there is a second thread. Returns what was done, for the log: "instance 1 of 2:
+/// cores 8-15".
+std::string take_share(const MachineShare& share);
+
 /// For threads that compute, whose vector units hyper-threads of a core would share: cores within the quota, at least 1.
 int available_cores();
 /// For threads that wait for memory and disk: processors within the quota, at least 1.

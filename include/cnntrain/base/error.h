@@ -1,4 +1,4 @@
-// Errors: one exception type, seven kinds, each with its own exit code.
+// Errors: one exception type, eight kinds, each with its own exit code.
 //
 // A message says where, what was expected, what came and what to do. Libraries throw; only the
 // command line turns an Error into printed text and an exit code.
@@ -19,6 +19,7 @@ enum class ErrorKind {
     unsupported,  // a capability that this program or machine does not have: exit code 4
     storage,      // files that cannot be written (disk full, permissions): exit code 5
     diverged,     // training produced non-finite numbers: exit code 6
+    peers,        // another process of the run died, stalled, left or holds other numbers: exit code 7
     internal,     // a defect in cnntrain: exit code 70
 };
 

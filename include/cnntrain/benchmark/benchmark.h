@@ -6,13 +6,13 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/launch/mpi.h"
 
 namespace cnntrain::benchmark {
 
@@ -44,9 +44,8 @@ struct Request {
 
 /// What it gets from the process in which it runs.
 struct Host {
-    std::map<std::string, std::string> environment;  // of this process
-    std::string program;                             // path of the cnntrain binary that the scripts stand for
-    std::vector<std::string> spec_folders;           // where shipped specs are
+    launch::Machine machine;  // its environment is that of the programs, its program what scripts stand for
+    std::vector<std::string> spec_folders;  // where shipped specs are
     FileSystem* files = &posix_files();
     std::ostream* output = nullptr;  // tables and summary; never null
     std::ostream* notes = nullptr;   // the runner's own log; never null

@@ -41,4 +41,10 @@ std::string_view name(Command command);
 /// (`some/folder/train.py`). Error(usage) with the nearest name when there is none.
 Command command_named(std::string_view word);
 
+/// Scripts of another project that this program stands for without a command of its own: training and evaluation.
+inline constexpr std::string_view kRecipeScripts[] = {"resnet_main.py", "resnet_eval.py"};
+
+/// Is `word` the name of a script that this program stands for, or a path that ends in one?
+bool is_script(std::string_view word);
+
 }  // namespace cnntrain::config

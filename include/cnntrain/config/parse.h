@@ -38,10 +38,18 @@ struct ResolvedOption {
     Source source;
 };
 
+/// What a launcher has said about the processes of a run.
+struct Launch {
+    std::int64_t processes = 1;                 // that share each weight update, or a validation
+    std::int64_t index = 0;                     // of this one
+    std::optional<std::int64_t> replicas = {};  // of each process; poprun says so
+};
+
 /// The facts of the process that parsing depends on.
 struct Environment {
     std::optional<std::string> data_dir;      // DATA_DIR
     std::vector<std::string> config_folders;  // searched in order for *.yml
+    Launch launch = {};
 };
 
 /// DATA_DIR, and configs/ in the current folder, beside the executable and above it, and in the source tree.
@@ -52,7 +60,8 @@ struct ParseResult {
     Settings settings;
     std::vector<ResolvedOption> options;  // every option that the command takes, in table order
     std::vector<std::string> notices;     // for the user: adjusted values, options that only steer IPUs
-    bool wants_help = false;              // settings are not filled in
+    Launch launch = {};
+    bool wants_help = false;  // settings are not filled in
     bool wants_print_config = false;
     bool wants_dry_run = false;
 
@@ -89,7 +98,8 @@ std::string arguments_json(const ParseResult& result, const std::map<std::string
 /// `restore`) gives laid over it. Keys that are no option are skipped.
 ParseResult resume_from_arguments_json(std::string_view text, const ParseResult& restore_line);
 
-/// Hash over every option that changes the numbers; equal when two runs compute the same thing.
+/// Hash over every option that changes the numbers; equal when two runs compute the same thing. How the micro-batches of a
+/// weight update are shared out over accumulation, replicas and processes does not count.
 std::string numerics_fingerprint(const ParseResult& result);
 
 }  // namespace cnntrain::config

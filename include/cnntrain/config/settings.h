@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cnntrain/backend/settings.h"
+#include "cnntrain/comm/settings.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/nn/settings.h"
 #include "cnntrain/optim/settings.h"
@@ -36,6 +37,7 @@ struct Settings {
     train::ValidationSettings validation;
     train::DeviceSettings device;
     train::LoggingSettings logging;
+    comm::CommSettings comm;
 };
 
 /// Name of a run's folder: `RN20_bs32_BN_16.16_3S9`. `random` is three characters of

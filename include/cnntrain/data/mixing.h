@@ -49,12 +49,13 @@ double share_outside(const Box4& box, std::int64_t height, std::int64_t width);
 /// and the share outside the box (empty: no cutmix).
 void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares);
 
-/// The coefficients of one micro-batch. draw() allocates nothing after its first call.
+/// The coefficients of one micro-batch. draw() allocates nothing after allocate() for as many samples.
 class MixingCoefficients {
 public:
+    void allocate(const MixingSettings& settings, std::int64_t samples);
     /// A function of its arguments alone; `images` is [N,H,W,C].
     void draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number, const Shape& images);
-    /// The bytes of each of mixing_fields(), in their order; where they lie changes with the first draw() only.
+    /// The bytes of each of mixing_fields(), in their order; where they lie stays as it is after allocate().
     void view(std::span<std::span<const std::byte>> fields) const;
 
     const std::vector<float>& mixup() const { return mixup_; }

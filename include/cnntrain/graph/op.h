@@ -64,6 +64,7 @@ enum class OpKind : std::uint8_t {
     fold_norm_bias,
     softmax_cross_entropy,
     softmax_cross_entropy_grad,
+    top_k_correct,
     mix_images,
     mixed_cross_entropy,
     mixed_cross_entropy_grad,
@@ -263,6 +264,15 @@ struct SoftmaxAttrs {
     bool operator==(const SoftmaxAttrs&) const = default;
 };
 
+/// top_k_correct: logits[N,C], labels i32[N] -> f32[], the number of samples whose label is among the k likeliest classes; labels
+/// outside 0..C-1 count nowhere. Of equal logits the first class is the likelier one, as for `correct` above, which this is for
+/// k = 1. A logit that is not a number is likelier than the label's, and a label's own that is none is never among the k. 1 <= k < C.
+/// No gradient.
+struct TopKAttrs {
+    std::int64_t k = 5;
+    bool operator==(const TopKAttrs&) const = default;
+};
+
 /// Mixed samples (mixup, Zhang et al. 2017; cutmix, Yun et al. 2019). The partner of sample n at distance d is sample
 /// (n - d) mod N of the micro-batch.
 /// mix_images: x[N,H,W,C] (, own f32[N] with mixup) (, box i32[4] with cutmix) -> y like x. Mixup:
@@ -306,8 +316,8 @@ struct FoldNormAttrs {
 using Attrs =
     std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs,
                  ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs,
-                 ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, SoftmaxAttrs, MixImagesAttrs,
-                 MixedTargetsAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
+                 ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, SoftmaxAttrs, TopKAttrs,
+                 MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

@@ -9,7 +9,7 @@
 
 namespace cnntrain::graph {
 
-enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars, adamw, lamb };
+enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, rmsprop, lars, adamw, lamb };
 
 /// update: target, gradient, learning_rate f32[], step f32[] (the number of the update, from 1), the rule's slots like the
 /// target: overwrites target and slots. The gradient may be of another type than the target. With p the target,
@@ -17,6 +17,7 @@ enum class UpdateRule : std::uint8_t { sgd, momentum, rmsprop, lars, adamw, lamb
 ///
 /// sgd       p -= r * g
 /// momentum  slot v: v = momentum * v + g; p -= r * v
+/// nesterov  (Sutskever et al. 2013, as TensorFlow writes it) slot v: v = momentum * v + g; p -= r * (g + momentum * v)
 /// rmsprop   slots v, s: s = decay * s + (1 - decay) * g^2; v = momentum * v + r * g / sqrt(s + epsilon); p -= v; where g is 0
 ///           its quotient is 0
 /// lars      (You et al. 2017) slot v: v = momentum * v + r * trust * (g + rule_weight_decay * p); p -= v, with
@@ -58,6 +59,7 @@ struct UpdateRuleFacts {
 inline constexpr std::array kUpdateRules = {
     UpdateRuleFacts{UpdateRule::sgd, "sgd", 0, nullptr},
     UpdateRuleFacts{UpdateRule::momentum, "momentum", 1, nullptr},
+    UpdateRuleFacts{UpdateRule::nesterov, "nesterov", 1, nullptr},
     UpdateRuleFacts{UpdateRule::rmsprop, "rmsprop", 2, nullptr},
     UpdateRuleFacts{UpdateRule::lars, "lars", 1,
                     [](const UpdateAttrs& a, double target, double g) {

@@ -19,6 +19,7 @@ struct Column {
     std::string output;        // of the graph
     std::string divisor = {};  // the output whose sum divides; empty: the number of samples does
     double scale = 1;          // 100: percent
+    bool at_end = false;       // validation.csv: behind all others, for programs that find those by their place
 };
 
 /// What a task counts, as it stands in lines and column names.

@@ -11,7 +11,8 @@
 
 namespace cnntrain::metrics {
 
-/// A new file begins with its header as soon as rows are expected. A run that is resumed goes on in the files that are there.
+/// A new file begins with its header as soon as rows are expected. A run that is resumed goes on in the files that are there,
+/// also where an earlier version has begun them without Record::later_fields.
 class CsvFiles final : public Observer {
 public:
     CsvFiles(FileSystem& files, std::string folder)
@@ -21,6 +22,9 @@ public:
     void row(const Record& row) override;
 
 private:
+    /// Writes the header of a new file. The row as the file takes it.
+    Record begin(const Record& row, const std::string& path);
+
     FileSystem& files_;
     std::string folder_;
 };

@@ -80,7 +80,8 @@ struct Record {
     std::string_view table;  // kTraining, ...
     std::int64_t iteration = 0;
     std::vector<Field> fields;
-    std::string text = {};  // the row as it is printed; empty: it is not
+    std::string text = {};         // the row as it is printed; empty: it is not
+    std::size_t later_fields = 0;  // the last ones, which files of earlier versions do not have
 };
 inline constexpr std::string_view kTraining = "training";
 inline constexpr std::string_view kValidation = "validation";

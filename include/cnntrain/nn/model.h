@@ -18,6 +18,7 @@ inline constexpr std::string_view kCutmixBox = "cutmix_box";        // input i32
 inline constexpr std::string_view kTargetShares = "target_shares";  // input f32[N,P]
 inline constexpr std::string_view kLoss = "loss";                   // output f32[]: sum over the samples
 inline constexpr std::string_view kCorrect = "correct";             // output f32[]: sum over the samples
+inline constexpr std::string_view kCorrectTop5 = "correct_top5";    // output f32[], if asked for: likewise
 
 std::string_view name(Family family);
 
@@ -41,6 +42,7 @@ struct BuildRequest {
     double label_smoothing = 0;
     MixingSettings mixing;
     std::vector<std::string> splits;  // in network order; stage k (from 0) begins at splits[k - 1]
+    bool counts_top_5 = false;        // evaluation: the output kCorrectTop5, too; at least 6 classes
 };
 
 /// The values of a model's graph that others need.

@@ -11,13 +11,13 @@
 
 namespace cnntrain::optim {
 
-enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb };
+enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb, nesterov };
 /// As flags, configurations and logs spell them, in the enumerators' order. New ones come last: models have default learning
 /// rates by place (nn/settings.h).
-inline constexpr std::array<std::string_view, 6> kOptimiserNames = {"SGD",  "RMSprop", "momentum",
-                                                                    "LARS", "AdamW",   "LAMB"};
+inline constexpr std::array<std::string_view, 7> kOptimiserNames = {"SGD",   "RMSprop", "momentum", "LARS",
+                                                                    "AdamW", "LAMB",    "nesterov"};
 
-enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial };
+enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial, gradual };
 
 struct LarsSettings {
     double trust_scale = 1e-3;  // --lars-eeta
@@ -55,20 +55,26 @@ struct LearningRateSettings {
     LrSchedule schedule = LrSchedule::stepped;
     double base_exponent = 0.0;             // lr0 = 2^exponent * global batch, unless
     std::optional<double> absolute;         // lr0 is given
-    double warmup_epochs = 0.0;             // 0 = no warm-up
+    double warmup_epochs = 0.0;             // 0 = no warm-up; gradual has its own:
+    std::int64_t warmup_iterations = 0;     // weight updates from
+    double warmup_start = 0.0;              // this rate to lr0
     double stepped_decay = 0.0;             // factor at each drop
     std::vector<double> stepped_fractions;  // of the run, where the drops are
     double exponential_decay_rate = 0.0;    // factor at each drop
     std::int64_t exponential_drops = 0;     // spread evenly over the epochs
     double polynomial_power = 0.0;
     double polynomial_end_ratio = 0.0;     // end lr = ratio * lr0, unless
-    std::optional<double> polynomial_end;  // it is given
+    std::optional<double> polynomial_end;  // it is given; gradual: 0 unless given
 };
 
 /// Learning rate of the schedule's plateau for a global batch (samples per weight update of all processes).
 inline double base_learning_rate(const LearningRateSettings& settings, std::int64_t global_batch) {
     if (settings.absolute) return *settings.absolute;
     return std::exp2(settings.base_exponent) * static_cast<double>(global_batch);
+}
+
+inline bool warms_up(const LearningRateSettings& settings) {
+    return settings.schedule == LrSchedule::gradual ? settings.warmup_iterations > 0 : settings.warmup_epochs > 0;
 }
 
 /// Decay of RMSprop's mean square. 0 when neither it nor the exponent is given.

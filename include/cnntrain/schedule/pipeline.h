@@ -77,6 +77,11 @@ enum class Workers : std::uint8_t { one, several };
 /// what is written in the first and read in the last one need. One worker does higher slots first, which frees their places.
 std::int64_t in_flight(const Pipeline& pipeline, std::int32_t first, std::int32_t last, Workers workers);
 
+/// Places, one for each micro-batch, of what slot `first` writes and slot `last` reads last: those in flight. A gradient that
+/// goes to another worker has one more, without which its sender would wait at the end of each tick until the last one
+/// has been taken. One place where a micro-batch begins when the one before it is done (Sequential).
+std::int64_t ring_places(const Pipeline& pipeline, std::int32_t first, std::int32_t last, Workers workers);
+
 /// Micro-batches whose activations a stage keeps for its backward pass at the same time: 2(K-1-k)+1 Grouped, K-k
 /// Interleaved, 1 Sequential.
 std::int64_t stash_depth(const Pipeline& pipeline, std::int32_t stage);

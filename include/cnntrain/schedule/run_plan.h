@@ -13,11 +13,10 @@
 
 namespace cnntrain::schedule {
 
-/// What a run is planned from: the user's settings, the data, and how many processes share it.
+/// What a run is planned from: the user's settings and the data.
 /// T is `iterations` when given, else floor(N * epochs / B).
 struct RunShape : ScheduleSettings, CheckpointTimes {
     std::int64_t images = 0;  // N, of all processes together
-    std::int64_t processes = 1;
     bool validate = true;
 };
 

@@ -48,6 +48,7 @@ struct ScheduleSettings {
     std::int64_t micro_batch_size = 1;             // samples per forward and backward pass of one replica
     std::int64_t gradient_accumulation_count = 1;  // micro-batches of a replica per weight update
     std::int64_t replicas = 1;                     // of a process
+    std::int64_t processes = 1;                    // that share each weight update; the launcher says how many
     std::int64_t norm_span = 1;                    // replicas that share batch-norm statistics; 1 without batch norm
     std::int64_t shards = 1;                       // devices of a replica; above 1: one pipeline stage each
     bool pipeline = false;                         // the numbers are those of the same accumulation without it
@@ -61,14 +62,11 @@ struct ScheduleSettings {
     std::int64_t log_freq = 500;             // iterations between log lines, when it is in iterations
 };
 
-inline BatchPlan batch_plan(const ScheduleSettings& settings, std::int64_t processes) {
+inline BatchPlan batch_plan(const ScheduleSettings& settings) {
     const std::int64_t stages = settings.pipeline ? static_cast<std::int64_t>(settings.pipeline_splits.size()) + 1 : 1;
-    return {settings.micro_batch_size,
-            settings.gradient_accumulation_count,
-            settings.replicas,
-            settings.norm_span,
-            processes,
-            stages};
+    return {settings.micro_batch_size, settings.gradient_accumulation_count,
+            settings.replicas,         settings.norm_span,
+            settings.processes,        stages};
 }
 
 struct CheckpointTimes {

@@ -69,6 +69,9 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
                                         std::vector<data::Field> fields, const schedule::UpdatePlan& plan,
                                         std::uint64_t seed);
 
+/// What a training shares with the other processes.
+backend::Peers peers(const comm::CommSettings& settings, comm::Communicator& communicator);
+
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
 /// averages; with the passes that the backend wants. `loss`: name of the output that is summed over a micro-batch's samples.
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
@@ -77,6 +80,10 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
 /// One whole weight update: forward, backward, optimiser, moving averages; with the passes that the backend wants.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images);
+/// Is the true class among the five likeliest? That is asked of ImageNet's images.
+inline bool reports_top_5(data::DatasetId dataset) {
+    return dataset == data::DatasetId::imagenet;
+}
 /// Forward with moving averages; the extra output kLogits is marked when asked for.
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
                               const TensorDesc& images, bool with_logits = false);

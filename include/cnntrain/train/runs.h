@@ -5,25 +5,43 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 
 namespace cnntrain::train {
 
+/// What an evaluation says besides its own report: the lines of TensorFlow's Estimator. Their loss includes that of the weights,
+/// `weight_decay` / 2 times the sum of their squares; those of norms are left out.
+struct EstimatorReport {
+    double weight_decay = 0;
+};
+
 /// What a run gets from the process in which it runs.
 struct Host {
-    std::string command_line;              // as typed, for the log
-    FileSystem* files = &posix_files();    // run folders and checkpoints; data sets always come from the real one
-    std::ostream* console = nullptr;       // never null
+    std::string command_line;            // as typed, for the log
+    FileSystem* files = &posix_files();  // run folders and checkpoints; data sets always come from the real one
+    std::ostream* console = nullptr;     // never null
+    bool reports = true;                 // on the console
+    /// The processes that train or validate together; never null. Rank 0 reads and writes the run's files for all.
+    std::shared_ptr<comm::Communicator> communicator = comm::make_alone();
     int terminal_width = 0;                // columns; 0: the console is not a terminal
     std::function<bool()> stop_requested;  // asked between micro-batches and while waiting for one; empty: never
     /// Told true while a stop must wait until the work is saved, false again after that. A process that is asked to stop at
     /// another time may end at once. Empty: nobody wants to know.
     std::function<void(bool)> hold_exit;
+    std::optional<EstimatorReport> estimator = {};  // `validation` of one checkpoint of ImageNet
 };
+
+/// Is this the process that reads and writes for all?
+inline bool is_first(const Host& host) {
+    return host.communicator->rank() == 0;
+}
 
 /// `train`: trains, validates the run's checkpoints, and returns the process's exit code: 0, or kInterruptedExitCode after a
 /// stop that was asked for (a checkpoint has been written then). Error(diverged) at a loss that is not finite, unless that

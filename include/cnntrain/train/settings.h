@@ -36,10 +36,13 @@ struct TrainingSettings : schedule::ScheduleSettings {
     double label_smoothing = 0.0;          // share of the target spread over all classes
     bool recomputation = false;            // of activations in the backward pass
     std::optional<std::string> init_path;  // checkpoint with the initial weights
+    std::int64_t syncs_per_epoch = 0;      // broadcasts of the weights to all processes
+    double epochs_per_sync = 0.0;          // > 0: epochs between them
 };
 
 struct CheckpointSettings : schedule::CheckpointTimes {
     std::int64_t keep = 0;                   // newest checkpoints kept, 0 = all
+    bool all_instances = false;              // each process writes its own
     bool trust_edited = false;               // those that are read may have been changed by another tool
     std::vector<std::int64_t> mean_epochs;   // after training: means of the checkpoints of the last so many epochs
     std::vector<double> exponential_decays;  // after training: exponential averages of all checkpoints
@@ -64,8 +67,9 @@ struct LoggingSettings {
     bool overwrite = false;                // a new run may remove the one in logs_path
     std::optional<std::string> name_suffix;
     bool no_logs = false;
-    bool tensorboard = true;  // event files beside the CSV files
-    bool wandb = false;       // report to Weights & Biases
+    bool all_instances = false;  // each process writes its own
+    bool tensorboard = true;     // event files beside the CSV files
+    bool wandb = false;          // report to Weights & Biases
     std::string wandb_project;
     std::optional<std::string> wandb_id;  // restore: the W&B run to continue
     bool mlperf = false;                  // result_<seed>.txt

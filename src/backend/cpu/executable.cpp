@@ -27,7 +27,9 @@ double seconds_since(Clock::time_point start) {
 
 /// Index in memory of the first NaN or infinity, or -1; other types are always finite.
 std::int64_t first_bad_index(const Placed& tensor) {
-    const std::size_t count = tensor.desc.get_size() / size_bytes(tensor.dtype);
+    const std::size_t bytes =
+        tensor.buffer->sharded_as >= 0 ? tensor.buffer->bytes : tensor.desc.get_size();  // a piece, or a view
+    const std::size_t count = bytes / size_bytes(tensor.dtype);
     if (tensor.dtype == DType::f32) return cpu::first_non_finite(std::span(tensor.as<const float>(), count));
     if (tensor.dtype == DType::bf16) return cpu::first_non_finite(std::span(tensor.as<const BFloat16>(), count));
     return -1;
@@ -84,7 +86,9 @@ CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
 
 void CpuExecutable::compile(const backend::CompileRequest& request) {
     use_threads();
-    Lowering lowering(graph_, request, onednn_, program_);
+    if (request.peers.communicator != nullptr && request.peers.communicator->size() > 1)
+        exchange_.emplace(request.peers);
+    Lowering lowering(graph_, request, onednn_, program_, exchange_ ? &*exchange_ : nullptr);
     lowering.lower_prepare();
     for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
         lowering.lower_copy(copy, lanes_);
@@ -105,6 +109,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     }
     input_fields_ = backend::match_fields(graph_, request.fields);
     program_.finish();
+    if (exchange_) exchange_->use(program_.exchanged());
     held_.resize(static_cast<std::size_t>(plan_.copies * program_.batches_in_flight()));
     turns_.emplace(program_.turns());
     fill_report(lowering.reorders());
@@ -134,7 +139,15 @@ void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
     for (const StageBytes& stage : program_.stage_bytes()) {
         report_.stash_bytes.push_back(stage.stash);
         report_.stage_variable_bytes.push_back(stage.variables);
-        report_.stage_ring_bytes.push_back(stage.rings);
+        report_.stage_held_bytes.push_back(stage.held);
+    }
+    for (const auto& [name, bytes] : program_.persistent_tensors())
+        report_.persistent.push_back({name, bytes});
+    for (const auto& [name, bytes] : program_.held_tensors())
+        report_.held.push_back({name, bytes});
+    if (exchange_) {
+        for (const comm::Bucket& bucket : exchange_->buckets().buckets)
+            report_.bucket_bytes.push_back(static_cast<std::uint64_t>(bucket.elements) * sizeof(float));
     }
     report_.reorders = reorders;
 }
@@ -144,19 +157,6 @@ void CpuExecutable::use_threads() const {
     prepare_team();
 }
 
-const CpuExecutable::Tensor& CpuExecutable::find(const std::vector<Tensor>& tensors, const std::string& name,
-                                                 const std::string& kind) {
-    const auto found =
-        std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& candidate) { return candidate.name == name; });
-    if (found != tensors.end()) return *found;
-    std::vector<std::string> names;
-    names.reserve(tensors.size());
-    for (const Tensor& candidate : tensors)
-        names.push_back(candidate.name);
-    throw Error(ErrorKind::internal,
-                "cpu backend: no " + kind + " is called " + name + "; the nearest is " + nearest_name(name, names));
-}
-
 std::vector<std::string> CpuExecutable::variable_names() const {
     std::vector<std::string> names;
     for (const Tensor& v : variables_)
@@ -164,69 +164,13 @@ std::vector<std::string> CpuExecutable::variable_names() const {
     return names;
 }
 
-void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
-    if (from_desc == to_desc) {
-        std::memcpy(to, from, to_desc.get_size());
-        return;
-    }
-    if (with_type(from_desc, DType::bf16) == from_desc) return copy_as_floats(from_desc, from, to_desc, to);
-    reorder(from_desc, from, to_desc, to);
-}
-
-/// oneDNN lays out bfloat16 with AVX-512 only.
-void CpuExecutable::copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
-    const std::optional<Desc> wide_from = with_type(from_desc, DType::f32);
-    const std::optional<Desc> wide_to = with_type(to_desc, DType::f32);
-    CNNTRAIN_CHECK(wide_from && wide_to, "a 16-bit tensor lies in an unnamed layout");
-    std::vector<float> source(wide_from->get_size() / sizeof(float));
-    std::vector<float> target(wide_to->get_size() / sizeof(float));
-    cast(static_cast<std::int64_t>(source.size()), static_cast<const BFloat16*>(from), source.data());
-    reorder(*wide_from, source.data(), *wide_to, target.data());
-    cast(static_cast<std::int64_t>(target.size()), target.data(), static_cast<BFloat16*>(to));
-}
-
-void CpuExecutable::reorder(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
-    dnnl::memory source(from_desc, onednn_.engine(), const_cast<void*>(from));
-    dnnl::memory target(to_desc, onednn_.engine(), to);
-    dnnl::stream stream = onednn_.stream();
-    dnnl::reorder(onednn_.reorder_desc(from_desc, to_desc)).execute(stream, source, target);
-    stream.wait();
-}
-
-void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
-    const Tensor& target = find(variables_, name, "parameter or state");
-    if (tensor.shape() != target.desc.shape) {
-        throw Error(ErrorKind::data,
-                    name + ": expected shape " + to_string(target.desc.shape) + ", got " + to_string(tensor.shape()));
-    }
-    const HostTensor converted = tensor.cast(target.desc.dtype);
-    copy(target.row_major, converted.bytes().data(), target.placed.desc, target.placed.buffer->data);
-    prepared_is_stale_ = true;
-}
-
-HostTensor CpuExecutable::read(const Tensor& tensor) const {
-    HostTensor result(tensor.desc);
-    copy(tensor.placed.desc, tensor.placed.as<std::byte>(), tensor.row_major, result.bytes().data());
-    return result;
-}
-
-HostTensor CpuExecutable::store(const std::string& name) const {
-    return read(find(variables_, name, "parameter or state"));
-}
-
-HostTensor CpuExecutable::output(const std::string& name) const {
-    return read(find(outputs_[static_cast<std::size_t>(last_copy_)], name, "output"));
-}
-
-HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {
-    return read(find(gradients_, parameter_name, "gradient that an update reads"));
-}
-
 void CpuExecutable::run_section(Section section, const StepContext& context) {
     const std::vector<Step>& steps = program_.steps(section);
     if (!profiling_) {
-        for (const Step& step : steps)
+        for (const Step& step : steps) {
             step.run(context);
+            if (context.exchange != nullptr) context.exchange->progress();
+        }
         return;
     }
     const std::size_t index = program_.position(section);
@@ -330,6 +274,9 @@ void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
         return;
     } catch (const LaneStopped&) {
         // Why is said in `update`.
+    } catch (const Interrupted&) {
+        const std::lock_guard lock(update.mutex);
+        update.result.stopped = true;
     } catch (...) {
         const std::lock_guard lock(update.mutex);
         if (!update.failure) update.failure = std::current_exception();
@@ -363,6 +310,7 @@ void CpuExecutable::find_non_finite(std::span<const Section> sections, std::int6
         return;
     }
     context.turns = nullptr;
+    context.exchange = nullptr;
     for (const Section section : sections) {
         const Threads team(lanes_.threads(program_.lane(section)));
         program_.turn_to(section, number);
@@ -390,10 +338,12 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     finished_.reset();
     turns_->reset();
     std::ranges::fill(values_, 0.0);
+    if (exchange_) exchange_->begin();
     Update update{.source = source,
                   .base = {.learning_rate = static_cast<float>(scalars.learning_rate),
                            .iteration = scalars.iteration,
-                           .turns = plan_.copies > 1 ? &*turns_ : nullptr}};
+                           .turns = plan_.copies > 1 ? &*turns_ : nullptr,
+                           .exchange = exchange_ ? &*exchange_ : nullptr}};
     lanes_.run([this, &update](std::int32_t lane) { run_lane(lane, update); });
     if (update.not_finite) {
         const auto copy = static_cast<std::int32_t>(*update.not_finite % plan_.copies);
@@ -402,10 +352,13 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
     }
     for (data::Batch& batch : held_)
         batch = {};
-    if (update.failure) std::rethrow_exception(update.failure);
     last_copy_ = plan_.copies - 1;
     add_sums(update.result);
-    if (update.result.stopped || update.not_finite) return std::move(update.result);  // the variables stay as they were
+    const bool stop_requested = update.result.stopped || (stop_requested_ && stop_requested_());
+    const Outcome outcome{update.failure, update.not_finite.has_value(), stop_requested};
+    const bool counts =
+        exchange_ ? exchange_->settle(outcome, update.result, first_non_finite_) : settle_alone(outcome, update.result);
+    if (!counts) return std::move(update.result);  // the variables stay as they were
     run_section(Section::update(), update.base);
     refresh_prepared();
     return std::move(update.result);

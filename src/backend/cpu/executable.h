@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/gradient_exchange.h"
 #include "backend/cpu/lanes.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program.h"
@@ -54,6 +55,10 @@ private:
     std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
     void fill_report(const std::vector<std::string>& reorders);
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
+    /// Has this rank only a piece of it?
+    static bool is_sharded(const Tensor& tensor) { return tensor.placed.buffer->sharded_as >= 0; }
+    std::span<std::byte> piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const;
+    std::vector<std::byte> gathered(const Tensor& tensor) const;
     HostTensor read(const Tensor& tensor) const;
     void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
     void copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
@@ -89,6 +94,7 @@ private:
     int threads_ = 1;
     Lanes lanes_;
     Program program_;
+    std::optional<GradientExchange> exchange_;  // empty: there is no other rank
     bool check_finite_ = true;
     std::function<bool()> stop_requested_;
     bool prepared_is_stale_ = true;

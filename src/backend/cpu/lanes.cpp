@@ -30,6 +30,7 @@ void prepare_team() {
 
 std::vector<int> threads_of_lanes(int threads, std::int32_t lanes) {
     std::vector<int> shares;
+    shares.reserve(static_cast<std::size_t>(lanes));
     for (std::int32_t lane = 0; lane < lanes; ++lane)
         shares.push_back(std::max(1, threads / lanes + (lane < threads % lanes ? 1 : 0)));
     return shares;

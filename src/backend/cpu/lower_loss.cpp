@@ -1,4 +1,4 @@
-// The loss, its accuracy count and its gradient.
+// The loss, its gradient and the counts of correct answers.
 #include "backend/cpu/lowering.h"
 
 namespace cnntrain::cpu {
@@ -48,9 +48,27 @@ void lower_softmax_cross_entropy_grad(Lowering& lower) {
     });
 }
 
+void lower_top_k_correct(Lowering& lower) {
+    const auto& attrs = lower.node().as<graph::TopKAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId output = lower.node().outputs[0];
+    const Shape& shape = lower.graph().desc(inputs[0]).shape;
+    const Placed logits = lower.operand(inputs[0]);
+    const Placed labels = lower.operand(inputs[1]);
+    const Placed correct = lower.define(output, row_major(lower.graph().desc(output)));
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.add_step("kernel", {logits, labels}, {correct},
+                       [=, samples = shape[0], classes = shape[1], k = attrs.k](const StepContext&) {
+                           *correct.as<float>() =
+                               top_k_correct(samples, classes, logits.as<T>(), labels.as<std::int32_t>(), k);
+                       });
+    });
+}
+
 constexpr LoweringEntry kLowerings[] = {
     {graph::OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
     {graph::OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
+    {graph::OpKind::top_k_correct, lower_top_k_correct},
 };
 
 }  // namespace

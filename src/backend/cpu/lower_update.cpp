@@ -1,5 +1,7 @@
 // Parameter updates: one pass over parameter, gradient and slots, all in the layout of the gradient.
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
@@ -62,36 +64,124 @@ std::uint64_t name_hash(const Lowering& lower, ValueId variable) {
 constexpr std::size_t kTarget = 0;
 constexpr std::size_t kFirstSlot = 4;
 
+template <typename From, typename To> void convert(std::int64_t count, const From* from, To* to) {
+    if constexpr (std::is_same_v<From, To>) {
+        std::copy_n(from, count, to);
+    } else {
+        cast(count, from, to);
+    }
+}
+
+/// An optimiser's update of a parameter, or of this rank's piece of it.
+template <typename T> struct ParameterUpdate {
+    UpdateAttrs attrs;
+    UpdateOperands at;
+    std::vector<Placed> slots;
+    UpdateRounding rounding;
+    GradientExchange* exchange = nullptr;  // set: of a piece
+    std::size_t sum = 0;                   // whose piece it is
+
+    /// Sums over ranks may be a little longer than the parameter.
+    GradientExchange::Piece range() const {
+        if (exchange == nullptr) return {0, at.count};
+        const auto [begin, count] = exchange->own_piece(sum);
+        const std::int64_t start = std::min(begin, at.count);
+        return {start, std::min(begin + count, at.count) - start};
+    }
+    UpdateTensors<T> tensors(std::int64_t begin) const {
+        UpdateTensors<T> result{.target = at.parameter.as<T>() + begin, .gradient = at.gradient.as<float>() + begin};
+        for (std::size_t i = 0; i < slots.size(); ++i)
+            result.slots[i] = slots[i].template as<T>();  // which have the piece alone
+        return result;
+    }
+    UpdateRounding rounding_at(const StepContext& context, std::int64_t begin) const {
+        UpdateRounding result = rounding;
+        result.how.iteration = context.iteration;
+        result.first_element = begin;
+        return result;
+    }
+
+    SquareSums norms(const StepContext& context, std::span<float> scratch) const {
+        const auto [begin, count] = range();
+        return update_norms(attrs.rule, count, tensors(begin), factors_of(attrs, context), rounding_at(context, begin),
+                            scratch);
+    }
+    void run(const StepContext& context, double trust) const {
+        const auto [begin, count] = range();
+        UpdateFactors factors = factors_of(attrs, context);
+        factors.rate = static_cast<float>(static_cast<double>(factors.rate) * trust);
+        update(attrs.rule, count, tensors(begin), factors, rounding_at(context, begin));
+    }
+    double trust(double target_squares, double other_squares) const {
+        return trust_ratio(attrs, std::sqrt(target_squares), std::sqrt(other_squares));
+    }
+
+    /// Between the parameter and the memory in which the ranks share it.
+    void publish() const {
+        const auto [begin, count] = range();
+        convert(count, at.parameter.as<T>() + begin, at.gradient.as<float>() + begin);
+    }
+    void collect() const { convert(at.count, at.gradient.as<float>(), at.parameter.as<T>()); }
+};
+
+template <typename T> void add_whole_update(Lowering& lower, const ParameterUpdate<T>& update,
+                                            const std::vector<Placed>& reads, const std::vector<Placed>& writes) {
+    const auto scratch = lower.scratch_floats(update_scratch_floats(update.attrs.rule, update.at.count));
+    lower.add_step("kernel", reads, writes, [=](const StepContext& context) {
+        double trust = 1;
+        if (facts_of(update.attrs.rule).has_trust()) {
+            const SquareSums sums = update.norms(context, scratch());
+            trust = update.trust(sums.target, sums.other);
+        }
+        update.run(context, trust);
+    });
+}
+
+/// Norms are over the whole parameter, so that the updates of pieces wait for those of all ranks.
+template <typename T> void add_sharded_update(Lowering& lower, const ParameterUpdate<T>& update,
+                                              const std::vector<Placed>& reads, const std::vector<Placed>& writes) {
+    GradientExchange* const exchange = update.exchange;
+    exchange->shard(
+        update.sum, update.at.parameter.dtype, [update] { update.publish(); }, [update] { update.collect(); });
+    if (!facts_of(update.attrs.rule).has_trust()) {
+        lower.add_step("kernel", reads, writes, [=](const StepContext& context) { update.run(context, 1); });
+        return;
+    }
+    const auto scratch = lower.scratch_floats(update_scratch_floats(update.attrs.rule, update.at.count));
+    lower.add_step("kernel", reads, writes, [=](const StepContext& context) {
+        const SquareSums own = update.norms(context, scratch());
+        exchange->give_squares(update.sum, own.target, own.other);
+    });
+    lower.add_late_step("kernel", reads, writes, [=](const StepContext& context) {
+        const auto [target, other] = exchange->squares(update.sum);
+        update.run(context, update.trust(target, other));
+    });
+}
+
 void lower_optimiser_update(Lowering& lower) {
     const auto attrs = lower.node().as<UpdateAttrs>();
     const auto& inputs = lower.node().inputs;
     const UpdateOperands at = place_update(lower);
+    const std::optional<std::size_t> sum = lower.sharded_sum(inputs[1], at.gradient);
     std::vector<Placed> slots;
-    for (std::size_t i = kFirstSlot; i < inputs.size(); ++i)
-        slots.push_back(lower.slot_master(inputs[i], inputs[kTarget]));
-    UpdateRounding base{.how = rounding_of(lower), .target = name_hash(lower, inputs[kTarget])};
-    if (slots.size() > 1) base.second_slot = name_hash(lower, inputs[kFirstSlot + 1]);
-    const auto scratch = lower.scratch_floats(update_scratch_floats(attrs.rule, at.count));
+    for (std::size_t i = kFirstSlot; i < inputs.size(); ++i) {
+        slots.push_back(sum ? lower.sharded_slot(inputs[i], inputs[kTarget], *sum)
+                            : lower.slot_master(inputs[i], inputs[kTarget]));
+    }
+    UpdateRounding rounding{.how = rounding_of(lower), .target = name_hash(lower, inputs[kTarget])};
+    if (slots.size() > 1) rounding.second_slot = name_hash(lower, inputs[kFirstSlot + 1]);
 
     std::vector<Placed> reads = {at.parameter, at.gradient};
     std::vector<Placed> writes = {at.parameter};
     reads.insert(reads.end(), slots.begin(), slots.end());
     writes.insert(writes.end(), slots.begin(), slots.end());
     with_float_type(at.parameter.dtype, [&]<typename T>() {
-        lower.add_step("kernel", reads, writes, [=](const StepContext& context) {
-            UpdateTensors<T> tensors{.target = at.parameter.as<T>(), .gradient = at.gradient.as<float>()};
-            for (std::size_t i = 0; i < slots.size(); ++i)
-                tensors.slots[i] = slots[i].template as<T>();
-            UpdateRounding rounding = base;
-            rounding.how.iteration = context.iteration;
-            UpdateFactors factors = factors_of(attrs, context);
-            if (facts_of(attrs.rule).has_trust()) {
-                const SquareSums sums = update_norms(attrs.rule, at.count, tensors, factors, rounding, scratch());
-                const double trust = trust_ratio(attrs, std::sqrt(sums.target), std::sqrt(sums.other));
-                factors.rate = static_cast<float>(static_cast<double>(factors.rate) * trust);
-            }
-            update(attrs.rule, at.count, tensors, factors, rounding);
-        });
+        const ParameterUpdate<T> update{attrs, at, slots, rounding, sum ? lower.exchange() : nullptr, sum.value_or(0)};
+        if (sum) {
+            add_sharded_update(lower, update, reads, writes);
+        } else {
+            add_whole_update(lower, update, reads, writes);
+        }
     });
 }
 

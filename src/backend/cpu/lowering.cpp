@@ -36,11 +36,12 @@ LowerFunction lowering_of(OpKind kind) {
 }
 
 Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& request, const OneDnn& onednn,
-                   Program& program)
+                   Program& program, GradientExchange* exchange)
     : graph_(graph),
       request_(request),
       onednn_(onednn),
       program_(program),
+      exchange_(exchange),
       facts_(graph),
       placed_(static_cast<std::size_t>(graph.value_count())) {
     order_nodes();
@@ -149,10 +150,53 @@ void Lowering::lower_copy(std::int32_t copy, const Lanes& lanes) {
 }
 
 void Lowering::lower_update() {
-    for (const NodeId id : order_) {
-        if (section_of(id) == Section::update()) lower(id);
-    }
+    const auto lower_nodes = [&](bool round_copies) {
+        for (const NodeId id : order_) {
+            if (section_of(id) == Section::update() && (graph_.node(id).kind == OpKind::round_copy) == round_copies)
+                lower(id);
+        }
+    };
+    lower_nodes(false);
+    if (exchange_ != nullptr) add_shared_steps();
+    lower_nodes(true);
     emit_prepared_copies();
+}
+
+/// What the pieces of all ranks make together: norms before the updates that read them, whole parameters behind all.
+void Lowering::add_shared_steps() {
+    exchange_->plan();
+    for (Buffer* slot : sharded_slots_) {
+        const auto piece = exchange_->own_piece(static_cast<std::size_t>(slot->sharded_as));
+        slot->bytes = static_cast<std::size_t>(piece.count) * slot->bytes;  // were those of an element
+    }
+    if (!exchange_->shards()) return;
+    const auto add = [&](const char* name, auto run) {
+        Step step;
+        step.name = name;
+        step.op = "exchange";
+        step.implementation = "comm";
+        step.run = [exchange = exchange_, run](const StepContext&) { (exchange->*run)(); };
+        program_.add_step(Section::update(), std::move(step));
+    };
+    if (!late_steps_.empty()) add("norms", &GradientExchange::share_squares);
+    for (Step& step : late_steps_)
+        program_.add_step(Section::update(), std::move(step));
+    add("parameters", &GradientExchange::share_parameters);
+}
+
+std::optional<std::size_t> Lowering::sharded_sum(ValueId gradient, const Placed& as_read) const {
+    if (exchange_ == nullptr || !exchange_->shards()) return std::nullopt;
+    const auto sum = sums_.find(gradient);
+    if (sum == sums_.end() || sum->second.placed.buffer != as_read.buffer) return std::nullopt;
+    return sum->second.number;
+}
+
+Placed Lowering::sharded_slot(ValueId slot, ValueId parameter, std::size_t sum) {
+    const Placed placed = slot_master(slot, parameter);
+    placed.buffer->sharded_as = static_cast<int>(sum);
+    placed.buffer->bytes = size_bytes(placed.dtype);
+    sharded_slots_.push_back(placed.buffer);
+    return placed;
 }
 
 Section Lowering::section_of(NodeId id) const {
@@ -292,7 +336,7 @@ Placed Lowering::define(ValueId result, const Desc& desc) {
     const Placed placed = place(v.name, desc, v.desc.dtype, storage);
     // Gradients are read again after the update, by tests and by the search for non-finite values. Of several micro-batches it
     // is their sums.
-    const bool is_read_later = facts_.crosses_into_update(result) && request_.plan.micro_batches == 1;
+    const bool is_read_later = facts_.crosses_into_update(result) && !updates_from_sums();
     if (is_read_later || section() == Section::update()) program_.keep_to_end(placed.buffer);
     return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
@@ -359,6 +403,16 @@ void Lowering::add_step(std::string implementation, std::vector<Placed> reads, s
     program_.add_step(section(), std::move(step));
 }
 
+void Lowering::add_late_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
+                             std::function<void(const StepContext&)> run) {
+    Step step = empty_step(node().name, std::string(graph_.def(node()).name), 0);
+    step.implementation = std::move(implementation);
+    step.reads = std::move(reads);
+    step.writes = std::move(writes);
+    step.run = std::move(run);
+    late_steps_.push_back(std::move(step));
+}
+
 void Lowering::add_copy_step(const std::string& op, const Placed& from, const Placed& to,
                              std::function<void(const StepContext&)> run) {
     Step step = empty_step(node().name + ":" + op, op, 0);
@@ -395,7 +449,7 @@ std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
 }
 
 void Lowering::accumulate_crossing_results() {
-    if (request_.plan.micro_batches == 1 || !section().has_site()) return;
+    if (!updates_from_sums() || !section().has_site()) return;
     for (const ValueId result : node().outputs) {
         if (facts_.crosses_into_update(result)) accumulate(result);
     }
@@ -405,24 +459,33 @@ void Lowering::accumulate_crossing_results() {
 void Lowering::accumulate(ValueId result) {
     const Placed value = operand(result);
     CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
-    auto found = sums_.find(result);
-    if (found == sums_.end()) {
-        const Placed placed = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
-        found = sums_.emplace(result, Sum{placed, program_.add_turn()}).first;
-    }
-    const Sum sum = found->second;
+    const auto found = sums_.find(result);
+    const Sum sum = found != sums_.end() ? found->second : sums_.emplace(result, make_sum(value)).first->second;
     CNNTRAIN_CHECK(sum.placed.desc == value.desc, "copies of " + node().name + " lie differently");
     const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
     Step step = empty_step(node().name + ":sum", "accumulate", 0);
     step.reads = {value, sum.placed};
     step.writes = {sum.placed};
-    step.run = [value, sum, count](const StepContext& context) {
+    step.run = [value, sum, count, last = request_.plan.micro_batches - 1](const StepContext& context) {
         if (context.turns != nullptr && !context.turns->wait_for(sum.turn, context.micro_batch)) throw LaneStopped();
         if (context.micro_batch == 0) std::fill_n(sum.placed.as<float>(), count, 0.0F);
         cpu::accumulate(count, value.as<float>(), sum.placed.as<float>());
         if (context.turns != nullptr) context.turns->finish(sum.turn);
+        if (context.exchange != nullptr && context.micro_batch == last) context.exchange->is_ready(sum.number);
     };
     program_.add_step(section(), std::move(step));
+}
+
+Lowering::Sum Lowering::make_sum(const Placed& value) {
+    Sum sum;
+    sum.placed = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
+    sum.turn = program_.add_turn();
+    if (exchange_ != nullptr) {
+        sum.placed.buffer->exchanged = true;
+        const auto floats = static_cast<std::int64_t>(Program::persistent_room(*sum.placed.buffer) / sizeof(float));
+        sum.number = exchange_->add(value.buffer->name, floats, layout_name(value.desc));
+    }
+    return sum;
 }
 
 Blocks Lowering::channel_blocks(ValueId value, const Placed& tensor) const {

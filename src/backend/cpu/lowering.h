@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/gradient_exchange.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/lanes.h"
 #include "backend/cpu/onednn.h"
@@ -27,7 +28,9 @@ namespace cnntrain::cpu {
 
 class Lowering {
 public:
-    Lowering(const graph::Graph& graph, const backend::CompileRequest& request, const OneDnn& onednn, Program& program);
+    /// `exchange`: of what is summed over ranks; null where there is no other rank.
+    Lowering(const graph::Graph& graph, const backend::CompileRequest& request, const OneDnn& onednn, Program& program,
+             GradientExchange* exchange);
 
     /// Adds the steps of every node that runs once per weight update before the micro-batches.
     void lower_prepare();
@@ -78,6 +81,13 @@ public:
     /// A slot that is kept like its parameter.
     Placed slot_master(graph::ValueId slot, graph::ValueId parameter);
 
+    /// Of the sums over ranks; null where there is no other rank.
+    GradientExchange* exchange() { return exchange_; }
+    /// The number of the sum over ranks that a gradient is, where each rank updates a piece of its parameter.
+    std::optional<std::size_t> sharded_sum(graph::ValueId gradient, const Placed& as_read) const;
+    /// A slot of which this rank keeps its piece.
+    Placed sharded_slot(graph::ValueId slot, graph::ValueId parameter, std::size_t sum);
+
     /// Memory for a result of the current node.
     Placed define(graph::ValueId result, const Desc& desc);
     /// The result takes over the memory of a value for which dies_here() is true.
@@ -96,6 +106,9 @@ public:
     /// Adds a step of the current node.
     void add_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
                   std::function<void(const StepContext&)> run);
+    /// The same, which runs after all steps of the optimiser that have been added until the last of them.
+    void add_late_step(std::string implementation, std::vector<Placed> reads, std::vector<Placed> writes,
+                       std::function<void(const StepContext&)> run);
     /// Adds a step of its own name that moves data for the current node.
     void add_copy_step(const std::string& op, const Placed& from, const Placed& to,
                        std::function<void(const StepContext&)> run);
@@ -136,6 +149,8 @@ private:
     void find_channels();
     void find_slots_of_kernels();
     void place_inputs();
+    /// Does the update read sums, of several micro-batches or ranks, and not the results of a single micro-batch?
+    bool updates_from_sums() const { return request_.plan.micro_batches > 1 || exchange_ != nullptr; }
     void accumulate_crossing_results();
     void accumulate(graph::ValueId result);
     void emit_prepared_copies();
@@ -144,6 +159,7 @@ private:
     void emit_cast_to_floats(const Placed& from, const Placed& to);
     /// A step that merges the groups of a kernel; the result is row-major.
     Placed emit_merged_kernel(graph::ValueId root, const Placed& source, std::int64_t merged);
+    void add_shared_steps();
     bool is_output(graph::ValueId value) const;
     bool is_taken_as_image(graph::ValueId value) const;
     Placed reordered(graph::ValueId value, const Placed& now, const Desc& wanted, const std::string& reason);
@@ -155,6 +171,7 @@ private:
     const backend::CompileRequest& request_;
     const OneDnn& onednn_;
     Program& program_;
+    GradientExchange* exchange_;
     graph::Facts facts_;
     std::vector<graph::NodeId> order_;    // of execution
     std::vector<std::int32_t> position_;  // by node: its place in order_
@@ -165,13 +182,17 @@ private:
     /// Over the micro-batches, as updates read it.
     struct Sum {
         Placed placed;
-        std::size_t turn = 0;  // of the copies that add to it
+        std::size_t turn = 0;    // of the copies that add to it
+        std::size_t number = 0;  // among the sums over ranks
     };
+    Sum make_sum(const Placed& value);
     std::map<graph::ValueId, Sum> sums_;
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
     std::map<graph::ValueId, Placed> floats_;  // 16-bit weights as prepared copies are made of them
-    std::set<const Buffer*> viewed_;           // read by several values
+    std::vector<Step> late_steps_;             // of the update
+    std::vector<Buffer*> sharded_slots_;
+    std::set<const Buffer*> viewed_;  // read by several values
     /// Of every value that convolutions read as weights; 0: a [1,1,I,O] that dense layers read as a matrix.
     std::map<graph::ValueId, std::int64_t> kernel_groups_;
     bool channels_last_ = false;

@@ -33,6 +33,7 @@
 
 namespace cnntrain::cpu {
 
+class GradientExchange;
 class Progress;
 
 enum class Storage : std::uint8_t {
@@ -55,9 +56,11 @@ struct Buffer {
     int last_step = -1;
     int first_section = -1;  // positions in Program::sections()
     int last_section = -1;
-    bool kept = false;                    // to the end of the update
-    Buffer* same_as = nullptr;            // set: no memory of its own
-    Buffer* root = nullptr;               // set: what another site sees of that buffer
+    bool kept = false;          // to the end of the update
+    bool exchanged = false;     // summed over ranks: floats, one after another in memory
+    int sharded_as = -1;        // number of the sum over ranks of which this rank has a piece; -1: it is whole
+    Buffer* same_as = nullptr;  // set: no memory of its own
+    Buffer* root = nullptr;     // set: what another site sees of that buffer
     std::vector<std::byte*> places = {};  // by micro-batch of the copy, round and round; empty: one address for ever
 
     Buffer& origin() { return root == nullptr ? *this : *root; }
@@ -82,6 +85,8 @@ struct StepContext {
     float learning_rate = 0;
     std::int64_t iteration = 0;
     Progress* turns = nullptr;  // of the sums that several copies add to; null: no other copy runs
+    GradientExchange* exchange =
+        nullptr;  // of the sums over ranks; null: there is no other rank, or the sums do not count
 };
 
 struct Step {
@@ -144,7 +149,8 @@ struct StageBytes {
     std::uint64_t variables = 0;  // parameters, slots, and copies derived from them
     std::uint64_t stash =
         0;  // what its forward pass and the inputs leave in memory for its backward pass, of one micro-batch
-    std::uint64_t rings = 0;  // of everything that it keeps while several micro-batches are on their way
+    /// Of all that it makes in one section for another one, for all micro-batches that are on their way.
+    std::uint64_t held = 0;
 };
 
 class Program {
@@ -200,9 +206,17 @@ public:
     const std::vector<Step>& steps(Section section) const { return steps_[position(section)]; }
     /// By stage. Valid after finish().
     std::vector<StageBytes> stage_bytes() const;
+    /// Names and bytes. A name begins with that of the variable, or of the gradient that is summed in it.
+    std::vector<std::pair<std::string, std::size_t>> persistent_tensors() const;
+    /// What is made in one section for another one, of one micro-batch.
+    std::vector<std::pair<std::string, std::size_t>> held_tensors() const;
     /// Activations and gradients.
     std::size_t arena_bytes() const;
     std::size_t persistent_bytes() const;
+    /// Bytes that a persistent buffer takes, with the gap behind it.
+    static std::size_t persistent_room(const Buffer& buffer);
+    /// The memory of all buffers that are summed over ranks, in the order in which they were added; valid after finish().
+    std::span<float> exchanged() const;
 
 private:
     struct Binding {
@@ -232,13 +246,16 @@ private:
     static void touch(Buffer& buffer, int section, int step);
     void set_live_ranges();
     void set_waits();
+    /// Does it live from one section to another?
+    static bool is_held(const Buffer& buffer);
     bool lies_in_ring(const Buffer& buffer) const;
     std::int64_t places_of(const Buffer& buffer) const;
     std::vector<Arena> plan_arenas();
     void require_enough_memory(const std::vector<Arena>& arenas) const;
     void place_rings();
-    void place_arenas(std::vector<Arena> arenas);
+    void place_arenas(const std::vector<Arena>& arenas);
     void place_persistent();
+    std::size_t place_persistent(bool exchanged, std::size_t offset);
     void place_views();
     std::size_t persistent_total() const;
     std::size_t ring_total() const;
@@ -261,7 +278,8 @@ private:
     std::vector<PageMemory> arenas_;
     PageMemory rings_;
     PageMemory persistent_;
-    std::vector<Scratch> scratch_;  // by lane
+    std::size_t exchanged_bytes_ = 0;  // at the beginning of the persistent memory
+    std::vector<Scratch> scratch_;     // by lane
 };
 
 }  // namespace cnntrain::cpu

@@ -46,10 +46,10 @@ void Unmap::operator()(std::byte* memory) const {
 void Program::finish() {
     set_live_ranges();
     set_waits();
-    std::vector<Arena> arenas = plan_arenas();
+    const std::vector<Arena> arenas = plan_arenas();
     require_enough_memory(arenas);
     place_rings();
-    place_arenas(std::move(arenas));
+    place_arenas(arenas);
     place_persistent();
     for (Scratch& scratch : scratch_)
         scratch.memory = PageMemory(scratch.bytes);
@@ -87,7 +87,12 @@ bool Program::one_at_a_time() const {
 }
 
 bool Program::lies_in_ring(const Buffer& buffer) const {
-    if (one_at_a_time() || buffer.storage != Storage::arena || buffer.site == kNoSite) return false;
+    return !one_at_a_time() && is_held(buffer);
+}
+
+bool Program::is_held(const Buffer& buffer) {
+    if (buffer.root != nullptr || buffer.storage != Storage::arena || buffer.site == kNoSite) return false;
+    if (buffer.first_section < 0) return false;
     return buffer.kept || buffer.first_section != buffer.last_section;
 }
 
@@ -103,10 +108,7 @@ std::int64_t Program::places_of(const Buffer& buffer) const {
     const Section first = order_[static_cast<std::size_t>(buffer.first_section)];
     const Section last = order_[static_cast<std::size_t>(buffer.last_section)];
     if (!last.has_site()) return 1;  // kept for the update, which follows a single micro-batch
-    const schedule::Workers workers = workers_of(first, last);
-    // Without one more place for gradients, a lane would wait until the next one has taken the last.
-    const bool hands_over = first.kind == Section::Kind::backward && workers == schedule::Workers::several;
-    return schedule::in_flight(plan_.pipeline(), slot(first), slot(last), workers) + (hands_over ? 1 : 0);
+    return schedule::ring_places(plan_.pipeline(), slot(first), slot(last), workers_of(first, last));
 }
 
 /// A section begins a micro-batch after the section before it has finished it. What it writes into a ring takes the place of
@@ -118,7 +120,7 @@ void Program::set_waits() {
     }
     std::map<std::pair<int, int>, std::int64_t> rings;  // first and last section
     for (const Buffer& buffer : buffers_) {
-        if (buffer.root != nullptr || buffer.first_section < 0 || !lies_in_ring(buffer)) continue;
+        if (!lies_in_ring(buffer)) continue;
         rings[{buffer.first_section, buffer.last_section}] = places_of(buffer);
     }
     for (const auto& [ends, places] : rings) {
@@ -158,7 +160,7 @@ void Program::require_enough_memory(const std::vector<Arena>& arenas) const {
     require_memory(total, "cpu backend: this run");
 }
 
-void Program::place_arenas(std::vector<Arena> arenas) {
+void Program::place_arenas(const std::vector<Arena>& arenas) {
     for (const Arena& arena : arenas) {
         arenas_.emplace_back(arena.plan.total_bytes);
         for (std::size_t i = 0; i < arena.buffers.size(); ++i)
@@ -169,7 +171,7 @@ void Program::place_arenas(std::vector<Arena> arenas) {
 std::size_t Program::ring_total() const {
     std::size_t total = 0;
     for (const Buffer& buffer : buffers_) {
-        if (buffer.root != nullptr || buffer.first_section < 0 || !lies_in_ring(buffer)) continue;
+        if (!lies_in_ring(buffer)) continue;
         total += static_cast<std::size_t>(places_of(buffer)) * round_up(buffer.bytes, kArenaAlignment);
     }
     return total;
@@ -179,7 +181,7 @@ void Program::place_rings() {
     rings_ = PageMemory(ring_total());
     std::byte* next = rings_.data();
     for (Buffer& buffer : buffers_) {
-        if (buffer.root != nullptr || buffer.first_section < 0 || !lies_in_ring(buffer)) continue;
+        if (!lies_in_ring(buffer)) continue;
         for (std::int64_t i = places_of(buffer); i > 0; --i) {
             buffer.places.push_back(next);
             next += round_up(buffer.bytes, kArenaAlignment);
@@ -191,23 +193,37 @@ void Program::place_rings() {
 std::size_t Program::persistent_total() const {
     std::size_t total = 0;
     for (const Buffer& buffer : buffers_) {
-        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr)
-            total += round_up(buffer.bytes, kCacheLineBytes);
+        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr) total += persistent_room(buffer);
     }
     return total;
 }
 
+std::size_t Program::persistent_room(const Buffer& buffer) {
+    return round_up(buffer.bytes, kCacheLineBytes);
+}
+
 void Program::place_persistent() {
     persistent_ = PageMemory(persistent_total());
-    std::size_t offset = 0;
-    for (Buffer& buffer : buffers_) {
-        if (buffer.storage != Storage::persistent || buffer.same_as != nullptr) continue;
-        buffer.data = persistent_.data() + offset;
-        offset += round_up(buffer.bytes, kCacheLineBytes);
-    }
+    exchanged_bytes_ = place_persistent(true, 0);
+    place_persistent(false, exchanged_bytes_);
     for (Buffer& buffer : buffers_) {
         if (buffer.same_as != nullptr) buffer.data = buffer.same_as->data;
     }
+}
+
+/// Returns where the last one ends.
+std::size_t Program::place_persistent(bool exchanged, std::size_t offset) {
+    for (Buffer& buffer : buffers_) {
+        if (buffer.storage != Storage::persistent || buffer.same_as != nullptr || buffer.exchanged != exchanged)
+            continue;
+        buffer.data = persistent_.data() + offset;
+        offset += persistent_room(buffer);
+    }
+    return offset;
+}
+
+std::span<float> Program::exchanged() const {
+    return {reinterpret_cast<float*>(persistent_.data()), exchanged_bytes_ / sizeof(float)};
 }
 
 /// What sites see of others' buffers, and what oneDNN sees of all.
@@ -286,11 +302,28 @@ std::vector<StageBytes> Program::stage_bytes() const {
     count_stashes(stages);
     count_variables(stages);
     for (const Buffer& buffer : buffers_) {
-        const std::size_t places =
-            buffer.root == nullptr && buffer.storage == Storage::arena ? buffer.places.size() : 0;
-        if (places > 0) stages[static_cast<std::size_t>(buffer.site % plan_.stages)].rings += places * buffer.bytes;
+        if (!is_held(buffer)) continue;
+        const std::size_t places = std::max<std::size_t>(1, buffer.places.size());
+        stages[static_cast<std::size_t>(buffer.site % plan_.stages)].held += places * buffer.bytes;
     }
     return stages;
+}
+
+std::vector<std::pair<std::string, std::size_t>> Program::persistent_tensors() const {
+    std::vector<std::pair<std::string, std::size_t>> tensors;
+    for (const Buffer& buffer : buffers_) {
+        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr)
+            tensors.emplace_back(buffer.name, buffer.bytes);
+    }
+    return tensors;
+}
+
+std::vector<std::pair<std::string, std::size_t>> Program::held_tensors() const {
+    std::vector<std::pair<std::string, std::size_t>> tensors;
+    for (const Buffer& buffer : buffers_) {
+        if (is_held(buffer)) tensors.emplace_back(buffer.name, buffer.bytes);
+    }
+    return tensors;
 }
 
 }  // namespace cnntrain::cpu

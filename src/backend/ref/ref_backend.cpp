@@ -252,6 +252,7 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
     start_sums();
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
         result.stopped = stops_before(i, stop_requested_);
+        result.stop_requested = result.stopped;
         if (result.stopped) return result;                              // the variables stay as they were
         random_.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         feed(source, result);
@@ -269,6 +270,7 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
     run_phase(Phase::update);
     for (std::size_t k = 0; k < crossing_.size(); ++k)
         at(crossing_[k]) = std::move(last[k]);
+    result.stop_requested = stop_requested_ && stop_requested_();
     return result;
 }
 

@@ -261,6 +261,8 @@ void Loader::Ring::allocate(Slot& slot, const std::vector<Field>& sample) const 
         slot.filled.push_back(tensor.bytes());
         slot.fields[i] = tensor.bytes();
     }
+    // Which slots a stream begins with depends on how fast its batches are taken.
+    if (mixes(settings_)) slot.coefficients.allocate(settings_.mixing, settings_.micro_batch);
     if (!mixes_on_host(settings_)) return;
     slot.unmixed = HostTensor(unmixed_desc(sample, settings_));
     slot.filled[images_] = slot.unmixed.bytes();

@@ -108,13 +108,20 @@ std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t mi
     return fields;
 }
 
+void MixingCoefficients::allocate(const MixingSettings& settings, std::int64_t samples) {
+    const auto count = static_cast<std::size_t>(samples);
+    const std::size_t partners = (settings.mixup() ? 2U : 1U) * (settings.cutmix() ? 2U : 1U);
+    mixup_.resize(settings.mixup() ? count : 0);
+    target_shares_.resize(count * partners);
+}
+
 void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number,
                               const Shape& images) {
     CNNTRAIN_CHECK(images.size() == 4 && images[0] >= 2, "only a micro-batch of several samples can be mixed");
     const auto index = static_cast<std::uint64_t>(batch_number);
     on_host_ = settings.on_host;
     cutmix_ = settings.cutmix();
-    mixup_.resize(settings.mixup() ? static_cast<std::size_t>(images[0]) : 0);
+    allocate(settings, images[0]);
     Rng mixup_rng(seed, RngStream::mixup, 0, index);
     for (float& own : mixup_) {
         const double drawn = sample_beta(settings.mixup_alpha, mixup_rng);
@@ -128,9 +135,6 @@ void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed
         box_ = sample_cutmix_box(share, images[1], images[2], cutmix_rng);
         outside = share_outside(box_, images[1], images[2]);
     }
-    const std::size_t mixed_with = settings.mixup() ? 2 : 1;
-    const std::size_t partners = cutmix_ ? 2 * mixed_with : mixed_with;
-    target_shares_.resize(static_cast<std::size_t>(images[0]) * partners);
     fill_target_shares(mixup_, outside, target_shares_);
 }
 

@@ -1,6 +1,7 @@
 #include "train/plan/functions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cnntrain/graph/facts.h"
 
@@ -34,79 +35,125 @@ std::size_t FunctionWalk::next(std::string_view name, Phase phase) {
 
 namespace {
 
-class Facts {
-public:
-    Facts(const graph::Graph& graph, const FunctionNames& names)
-        : graph_(graph), names_(names), facts_(graph), functions_(names.count()) {}
-
-    std::vector<FunctionFacts> run() {
-        FunctionWalk walk(names_);
-        for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-            const graph::Node& node = graph_.node({i});
-            function_of_.push_back(node.phase == Phase::update ? 0 : walk.next(node.name, node.phase));
-        }
-        for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-            if (graph_.node({i}).phase != Phase::update) add_node({i});
-        }
-        for (const ValueId id : graph_.variables())
-            add_variable(graph_.value(id));
-        return std::move(functions_);
+/// The function of each node of a micro-batch, by node.
+std::vector<std::size_t> functions_of_nodes(const graph::Graph& graph, const FunctionNames& names) {
+    FunctionWalk walk(names);
+    std::vector<std::size_t> functions;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node({i});
+        functions.push_back(node.phase == Phase::update ? 0 : walk.next(node.name, node.phase));
     }
+    return functions;
+}
 
-private:
-    std::size_t function_of(NodeId node) const { return function_of_[static_cast<std::size_t>(node.index)]; }
+/// A pooling keeps a byte for each maximum, its place, for the backward pass instead of what it has read.
+bool reads_places_only(const graph::Graph& graph, NodeId user, ValueId value) {
+    const graph::Node& node = graph.node(user);
+    return node.kind == graph::OpKind::max_pool_grad && node.inputs[0] == value;
+}
 
-    void add_node(NodeId id) {
-        const graph::Node& node = graph_.node(id);
-        FunctionFacts& function = functions_[function_of(id)];
-        const double gflop = graph_.node_flops(id) / 1e9;
-        (node.phase == Phase::forward ? function.forward_gflop : function.backward_gflop) += gflop;
-        for (const ValueId result : node.outputs) {
-            const std::uint64_t bytes = graph_.desc(result).bytes();
-            if (facts_.crosses_into_update(result)) function.gradient_bytes += bytes;
-            if (node.phase != Phase::forward || facts_.follows_weights(result)) continue;
-            if (read_backward(result)) function.stash_bytes += bytes;
-            for (std::size_t i = function_of(id) + 1; i <= last_reader(result, function_of(id)); ++i)
-                functions_[i].input_bytes += bytes;
-        }
-        for (const ValueId input : node.inputs) {
-            const bool of_batch = graph_.value(input).role == Role::input && graph_.value(input).users.front() == id;
-            if (of_batch && function_of(id) == 0) function.input_bytes += graph_.desc(input).bytes();
-        }
+/// The function whose pass makes and the functions whose passes read the value.
+schedule::PassResult pass_result(const graph::Graph& graph, const std::vector<std::size_t>& function_of,
+                                 ValueId value) {
+    const auto function = [&](NodeId node) { return function_of[static_cast<std::size_t>(node.index)]; };
+    const NodeId maker = graph.value(value).producer;
+    schedule::PassResult result{graph.desc(value).bytes(), function(maker), graph.node(maker).phase == Phase::backward};
+    for (const NodeId user : graph.value(value).users) {
+        const Phase phase = graph.node(user).phase;
+        if (phase == Phase::forward) result.forward_readers.push_back(function(user));
+        if (phase == Phase::backward && !reads_places_only(graph, user, value))
+            result.backward_readers.push_back(function(user));
     }
+    return result;
+}
 
-    /// Of those that read the value in the forward pass, else the function that makes it.
-    std::size_t last_reader(ValueId value, std::size_t maker) const {
-        for (const NodeId user : graph_.value(value).users) {
-            if (graph_.node(user).phase == Phase::forward) maker = std::max(maker, function_of(user));
-        }
-        return maker;
-    }
-
-    bool read_backward(ValueId value) const {
-        return std::ranges::any_of(graph_.value(value).users,
-                                   [&](NodeId user) { return graph_.node(user).phase == Phase::backward; });
-    }
-
-    void add_variable(const graph::Value& value) {
-        const graph::Value& owner = value.role == Role::slot ? graph_.value(value.owner) : value;
-        const auto function = names_.of(owner.name);
-        if (!function) return;
-        functions_[*function].variable_bytes += value.desc.bytes();
-        if (value.role == Role::parameter) functions_[*function].parameters += value.desc.elements();
-    }
-
-    const graph::Graph& graph_;
-    const FunctionNames& names_;
-    graph::Facts facts_;
-    std::vector<std::size_t> function_of_;  // by node
-    std::vector<FunctionFacts> functions_;
-};
+bool leaves_its_pass(const schedule::PassResult& result) {
+    const auto others = [&](std::size_t reader) { return reader != result.maker; };
+    const auto& same_pass = result.of_backward ? result.backward_readers : result.forward_readers;
+    return std::ranges::any_of(same_pass, others) || (!result.of_backward && !result.backward_readers.empty());
+}
 
 }  // namespace
 
 std::vector<FunctionFacts> function_facts(const graph::Graph& graph, const FunctionNames& names) {
-    return Facts(graph, names).run();
+    const graph::Facts known(graph);
+    const std::vector<std::size_t> function_of = functions_of_nodes(graph, names);
+    std::vector<FunctionFacts> functions(names.count());
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node({i});
+        if (node.phase == Phase::update) continue;
+        FunctionFacts& function = functions[function_of[static_cast<std::size_t>(i)]];
+        (node.phase == Phase::forward ? function.forward_gflop : function.backward_gflop) +=
+            graph.node_flops({i}) / 1e9;
+        for (const ValueId result : node.outputs) {
+            if (known.crosses_into_update(result)) function.gradient_bytes += graph.desc(result).bytes();
+        }
+    }
+    for (const ValueId id : graph.variables()) {
+        const graph::Value& value = graph.value(id);
+        const auto function = names.of(value.role == Role::slot ? graph.value(value.owner).name : value.name);
+        if (!function) continue;
+        functions[*function].variable_bytes += value.desc.bytes();
+        if (value.role == Role::parameter) functions[*function].parameters += value.desc.elements();
+    }
+    return functions;
+}
+
+std::vector<schedule::PassResult> pass_results(const graph::Graph& graph, const FunctionNames& names) {
+    const graph::Facts known(graph);
+    const std::vector<std::size_t> function_of = functions_of_nodes(graph, names);
+    std::vector<schedule::PassResult> results;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node({i});
+        if (node.phase == Phase::update) continue;
+        for (const ValueId value : node.outputs) {
+            if (known.follows_weights(value)) continue;
+            schedule::PassResult result = pass_result(graph, function_of, value);
+            // What backward asks for first, the statistics of a norm, brings the other results of its operation along.
+            if (node.outputs.size() > 1) result.again = schedule::Again::always;
+            if (leaves_its_pass(result)) results.push_back(std::move(result));
+        }
+        if (node.kind == graph::OpKind::max_pool) {
+            const auto places = static_cast<std::uint64_t>(graph.desc(node.outputs[0]).elements());
+            const std::size_t function = function_of[static_cast<std::size_t>(i)];
+            results.push_back({places, function, false, {}, {function}});
+        }
+    }
+    return results;
+}
+
+void add_copies(const graph::Graph& graph, const FunctionNames& names, const backend::CompileReport& report,
+                std::vector<FunctionFacts>& functions, std::vector<schedule::PassResult>& results) {
+    std::vector<std::uint64_t> persistent(functions.size());
+    for (const backend::NamedBytes& tensor : report.persistent) {
+        if (const auto function = names.of(tensor.name)) persistent[*function] += tensor.bytes;
+    }
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        const std::uint64_t known = functions[i].variable_bytes + functions[i].gradient_bytes;
+        functions[i].copy_bytes = std::max(persistent[i], known) - known;
+    }
+    for (const graph::ValueId input : graph.values_with_role(Role::input)) {
+        for (const backend::NamedBytes& tensor : report.held) {
+            if (tensor.name.starts_with(graph.value(input).name + ":"))
+                results.push_back({tensor.bytes, 0, false, {}, {0}, schedule::Again::never});
+        }
+    }
+}
+
+std::vector<SummedValue> summed_values(const graph::Graph& graph, const FunctionNames& names) {
+    const graph::Facts facts(graph);
+    FunctionWalk walk(names);
+    std::vector<SummedValue> values;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node({i});
+        if (node.phase == Phase::update) continue;
+        const std::size_t function = walk.next(node.name, node.phase);
+        for (const ValueId result : node.outputs) {
+            if (!facts.crosses_into_update(result)) continue;
+            values.push_back({node.name, graph.desc(result).elements(), node.phase, function});
+        }
+    }
+    return values;
 }
 
 }  // namespace cnntrain::train

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/schedule/balance.h"
 
 namespace cnntrain::train {
 
@@ -47,11 +49,30 @@ struct FunctionFacts {
     double backward_gflop = 0;         // of one micro-batch, what is computed again included
     std::uint64_t variable_bytes = 0;  // parameters, optimiser slots, moving averages
     std::uint64_t gradient_bytes = 0;  // that are summed over the micro-batches
-    std::uint64_t stash_bytes = 0;     // results of one micro-batch's forward pass that backward passes read
-    std::uint64_t input_bytes = 0;     // results of the functions before that it or those behind it read going forward
+    std::uint64_t copy_bytes = 0;      // of copies of variables, as a backend's operations read them
 };
 
 /// One for each function, of a graph with the whole weight update.
 std::vector<FunctionFacts> function_facts(const graph::Graph& graph, const FunctionNames& names);
+
+/// What the passes of the functions leave for other passes, of a graph that recomputes nothing.
+std::vector<schedule::PassResult> pass_results(const graph::Graph& graph, const FunctionNames& names);
+
+/// Adds what a backend keeps besides: copies of variables, and of what each micro-batch begins with. `report`: of the compiled
+/// graph, with more than one micro-batch. Nothing is added for a backend that does not tell.
+void add_copies(const graph::Graph& graph, const FunctionNames& names, const backend::CompileReport& report,
+                std::vector<FunctionFacts>& functions, std::vector<schedule::PassResult>& results);
+
+/// Something that the update reads as a sum over micro-batches, and so over processes: a gradient, or a statistic that a
+/// moving average follows.
+struct SummedValue {
+    std::string name;  // of the node that makes it
+    std::int64_t elements = 0;
+    graph::Phase phase = graph::Phase::backward;
+    std::size_t function = 0;
+};
+
+/// In the order in which a micro-batch makes them.
+std::vector<SummedValue> summed_values(const graph::Graph& graph, const FunctionNames& names);
 
 }  // namespace cnntrain::train

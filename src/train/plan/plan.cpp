@@ -9,13 +9,15 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/processor.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/input.h"
 #include "cnntrain/schedule/pipeline_chart.h"
+#include "cnntrain/schedule/scaling_chart.h"
 #include "cnntrain/train/assemble.h"
 #include "train/plan/line.h"
+#include "train/plan/line_network.h"
 #include "train/plan/prediction.h"
+#include "train/plan/processes.h"
 #include "train/plan/report.h"
+#include "train/plan/text.h"
 #include "train/tasks/image_classification.h"
 
 namespace cnntrain::train {
@@ -23,23 +25,6 @@ namespace cnntrain::train {
 namespace {
 
 using schedule::Pipeline;
-
-/// The images of a micro-batch; no data are looked for.
-TensorDesc image_desc(const config::Settings& settings, const backend::Backend& backend) {
-    config::Settings generated = settings;
-    generated.data.kind = data::DataKind::generated;
-    const data::InputData input(data_settings(generated, backend, 0), data::Split::train);
-    return data::field_desc(input.fields(batch_plan(settings).samples_per_pass()), data::kImages);
-}
-
-/// The whole weight update in one piece: what is measured depends neither on the splits nor on what stages keep.
-graph::Graph unsplit_graph(config::Settings settings, const backend::Backend& backend) {
-    settings.training.pipeline = false;
-    settings.training.pipeline_splits.clear();
-    settings.training.shards = 1;
-    settings.training.recomputation = false;
-    return training_graph(settings, backend, image_desc(settings, backend));
-}
 
 class Plan {
 public:
@@ -49,23 +34,26 @@ public:
           host_(host),
           line_(line_of(arguments)),
           backend_(make_backend(arguments.settings.run.backend)),
-          names_(nn::split_points(network_settings(arguments.settings))),
-          graph_(unsplit_graph(arguments.settings, *backend_)) {
-        network_.threads = compute_threads(arguments.settings.run);
-        network_.facts = function_facts(graph_, names_);
-        if (arguments.settings.training.recomputation) network_.kept = schedule::Kept::inputs;
-    }
+          of_line_(network_of_line(arguments.settings, *backend_)) {}
 
     void run() {
+        if (settings_.processes) {
+            show_processes(*settings_.processes);
+        } else {
+            show_stages();
+        }
+    }
+
+private:
+    void show_stages() {
         const std::int32_t proposed = settings_.stages.value_or(line_.pipelined ? line_.stages() : 2);
         check_stage_count(proposed);
-        find_times({network_.threads, share_of(line_.stages(), network_.threads).threads,
-                    share_of(proposed, network_.threads).threads});
+        find_times({network_.threads, network_.share(line_.stages()).threads, network_.share(proposed).threads});
         const Prediction better = best(proposed);
         std::ostream& out = *host_.console;
         out << topic("Model", model_text(arguments_.settings.model, network_, line_)) << topic("Times", times_from_)
             << '\n';
-        const PlanReport report(names_, network_, line_);
+        const PlanReport report(names_, network_, line_, of_line_.without_copies);
         if (!line_.pipelined) {
             const std::int64_t micro_batches = line_.legal_micro_batches(better.pipeline);
             out << report.proposed(better, nullptr) << '\n' << described(report, better, micro_batches);
@@ -78,7 +66,25 @@ public:
         draw(of_line, line_.micro_batches());
     }
 
-private:
+    /// The processes compute as one lane each, whatever stages the line has.
+    void show_processes(const ProcessPlan& processes) {
+        find_times({network_.threads});
+        const std::int64_t bucket_bytes = arguments_.settings.comm.bucket_bytes;
+        const PlannedProcess process =
+            planned_process(network_.profile.times.at(network_.threads), summed_values(of_line_.graph, names_), line_,
+                            bucket_bytes, processes.images_per_second);
+        const auto curves = predicted(process, processes);
+        *host_.console << topic("Model", model_text(arguments_.settings.model, network_, line_))
+                       << topic("Times", times_from_) << processes_text(process, processes, bucket_bytes, curves);
+        if (!settings_.svg) return;
+        const nn::ModelSettings& model = arguments_.settings.model;
+        const double single = 1e3 * process.step.images / process.step.total_ms();
+        const std::string title = std::string(nn::name(model.family)) + " " + model.size +
+                                  formatted(": predicted from %.4g images/s of one process, ", single) +
+                                  counted(processes.ranks_per_node, "rank") + " a node";
+        write_chart(schedule::scaling_svg(curves, single, title, "Network: " + processes.network_from));
+    }
+
     std::string described(const PlanReport& report, const Prediction& plan, std::int64_t micro_batches) const {
         constexpr int kUsualWidth = 120;
         const int width = host_.terminal_width > 0 ? host_.terminal_width : kUsualWidth;
@@ -103,9 +109,11 @@ private:
 
     Prediction best(std::int32_t stages) const {
         const Pipeline pipeline{stages, line_.schedule};
-        const auto costs = network_.costs(share_of(stages, network_.threads).threads);
-        return predict(network_, pipeline, line_.legal_micro_batches(pipeline),
-                       schedule::best_splits(pipeline, costs, network_.kept, settings_.memory_limit_bytes));
+        const LaneShare share = network_.share(stages);
+        const auto workers = share.lanes > 1 ? schedule::Workers::several : schedule::Workers::one;
+        return predict(
+            network_, pipeline, line_.legal_micro_batches(pipeline),
+            schedule::best_splits(pipeline, network_.costs(share.threads), workers, settings_.memory_limit_bytes));
     }
 
     /// What changes the work of a function, besides the function itself.
@@ -163,7 +171,7 @@ private:
             if (network_.profile.times.contains(count)) continue;
             const Measurement how{count, network_.threads / count, settings_.steps,
                                   rounding != backend::StochasticRounding::off, host_.stop_requested};
-            network_.profile.times[count] = train::measure(graph_, names_, *backend_, how);
+            network_.profile.times[count] = train::measure(of_line_.graph, names_, *backend_, how);
             counts += (counts.empty() ? "" : ", then with ") + counted(count, "thread") +
                       (how.lanes > 1 ? " on each of " + std::to_string(how.lanes) + " lanes" : "");
         }
@@ -185,7 +193,11 @@ private:
             counted(plan.share.lanes, "lane") + " of " + counted(plan.share.threads, "thread") + ", predicted; " +
             (drawn < micro_batches ? "as if " + std::to_string(drawn) + " were all of the " : "") +
             counted(micro_batches, "micro-batch", "es");
-        host_.files->write_text(*settings_.svg, schedule::chart_svg(work, title));
+        write_chart(schedule::chart_svg(work, title));
+    }
+
+    void write_chart(const std::string& svg) {
+        host_.files->write_text(*settings_.svg, svg);
         *host_.console << '\n' << topic("Chart", *settings_.svg);
     }
 
@@ -194,9 +206,9 @@ private:
     const Host& host_;
     PlannedLine line_;
     std::unique_ptr<backend::Backend> backend_;
-    FunctionNames names_;
-    graph::Graph graph_;
-    PlannedNetwork network_;
+    NetworkOfLine of_line_;
+    const FunctionNames& names_ = of_line_.names;
+    PlannedNetwork& network_ = of_line_.network;
     std::string times_from_;
 };
 

@@ -5,21 +5,32 @@
 
 namespace cnntrain::train {
 
-LaneShare share_of(std::int32_t stages, int threads) {
-    const std::int32_t lanes = std::min(stages, static_cast<std::int32_t>(threads));
+LaneShare share_of(std::int32_t stages, int threads, std::int64_t asked) {
+    std::int32_t lanes = std::min(stages, static_cast<std::int32_t>(threads));
+    if (asked > 0) lanes = static_cast<std::int32_t>(std::min<std::int64_t>(lanes, asked));
     return {lanes, threads / lanes};
 }
 
-std::vector<schedule::FunctionCost> PlannedNetwork::costs(int threads_of_lane) const {
+schedule::NetworkCost PlannedNetwork::costs(int threads_of_lane) const {
     const FunctionTimes& times = profile.times.at(threads_of_lane);
-    std::vector<schedule::FunctionCost> result;
-    result.reserve(facts.size());
+    schedule::NetworkCost network{{}, results, kept};
+    network.functions.reserve(facts.size());
     for (std::size_t i = 0; i < facts.size(); ++i) {
         const FunctionFacts& function = facts[i];
-        result.push_back({times.functions[i], function.variable_bytes + function.gradient_bytes, function.stash_bytes,
-                          function.input_bytes});
+        network.functions.push_back(
+            {times.functions[i], function.variable_bytes + function.gradient_bytes + function.copy_bytes});
     }
-    return result;
+    return network;
+}
+
+std::vector<double> PlannedNetwork::stage_gflop(std::span<const std::size_t> splits) const {
+    std::vector<double> stages(splits.size() + 1);
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        const auto stage = static_cast<std::size_t>(std::ranges::upper_bound(splits, i) - splits.begin());
+        const bool twice = kept == schedule::Kept::inputs && stage < splits.size();
+        stages[stage] += (twice ? 2 : 1) * facts[i].forward_gflop + facts[i].backward_gflop;
+    }
+    return stages;
 }
 
 std::vector<schedule::StageTimes> Prediction::times() const {
@@ -34,9 +45,10 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
     Prediction result;
     result.pipeline = pipeline;
     result.splits = std::move(splits);
-    result.share = share_of(pipeline.stages, network.threads);
+    result.share = network.share(pipeline.stages);
+    result.lane_of = schedule::place_stages(network.stage_gflop(result.splits), result.share.lanes);
     const auto stages_with = [&](int threads) {
-        return schedule::stage_costs(pipeline, network.costs(threads), network.kept, result.splits);
+        return schedule::stage_costs(pipeline, network.costs(threads), result.splits, result.lane_of);
     };
     result.stages = stages_with(result.share.threads);
     // Everybody takes part in what is done once per weight update.
@@ -44,10 +56,6 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
     result.one_lane_ms = once_ms;
     for (const schedule::StageCost& stage : stages_with(network.threads))
         result.one_lane_ms += static_cast<double>(micro_batches) * stage.times.total();
-    std::vector<double> loads;
-    for (const schedule::StageCost& stage : result.stages)
-        loads.push_back(stage.times.total());
-    result.lane_of = schedule::place_stages(loads, result.share.lanes);
     const schedule::UpdatePlan plan{micro_batches, pipeline.stages, pipeline.schedule, 1, result.share.lanes};
     const schedule::UpdateTime side_by_side = schedule::update_time(plan, result.times(), result.lane_of);
     result.lanes_ms = once_ms + side_by_side.total_ms;

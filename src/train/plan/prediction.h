@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,22 +13,28 @@
 
 namespace cnntrain::train {
 
-/// Threads that one lane has when there are as many lanes as can be.
+/// Threads that one lane has.
 struct LaneShare {
-    std::int32_t lanes = 1;  // as many as stages, but no more than threads
-    int threads = 1;         // of each lane
+    std::int32_t lanes = 1;
+    int threads = 1;  // of each lane
 };
-LaneShare share_of(std::int32_t stages, int threads);
+/// As many lanes as stages, but no more than threads; `asked`: at most so many, 0 for no bound.
+LaneShare share_of(std::int32_t stages, int threads, std::int64_t asked = 0);
 
 /// What does not depend on how the network is split.
 struct PlannedNetwork {
     std::vector<FunctionFacts> facts;
-    Profile profile;  // with times for every number of threads that is asked for
-    int threads = 1;  // of all lanes together
+    std::vector<schedule::PassResult> results;
+    Profile profile;         // with times for every number of threads that is asked for
+    int threads = 1;         // of all lanes together
+    std::int64_t lanes = 0;  // at most; 0: no bound
     schedule::Kept kept = schedule::Kept::results;
 
+    LaneShare share(std::int32_t stages) const { return share_of(stages, threads, lanes); }
     /// With so many threads.
-    std::vector<schedule::FunctionCost> costs(int threads_of_lane) const;
+    schedule::NetworkCost costs(int threads_of_lane) const;
+    /// Floating-point operations of the stages in billions, by which a run shares them out over lanes.
+    std::vector<double> stage_gflop(std::span<const std::size_t> splits) const;
 };
 
 /// A weight update whose stages begin at some of the functions.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -160,6 +159,7 @@ double median(std::vector<double> values) {
 FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
     const auto over = [&](auto number) {
         std::vector<double> values;
+        values.reserve(updates.size());
         for (const FunctionTimes& update : updates)
             values.push_back(number(update));
         return median(std::move(values));
@@ -176,32 +176,56 @@ FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
 
 }  // namespace
 
+namespace {
+
+/// Of one step of a micro-batch in each copy. Where copies add to one sum in turn, those wait that come too early: the least
+/// time is that of the work.
+double step_ms(std::span<const backend::ProfileRow* const> copies) {
+    double least = copies.front()->milliseconds;
+    double sum = 0;
+    for (const backend::ProfileRow* row : copies) {
+        least = std::min(least, row->milliseconds);
+        sum += row->milliseconds;
+    }
+    return copies.front()->op == "accumulate" ? least : sum / static_cast<double>(copies.size());
+}
+
+}  // namespace
+
 /// What ran as often as there were weight updates was not done for a micro-batch.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
                                 std::int64_t updates, int copies) {
     FunctionTimes times;
     times.functions.resize(names.count());
-    std::optional<FunctionWalk> walk(names);
-    graph::Phase last = graph::Phase::forward;
+    std::vector<const backend::ProfileRow*> of_batches;  // copy by copy
     for (const backend::ProfileRow& row : rows) {
         if (row.phase == graph::Phase::update || row.runs <= updates) {
             times.update_ms += row.milliseconds * static_cast<double>(row.runs) / static_cast<double>(updates);
-            continue;
+        } else {
+            of_batches.push_back(&row);
         }
-        if (row.phase == graph::Phase::forward && last == graph::Phase::backward) walk.emplace(names);  // the next copy
-        last = row.phase;
-        schedule::StageTimes& function = times.functions[walk->next(row.name, row.phase)];
-        (row.phase == graph::Phase::forward ? function.forward_ms : function.backward_ms) += row.milliseconds / copies;
+    }
+    const std::size_t steps = of_batches.size() / static_cast<std::size_t>(copies);
+    CNNTRAIN_CHECK(steps * static_cast<std::size_t>(copies) == of_batches.size(), "copies ran different steps");
+    FunctionWalk walk(names);
+    for (std::size_t i = 0; i < steps; ++i) {
+        std::vector<const backend::ProfileRow*> step;
+        for (std::size_t at = i; at < of_batches.size(); at += steps)
+            step.push_back(of_batches[at]);
+        const bool forward = step.front()->phase == graph::Phase::forward;
+        schedule::StageTimes& function = times.functions[walk.next(step.front()->name, step.front()->phase)];
+        (forward ? function.forward_ms : function.backward_ms) += step_ms(step);
     }
     return times;
 }
 
-FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
-                      const Measurement& how) {
-    constexpr std::int64_t kMicroBatches = 2;  // sums over micro-batches are part of the work
+Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+                   const Measurement& how)
+    : names_(names), how_(how), batches_(std::make_unique<MadeUpBatches>(graph)) {
+    // Sums over micro-batches are part of the work. The first one after an update finds caches full of what the update used.
+    constexpr std::int64_t kMicroBatches = 4;
     constexpr std::uint64_t kSeed = 1;
-    MadeUpBatches batches(graph);
-    backend::CompileRequest request{&graph, batches.fields()};
+    backend::CompileRequest request{&graph, batches_->fields()};
     request.plan.micro_batches = kMicroBatches * how.lanes;
     request.plan.lanes = how.lanes;
     request.plan.copies = how.lanes;
@@ -210,20 +234,31 @@ FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, con
     request.runtime.seed = kSeed;
     request.runtime.check_finite = false;  // what is learned of made-up images does not matter
     request.runtime.stop_requested = how.stop_requested;
-    const auto executable = backend.compile(request);
-    initialise(*executable, graph, kSeed);
-    const auto run_update = [&] {
-        const bool stopped =
-            (how.stop_requested && how.stop_requested()) || executable->train_step(batches, {}).stopped;
-        if (stopped) throw Interrupted();
-    };
+    executable_ = backend.compile(request);
+    initialise(*executable_, graph, kSeed);
     run_update();  // warms up
+}
+
+Profiler::~Profiler() = default;
+
+void Profiler::run_update() {
+    const bool stopped =
+        (how_.stop_requested && how_.stop_requested()) || executable_->train_step(*batches_, {}).stopped;
+    if (stopped) throw Interrupted();
+}
+
+FunctionTimes Profiler::update() {
+    executable_->inspection().set_profiling(true);  // from zero
+    run_update();
+    return times_by_function(executable_->inspection().profile(), names_, 1, how_.lanes);
+}
+
+FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+                      const Measurement& how) {
+    Profiler profiler(graph, names, backend, how);
     std::vector<FunctionTimes> updates;
-    for (std::int64_t step = 0; step < how.steps; ++step) {
-        executable->inspection().set_profiling(true);  // from zero
-        run_update();
-        updates.push_back(times_by_function(executable->inspection().profile(), names, 1, how.lanes));
-    }
+    for (std::int64_t step = 0; step < how.steps; ++step)
+        updates.push_back(profiler.update());
     return usual(updates);
 }
 

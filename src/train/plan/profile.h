@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +45,29 @@ struct Measurement {
     std::function<bool()> stop_requested = {};
 };
 
-/// Runs weight updates of two micro-batches of made-up images on each lane. Throws Interrupted when a stop was asked for.
+/// Weight updates of a few micro-batches of made-up images on each lane.
+class Profiler {
+public:
+    /// Compiles the graph and runs it once. All must outlive the profiler, `how.steps` does not matter.
+    Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+             const Measurement& how);
+    ~Profiler();
+    Profiler(const Profiler&) = delete;
+    Profiler& operator=(const Profiler&) = delete;
+
+    /// Of one more update. Throws Interrupted when a stop was asked for.
+    FunctionTimes update();
+
+private:
+    void run_update();
+
+    const FunctionNames& names_;
+    Measurement how_;
+    std::unique_ptr<data::BatchSource> batches_;
+    std::unique_ptr<backend::Executable> executable_;
+};
+
+/// The medians of `how.steps` updates.
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                       const Measurement& how);
 

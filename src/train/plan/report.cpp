@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/pipeline_chart.h"
+#include "train/plan/text.h"
 
 namespace cnntrain::train {
 
@@ -14,30 +16,6 @@ using schedule::PipelineSchedule;
 using schedule::StageCost;
 
 namespace {
-
-/// Text in columns as wide as they must be; the first `left` columns begin at the left, the others end at the right.
-std::string in_columns(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
-    std::vector<std::size_t> widths(rows.front().size());
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string text;
-    for (const auto& row : rows) {
-        std::string line;
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            const std::string padding(widths[i] - row[i].size(), ' ');
-            line += (i == 0 ? "" : "  ") + (i < left ? row[i] + padding : padding + row[i]);
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        text += line + "\n";
-    }
-    return text;
-}
-
-std::string percent(double share) {
-    return formatted("%.1f %%", 100 * share);
-}
 
 schedule::StageTimes mean_stage(const Prediction& plan) {
     schedule::StageTimes mean;
@@ -69,16 +47,6 @@ std::string lanes_text(const Prediction& plan) {
 }
 
 }  // namespace
-
-std::string topic(const std::string& name, const std::string& text) {
-    constexpr std::size_t kColumn = 15;
-    const std::string shown = name.empty() ? "" : name + ":";
-    return shown + std::string(kColumn - std::min(kColumn, shown.size()), ' ') + text + "\n";
-}
-
-std::string counted(std::int64_t count, const std::string& what, const std::string& ending) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
-}
 
 std::string model_text(const nn::ModelSettings& model, const PlannedNetwork& network, const PlannedLine& line) {
     FunctionFacts sum;
@@ -138,9 +106,8 @@ std::string PlanReport::stage_table(const Prediction& plan) const {
     double whole_ms = 0;
     for (const StageCost& stage : plan.stages)
         whole_ms += stage.times.total();
-    std::vector<std::vector<std::string>> rows = {{"stage", "first function", "functions", "parameters", "GFLOP",
-                                                   "forward ms", "backward ms", "share", "weights", "gradients", "kept",
-                                                   "memory"}};
+    TextRows rows = {{"stage", "first function", "functions", "parameters", "GFLOP", "forward ms", "backward ms",
+                      "share", "weights", "copies", "gradients", "kept", "sent on", "memory"}};
     for (std::size_t i = 0; i < plan.stages.size(); ++i)
         rows.push_back(stage_row(i, plan.stages[i], whole_ms));
     return in_columns(rows, 2);
@@ -153,6 +120,7 @@ std::vector<std::string> PlanReport::stage_row(std::size_t number, const StageCo
         sum.forward_gflop += network_.facts[i].forward_gflop;
         sum.variable_bytes += network_.facts[i].variable_bytes;
         sum.gradient_bytes += network_.facts[i].gradient_bytes;
+        sum.copy_bytes += network_.facts[i].copy_bytes;
     }
     return {std::to_string(number),
             stage.first < stage.end ? names_.names()[stage.first] : "(images only)",
@@ -163,19 +131,25 @@ std::vector<std::string> PlanReport::stage_row(std::size_t number, const StageCo
             formatted("%.2f", stage.times.backward_ms),
             percent(whole_ms > 0 ? stage.times.total() / whole_ms : 0),
             size_text(sum.variable_bytes),
+            size_text(sum.copy_bytes),
             size_text(sum.gradient_bytes),
             size_text(stage.stash_bytes) + " x " + std::to_string(stage.stash_depth),
+            size_text(stage.handed_on_bytes),
             size_text(stage.memory_bytes())};
 }
 
 std::string PlanReport::memory_terms() const {
     const bool again = network_.kept == schedule::Kept::inputs;
-    return std::string(
-               "weights with optimiser slots and moving averages, their gradients, and for each micro-batch in "
-               "flight ") +
-           (again ? "the inputs of the stage, which computes its results again (the last stage keeps its results)"
-                  : "the results of the forward pass that are kept") +
-           "; what a pass needs for itself comes on top";
+    std::string text =
+        "weights with optimiser slots and moving averages, copies of them as operations read them, sums of their "
+        "gradients, and for each micro-batch in flight ";
+    text += again
+                ? "what is sent on to other stages, from which those compute their results again (the last stage keeps "
+                  "its own)"
+                : "the results that wait for the backward pass and what is sent on to other stages";
+    text += "; what a pass needs for itself comes on top";
+    if (!without_copies_.empty()) text += "; copies of weights are not known: " + without_copies_;
+    return text;
 }
 
 std::string PlanReport::formula() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cnntrain/nn/settings.h"
 #include "train/plan/line.h"
@@ -12,17 +13,14 @@
 
 namespace cnntrain::train {
 
-/// "Model:         resnet 50, ..." with a line end.
-std::string topic(const std::string& name, const std::string& text);
-/// "1 stage", "2 stages".
-std::string counted(std::int64_t count, const std::string& what, const std::string& ending = "s");
-
 std::string model_text(const nn::ModelSettings& model, const PlannedNetwork& network, const PlannedLine& line);
 
 class PlanReport {
 public:
-    PlanReport(const FunctionNames& names, const PlannedNetwork& network, const PlannedLine& line)
-        : names_(names), network_(network), line_(line) {}
+    /// `without_copies`: why copies of weights are not counted; empty: they are.
+    PlanReport(const FunctionNames& names, const PlannedNetwork& network, const PlannedLine& line,
+               std::string without_copies)
+        : names_(names), network_(network), line_(line), without_copies_(std::move(without_copies)) {}
 
     /// Stages, memory, bubble, balance, speed and chart. `limit_bytes`: stages that need more are told.
     std::string described(const Prediction& plan, std::int64_t micro_batches, std::optional<std::uint64_t> limit_bytes,
@@ -44,6 +42,7 @@ private:
     const FunctionNames& names_;
     const PlannedNetwork& network_;
     const PlannedLine& line_;
+    std::string without_copies_;
 };
 
 }  // namespace cnntrain::train

@@ -81,6 +81,12 @@ void write_learning_rate(std::ostream& out, const optim::LearningRateSettings& s
             }
             out << " Warmup: " << text(settings.warmup_epochs) << " epochs\n";
             return;
+        case optim::LrSchedule::gradual:
+            out << "Gradual warmup, then linear LR schedule\n";
+            out << " Warmup: " << settings.warmup_iterations << " iterations from " << text(settings.warmup_start)
+                << '\n';
+            out << " End LR: " << text(settings.polynomial_end.value_or(0)) << '\n';
+            return;
     }
 }
 
@@ -96,6 +102,9 @@ void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings
             return;
         case optim::Optimiser::momentum:
             out << "SGD with Momentum\n Momentum: " << text(settings.momentum) << '\n';
+            return;
+        case optim::Optimiser::nesterov:
+            out << "SGD with Nesterov Momentum\n Momentum: " << text(settings.momentum) << '\n';
             return;
         case optim::Optimiser::rmsprop:
             out << "RMSprop\n Momentum: " << text(settings.momentum) << '\n';
@@ -120,7 +129,8 @@ void write_training(std::ostream& out, const Settings& settings) {
     out << "Training\n Batch Size: " << batch.global_batch() << '\n';
     if (training.pipeline) out << "  Pipelined over " << batch.stages << " stages\n";
     if (batch.accumulation > 1) out << "  Gradients accumulated over " << batch.accumulation << " fwds/bwds passes \n";
-    if (batch.replicas > 1) out << "  Training on " << batch.replicas << " replicas \n";
+    const std::int64_t replicas = batch.replicas * batch.processes;
+    if (replicas > 1) out << "  Training on " << replicas << " replicas \n";
     out << " Base Learning Rate: 2**" << text(base_exponent(settings)) << '\n';
     out << " Weight Decay: " << text(settings.optimiser.weight_decay) << '\n';
     out << " Loss Scaling: " << text(settings.optimiser.loss_scaling) << '\n';
@@ -215,13 +225,13 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"training", arguments.command == config::Command::train},
         {"restoring", facts.restoring},
         {"command", std::string(config::name(arguments.command))},
-        {"use_popdist", false},
-        {"total_replicas", settings.training.replicas},
-        {"distributed_worker_count", std::int64_t{1}},
-        {"distributed_worker_index", std::int64_t{0}},
+        {"use_popdist", arguments.launch.replicas.has_value()},
+        {"total_replicas", settings.training.replicas * settings.training.processes},
+        {"distributed_worker_count", settings.training.processes},
+        {"distributed_worker_index", arguments.launch.index},
         {"distributed_cluster", std::monostate{}},
         {"wd_exclude", settings.optimiser.weight_decay_exclude},
-        {"warmup", settings.learning_rate.warmup_epochs > 0},
+        {"warmup", optim::warms_up(settings.learning_rate)},
         {"global_batch_size", batch},
         {"lr_scale", unscales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
         {"grad_scale", unscales_gradient ? 1.0 / settings.optimiser.loss_scaling : 1.0},

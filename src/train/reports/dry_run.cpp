@@ -76,8 +76,9 @@ private:
         const optim::OptimiserSettings& how = settings_.optimiser;
         const schedule::BatchPlan batch = batch_plan(settings_);
         line("Batch", std::to_string(batch.micro_batch) + " (micro-batch) x " + std::to_string(batch.accumulation) +
-                          " (accumulated) x " + std::to_string(batch.replicas) +
-                          " (replicas) = " + std::to_string(plan.global_batch));
+                          " (accumulated) x " + std::to_string(batch.replicas) + " (replicas)" +
+                          (batch.processes > 1 ? " x " + std::to_string(batch.processes) + " (processes)" : "") +
+                          " = " + std::to_string(plan.global_batch));
         const schedule::UpdatePlan update = update_plan(settings_);
         if (training.pipeline) line("Pipeline", pipeline(training, update));
         if (batch.replicas > 1) line("Replicas", replicas(batch));
@@ -110,6 +111,7 @@ private:
             case optim::Optimiser::sgd:
                 return name;
             case optim::Optimiser::momentum:
+            case optim::Optimiser::nesterov:
             case optim::Optimiser::rmsprop:
             case optim::Optimiser::lars:
                 return name + ", momentum " + text(how.momentum);
@@ -164,8 +166,11 @@ private:
         const double base = optim::base_learning_rate(schedule, plan.global_batch);
         const optim::LearningRate rate(schedule, base, plan.iterations, plan.epochs);
         std::string what = std::string(config::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
-                           short_text(rate.warmup_iterations()) + " iterations (" + text(schedule.warmup_epochs) +
-                           " epochs)";
+                           short_text(rate.warmup_iterations()) + " iterations";
+        what += schedule.schedule == optim::LrSchedule::gradual
+                    ? " from " + text(schedule.warmup_start) + ", then linear to " +
+                          text(schedule.polynomial_end.value_or(0))
+                    : " (" + text(schedule.warmup_epochs) + " epochs)";
         if (rate.warmup_iterations() > static_cast<double>(plan.iterations)) what += ", longer than the run";
         if (schedule.schedule == optim::LrSchedule::stepped) {
             what += ", times " + text(schedule.stepped_decay) + drops(schedule.stepped_fractions, plan);

@@ -9,6 +9,7 @@
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/metrics/wandb.h"
 #include "cnntrain/train/machine.h"
+#include "train/reports/estimator_log.h"
 #include "train/reports/mlperf_log.h"
 #include "train/runs/run_files.h"
 
@@ -19,11 +20,11 @@ namespace {
 constexpr const char* kSummary = "summary_str";
 
 void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Console> console,
-                       const RunFolder& folder, FileSystem& files) {
-    observers.add(std::move(console));
+                       const RunFolder& folder, const Host& host) {
+    if (host.reports) observers.add(std::move(console));
     if (folder.logs.empty()) return;
-    observers.add(std::make_unique<metrics::LogFile>(files, folder.logs));
-    observers.add(std::make_unique<metrics::CsvFiles>(files, folder.logs));
+    observers.add(std::make_unique<metrics::LogFile>(*host.files, folder.logs));
+    observers.add(std::make_unique<metrics::CsvFiles>(*host.files, folder.logs));
 }
 
 /// `arguments_json` goes to Weights & Biases as the run's configuration.
@@ -59,25 +60,39 @@ void begin_records(const config::ParseResult& arguments, const std::string& fold
     }
 }
 
+/// report_run(), with an EstimatorLog where the host asks for one.
+metrics::Observers report_estimator(const config::ParseResult& arguments, const RunFolder& folder, const Host& host) {
+    const config::Settings& settings = arguments.settings;
+    const bool asked = host.estimator && settings.main.restore_path && is_first(host);
+    if (!asked) return report_run(folder, host);
+    metrics::Observers observers;
+    auto console = std::make_unique<metrics::Console>(*host.console, host.terminal_width);
+    observers.add(std::make_unique<EstimatorLog>(
+        host.estimator->weight_decay, checkpoint::find_checkpoints(*host.files, *settings.main.restore_path),
+        checkpoint::edited_if(settings.checkpoint.trust_edited), *host.files, *console));
+    add_local_reports(observers, std::move(console), folder, host);
+    return observers;
+}
+
 }  // namespace
 
 metrics::Observers report_run(const RunFolder& folder, const Host& host) {
     metrics::Observers observers;
-    add_local_reports(observers, std::make_unique<metrics::Console>(*host.console, host.terminal_width), folder,
-                      *host.files);
+    add_local_reports(observers, std::make_unique<metrics::Console>(*host.console, host.terminal_width), folder, host);
     return observers;
 }
 
 metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
                                    const Host& host) {
-    if (!arguments.settings.logging.mlperf || folder.logs.empty()) return report_run(folder, host);
+    const bool logs_mlperf = arguments.settings.logging.mlperf && !folder.logs.empty() && is_first(host);
+    if (!logs_mlperf) return report_run(folder, host);
     const std::optional<MlperfBenchmark> benchmark = task.description().mlperf;
     if (!benchmark) throw Error(ErrorKind::unsupported, "--mlperf-logging: MLPerf has no benchmark of this kind");
     metrics::Observers observers;
     auto console = std::make_unique<metrics::Console>(*host.console, host.terminal_width);
     // First in the list: on the console, the events that come from a row stand before that row.
     observers.add(std::make_unique<MlperfLog>(*benchmark, arguments, folder.logs, *host.files, *console));
-    add_local_reports(observers, std::move(console), folder, *host.files);
+    add_local_reports(observers, std::move(console), folder, host);
     return observers;
 }
 
@@ -93,7 +108,7 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
     if (introduction.io_bits > 0) {
         observers.console_line("Using " + std::to_string(introduction.io_bits) + "-bit IO between the IPU and host");
     }
-    if (logging.wandb) add_wandb(observers, logging, facts.folder.name, json);
+    if (logging.wandb && is_first(host)) add_wandb(observers, logging, facts.folder.name, json);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.resumed_at, *host.files);
     if (!introduction.resumed_at && !facts.folder.logs.empty()) begin_records(arguments, facts.folder.logs, json, host);
@@ -112,7 +127,7 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
     introduction.derived = derived_arguments(arguments, description, introduction.facts, samples);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
     introduction.io_bits = description.io_bits;
-    metrics::Observers observers = report_run(folder, host);
+    metrics::Observers observers = report_estimator(arguments, folder, host);
     introduce(observers, with_absolute_paths(arguments), std::move(introduction), host);
     return observers;
 }

@@ -5,19 +5,18 @@
 namespace cnntrain::train {
 
 std::string stage_memory(const backend::CompileReport& report, const schedule::UpdatePlan& plan) {
-    if (plan.stages == 1) return "";
+    if (plan.stages == 1 || report.stage_held_bytes.empty())
+        return "";  // the reference backend does not plan its memory
+    const bool one_by_one = plan.micro_batches == plan.copies;
     std::string text = "Memory of the stages:\n";
     for (std::int32_t stage = 0; stage < plan.stages; ++stage) {
         const auto at = static_cast<std::size_t>(stage);
-        const std::int64_t depth = schedule::stash_depth(plan.pipeline(), stage);
+        const std::int64_t depth = one_by_one ? 1 : schedule::stash_depth(plan.pipeline(), stage);
         const std::uint64_t one = static_cast<std::uint64_t>(plan.copies) * report.stash_bytes[at];
-        const bool in_rings = report.stage_ring_bytes[at] > 0;
         text += "  stage " + std::to_string(stage) + ": weights and states " +
                 size_text(report.stage_variable_bytes[at]) + ", kept for the backward pass " + size_text(one) +
-                " a micro-batch";
-        if (in_rings)
-            text += ", of " + std::to_string(depth) + " at a time, with what is sent on " +
-                    size_text(report.stage_ring_bytes[at]);
+                " a micro-batch, of " + std::to_string(depth) + " at a time, with what is sent on " +
+                size_text(report.stage_held_bytes[at]);
         if (plan.copies > 1) text += ", in " + std::to_string(plan.copies) + " copies";
         text += '\n';
     }

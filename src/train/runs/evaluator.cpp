@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
+#include "train/runs/ranks.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
 
@@ -25,13 +25,13 @@ std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, co
 }  // namespace
 
 Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
-                     const config::Settings& settings, std::uint64_t seed, std::function<bool()> stop_requested)
+                     const config::Settings& settings, std::uint64_t seed, const Host& host)
     : task_(task),
-      stop_requested_(std::move(stop_requested)),
+      host_(host),
       graph_(task.evaluation_graph(data.fields(settings.training.micro_batch_size))),
-      executable_(compile(backend, graph_, data, settings, seed, stop_requested_)),
+      executable_(compile(backend, graph_, data, settings, seed, host.stop_requested)),
       data_(data),
-      loader_(validation_loader_settings(settings)),
+      loader_(for_rank(validation_loader_settings(settings), *host.communicator)),
       latency_(settings.device.latency) {}
 
 void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
@@ -42,46 +42,78 @@ void Evaluator::load_random(std::uint64_t seed) {
     initialise(*executable_, graph_, seed);
 }
 
-std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers) {
-    const metrics::Unit& unit = task_.columns().unit;
-    data::LoaderSettings loader = loader_;
-    loader.stop_requested = stop_requested_;
-    const Stopwatch watch;  // of the input, too: a stream that was there before would have its first batches ready
-    const std::unique_ptr<data::Stream> stream = data_.stream(loader);
-    schedule::ValidationPlan plan = schedule::make_validation_plan(stream->samples(), stream->micro_batch());
-    if (most_batches_) plan.batches = std::min(plan.batches, *most_batches_);
-    CreationTap tap(*stream);
-    metrics::Sums sums;
-    double latency_ms = 0;
-    std::int64_t samples = 0;
-    for (std::int64_t done = 0; done < plan.batches;) {
+void Evaluator::share_weights() {
+    share_variables(*host_.communicator, *executable_, "weights to validate");
+}
+
+Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers) {
+    const Stopwatch watch;
+    CreationTap tap(stream);
+    Seen seen;
+    for (std::int64_t done = 0; done < batches && !seen.stopped;) {
         backend::StepResult result;
         try {
             result = executable_->evaluate(tap, 1);
         } catch (const Interrupted&) {
-            return std::nullopt;
+            seen.stopped = true;
+            return seen;
         }
-        if (latency_) latency_ms += tap.milliseconds_since_creation();
-        metrics::add(sums, result.sums);
-        samples += result.samples;
+        if (latency_) seen.latency_ms += tap.milliseconds_since_creation();
+        metrics::add(seen.sums, result.sums);
+        seen.samples += result.samples;
         ++done;
-        if (result.stopped || stop_requested()) return std::nullopt;
-        observers.progress({done, 0, plan.batches, static_cast<double>(samples) / watch.seconds(), watch.seconds(),
-                            "batches", unit.many});
+        seen.stopped = result.stopped || stop_requested();
+        const double rate = static_cast<double>(seen.samples * host_.communicator->size()) / watch.seconds();
+        if (!seen.stopped)
+            observers.progress({done, 0, batches, rate, watch.seconds(), "batches", task_.columns().unit.many});
     }
+    seen.left_out = stream.stats().left_out;
+    return seen;
+}
+
+/// A process that was stopped early may not have seen every output yet.
+Evaluator::Seen Evaluator::of_all(Seen mine) const {
+    for (const graph::Output& output : graph_.outputs()) {
+        if (graph_.desc(output.value).shape.empty()) mine.sums.try_emplace(output.name, 0.0);
+    }
+    std::vector<double> values = {static_cast<double>(mine.samples), static_cast<double>(mine.left_out),
+                                  mine.latency_ms};
+    for (const auto& [name, sum] : mine.sums)
+        values.push_back(sum);
+    const comm::AgreedStatus agreed = comm::agree(*host_.communicator, {.stop = mine.stopped}, values);
+    Seen all;
+    all.samples = static_cast<std::int64_t>(agreed.sums[0]);
+    all.left_out = static_cast<std::int64_t>(agreed.sums[1]);
+    all.latency_ms = agreed.sums[2];
+    all.stopped = agreed.any.stop;
+    for (std::size_t next = 3; const auto& [name, sum] : mine.sums)
+        all.sums[name] = agreed.sums[next++];
+    return all;
+}
+
+std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers) {
+    const metrics::Unit& unit = task_.columns().unit;
+    data::LoaderSettings loader = loader_;
+    loader.stop_requested = host_.stop_requested;
+    const Stopwatch watch;  // of the input, too: a stream that was there before would have its first batches ready
+    const std::unique_ptr<data::Stream> stream = data_.stream(loader);
+    std::int64_t batches = stream->batches_per_pass();  // of each process
+    if (most_batches_) batches = std::min(batches, (*most_batches_ + loader.ranks - 1) / loader.ranks);
+    const Seen seen = of_all(run_share(*stream, batches, observers));
+    if (seen.stopped) return std::nullopt;
     row.val_time = watch.seconds();
-    const std::int64_t left_out = stream->stats().left_out;
-    CNNTRAIN_CHECK(most_batches_ || samples + left_out == plan.images,
-                   "validation saw " + std::to_string(samples) + " of " + std::to_string(plan.images) + " samples");
-    if (left_out > 0) {
-        observers.line(std::to_string(left_out) + " of " + std::to_string(plan.images) + " validation " + unit.many +
-                       " could not be decoded and are not counted");
+    CNNTRAIN_CHECK(
+        most_batches_ || seen.samples + seen.left_out == stream->samples(),
+        "validation saw " + std::to_string(seen.samples) + " of " + std::to_string(stream->samples()) + " samples");
+    if (seen.left_out > 0) {
+        observers.line(std::to_string(seen.left_out) + " of " + std::to_string(stream->samples()) + " validation " +
+                       unit.many + " could not be decoded and are not counted");
     }
-    if (samples == 0) throw Error(ErrorKind::data, "no validation " + unit.one + " could be decoded");
-    row.val_size = samples;
-    row.results = metrics::values_of(task_.columns().validation, sums, samples);
-    row.samples_per_second = static_cast<double>(samples) / row.val_time;
-    if (latency_) row.latency = latency_ms / static_cast<double>(plan.batches);
+    if (seen.samples == 0) throw Error(ErrorKind::data, "no validation " + unit.one + " could be decoded");
+    row.val_size = seen.samples;
+    row.results = metrics::values_of(task_.columns().validation, seen.sums, seen.samples);
+    row.samples_per_second = static_cast<double>(seen.samples) / row.val_time;
+    if (latency_) row.latency = seen.latency_ms / static_cast<double>(batches * loader.ranks);
     return row;
 }
 

@@ -12,19 +12,22 @@
 #include "cnntrain/config/settings.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
+#include "cnntrain/train/runs.h"
 #include "train/tasks/task.h"
 
 namespace cnntrain::train {
 
-/// Compiled once, then run on any number of checkpoints. Every sample is counted once.
+/// Compiled once, then run on any number of checkpoints. Every sample is counted once; several processes share them.
 class Evaluator {
 public:
-    /// `data` is the validation split. `stop_requested`: see Host.
+    /// `data` is the validation split. The processes of the host share it.
     Evaluator(const Task& task, const backend::Backend& backend, const Samples& data, const config::Settings& settings,
-              std::uint64_t seed, std::function<bool()> stop_requested);
+              std::uint64_t seed, const Host& host);
 
     void load(checkpoint::Checkpoint checkpoint, const std::string& path);
     void load_random(std::uint64_t seed);
+    /// Those that rank 0 has loaded, to all.
+    void share_weights();
 
     /// `row` comes with name, iteration and epoch. The measured time begins with the input, nothing of which is ready then.
     /// Nothing when a stop was asked for on the way.
@@ -34,10 +37,20 @@ public:
     void cut_short(std::int64_t batches) { most_batches_ = batches; }
 
 private:
-    bool stop_requested() const { return stop_requested_ && stop_requested_(); }
+    /// What a process has seen of its share, or of all.
+    struct Seen {
+        metrics::Sums sums;
+        std::int64_t samples = 0, left_out = 0;
+        double latency_ms = 0;  // of all batches together
+        bool stopped = false;
+    };
+
+    bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
+    Seen run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers);
+    Seen of_all(Seen mine) const;
 
     const Task& task_;
-    std::function<bool()> stop_requested_;
+    const Host& host_;
     graph::Graph graph_;
     std::unique_ptr<backend::Executable> executable_;
     const Samples& data_;

@@ -1,6 +1,8 @@
 #include "train/runs/trainer.h"
 
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -8,13 +10,14 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
+#include "train/runs/ranks.h"
 #include "train/runs/resume.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
 
 Trainer::Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
-                 metrics::Observers& observers, std::function<bool()> stop_requested)
+                 metrics::Observers& observers, std::function<bool()> stop_requested, comm::Communicator& communicator)
     : task_(task),
       parts_(std::move(parts)),
       settings_(std::move(settings)),
@@ -22,6 +25,7 @@ Trainer::Trainer(const Task& task, TrainingParts parts, TrainerSettings settings
       files_(files),
       observers_(observers),
       stop_requested_(std::move(stop_requested)),
+      communicator_(communicator),
       iteration_(parts_.iteration) {}
 
 Trainer::End Trainer::run() {
@@ -30,11 +34,7 @@ Trainer::End Trainer::run() {
     while (iteration_ < plan.iterations) {
         const schedule::HostStep step = plan.host_step(iteration_);
         const double learning_rate = parts_.learning_rate.at(step.lr_iteration);
-        try {
-            run_host_step(step, learning_rate);
-        } catch (const Interrupted&) {
-            // Nothing has happened to the variables since the last update, and that is saved below.
-        }
+        run_host_step(step, learning_rate);
         if (iteration_ == step.end()) {
             parts_.meters.finish_host_step();
             const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
@@ -50,6 +50,7 @@ Trainer::End Trainer::run() {
         }
     }
     observers_.line(metrics::loop_completed_line(loop_watch_.seconds()));
+    tell_exchange();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
         observers_.line(std::to_string(damaged) + " training " + task_.columns().unit.many +
                         " could not be decoded; each time the next one was taken");
@@ -61,10 +62,15 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
     while (iteration_ < step.end()) {
         const Stopwatch watch;
         const backend::StepResult result = parts_.executable->train_step(*parts_.stream, {learning_rate, iteration_});
+        stop_agreed_ = result.stopped || result.stop_requested;
         if (result.stopped) return;  // the update has not happened; a resumed run does it from its first micro-batch
         ++iteration_;
+        exchange_seconds_ += result.exchange_seconds;
+        exposed_exchange_seconds_ += result.exposed_exchange_seconds;
         parts_.meters.add(result.sums, result.samples, watch.seconds());
         check_loss(metrics::sum_of(result.sums, task_.loss()), step, learning_rate);
+        if (settings_.iterations_per_sync > 0 && iteration_ % settings_.iterations_per_sync == 0)
+            share_variables(communicator_, *parts_.executable, "weights of a sync");
         observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
                              parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
                              task_.columns().unit.many});
@@ -97,15 +103,37 @@ std::string Trainer::divergence(double loss, const schedule::HostStep& step, dou
     return message;
 }
 
+void Trainer::tell_exchange() {
+    const std::int64_t updates = iteration_ - parts_.iteration;
+    if (communicator_.size() == 1 || updates == 0) return;
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(1) << "Gradients of " << communicator_.size()
+         << " processes: " << 1e3 * exchange_seconds_ / static_cast<double>(updates) << " ms in each update, of which "
+         << 1e3 * exposed_exchange_seconds_ / static_cast<double>(updates) << " ms after the backward pass";
+    observers_.line(text.str());
+}
+
+std::map<std::string, HostTensor> Trainer::checked_variables() const {
+    std::map<std::string, HostTensor> variables = stored_variables(*parts_.executable);
+    if (communicator_.size() > 1)
+        comm::check_same(communicator_, checksum(variables), "weights at iteration " + std::to_string(iteration_));
+    return variables;
+}
+
 void Trainer::save() {
     const Stopwatch watch;
+    std::map<std::string, HostTensor> variables = checked_variables();
+    if (!settings_.saves) {
+        parts_.last_saved = iteration_;
+        return;
+    }
     checkpoint::Checkpoint checkpoint;
     checkpoint.iteration = iteration_;
     checkpoint.epoch = parts_.plan.epoch_at(iteration_);
     checkpoint.metadata = settings_.metadata;
     checkpoint.metadata[kSamplesKey] = std::to_string(iteration_ * parts_.plan.global_batch);
     checkpoint.metadata[kMetersKey] = parts_.meters.state();
-    checkpoint.tensors = stored_variables(*parts_.executable);
+    checkpoint.tensors = std::move(variables);
     if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, checkpoint.tensors)));
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, iteration_), checkpoint);

@@ -10,6 +10,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/meters.h"
 #include "cnntrain/metrics/observer.h"
@@ -33,9 +34,11 @@ struct TrainingParts {
 };
 
 struct TrainerSettings {
-    std::int64_t keep_checkpoints = 0;  // newest ones that are kept; 0: all
-    bool count_nans = false;            // in every checkpoint
-    bool stop_on_nan = true;            // Error(diverged) at a loss that is not finite
+    std::int64_t keep_checkpoints = 0;     // newest ones that are kept; 0: all
+    bool count_nans = false;               // in every checkpoint
+    bool stop_on_nan = true;               // Error(diverged) at a loss that is not finite
+    bool saves = true;                     // does this process write checkpoints?
+    std::int64_t iterations_per_sync = 0;  // between broadcasts of rank 0's variables; 0: never
     /// For the metadata of every checkpoint.
     std::map<std::string, std::string> metadata;
 };
@@ -45,7 +48,7 @@ public:
     enum class End { finished, stopped };
 
     Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
-            metrics::Observers& observers, std::function<bool()> stop_requested);
+            metrics::Observers& observers, std::function<bool()> stop_requested, comm::Communicator& communicator);
 
     /// Writes a checkpoint of the present iteration.
     void save();
@@ -59,7 +62,13 @@ private:
     void run_host_step(const schedule::HostStep& step, double learning_rate);
     void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
     std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;
-    bool stop_requested() const { return stop_requested_ && stop_requested_(); }
+    /// Several processes stop after the update in which one of them was asked to: all know of it then.
+    bool stop_requested() const {
+        return stop_agreed_ || (communicator_.size() == 1 && stop_requested_ && stop_requested_());
+    }
+    /// Error(peers) when a process has other variables than the others.
+    std::map<std::string, HostTensor> checked_variables() const;
+    void tell_exchange();
 
     const Task& task_;
     TrainingParts parts_;
@@ -68,8 +77,11 @@ private:
     FileSystem& files_;
     metrics::Observers& observers_;
     std::function<bool()> stop_requested_;
+    comm::Communicator& communicator_;
 
     std::int64_t iteration_;  // weight updates done
+    bool stop_agreed_ = false;
+    double exchange_seconds_ = 0, exposed_exchange_seconds_ = 0;  // of all updates of this process
     bool warned_of_nan_ = false;
     Stopwatch loop_watch_;
 };

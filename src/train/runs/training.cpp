@@ -1,5 +1,7 @@
 #include "train/runs/training.h"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/input_speed.h"
+#include "train/runs/ranks.h"
 #include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
@@ -79,7 +82,7 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
 }
 
 /// Held by this process, and without the results of another run.
-RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
+RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
     const config::Settings& settings = start.arguments.settings;
     if (start.resume) {
         RunFolder folder = resumed_run_folder(settings.logging, *settings.main.restore_path);
@@ -89,6 +92,24 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     const bool writes = !settings.logging.no_logs || wants_checkpoints(settings.checkpoint);
     if (!writes) return new_run_folder(task, settings.logging, *host.files);
     return begin_run_folder(task, settings.logging, host.command_line, *host.files);
+}
+
+/// Rank 0's; others write nothing, or where --log-all-instances and --ckpt-all-instances ask for it, into one of their own.
+RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
+    RunFolder folder;
+    if (is_first(host)) folder = own_folder(task, start, host);
+    comm::Communicator& all = *host.communicator;
+    const std::string name = told(all, folder.name, "name of the run");
+    const std::string checkpoints = told(all, folder.checkpoints, "folder of the run");
+    if (is_first(host)) return folder;
+    const config::Settings& settings = start.arguments.settings;
+    const bool logs = settings.logging.all_instances && !settings.logging.no_logs;
+    if (start.resume || !(logs || settings.checkpoint.all_instances)) return {name, "", checkpoints};
+    LoggingSettings logging = settings.logging;
+    if (logging.logs_path) *logging.logs_path += "-instance" + std::to_string(all.rank());
+    folder = begin_run_folder(task, logging, host.command_line, *host.files);
+    if (!logs) folder.logs.clear();
+    return folder;
 }
 
 void tell_size(Run& run, const RunData& data) {
@@ -137,7 +158,7 @@ void load_first_weights(Run& run, backend::Executable& executable, const graph::
     initialise(executable, graph, run.seed);
     initialise_masters(executable, graph, run.seed);
     run.observers.weights_initialised(parameter_names(graph));
-    if (!run.settings().training.init_path) return;
+    if (!run.settings().training.init_path || !is_first(run.host)) return;  // the others get them from rank 0
     const checkpoint::Found found =
         checkpoint::find_checkpoint(run.files(), "--init-path", *run.settings().training.init_path);
     const checkpoint::Checkpoint checkpoint = checkpoint::load(run.files(), found.path, edited_checkpoints(run));
@@ -168,15 +189,18 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
     const graph::Graph graph = run.task.training_graph(fields);
     backend::CompileRequest request = compile_request(graph, run.settings(), fields, plan, run.seed);
     request.runtime.stop_requested = run.host.stop_requested;
+    request.peers = peers(run.settings().comm, *run.host.communicator);
     auto executable = run.backend.compile(request);
     run.observers.status("compilation_status", "compiled");
     run.observers.line(variable_list(graph));
     const std::string memory = stage_memory(executable->report(), request.plan);
     if (!memory.empty()) run.observers.line(memory);
+    if (run.host.communicator->size() > 1) run.observers.line(exchange_line(executable->report(), request.peers));
     if (resume) {
         load_resumed_weights(run, *executable, graph, *resume);
     } else {
         load_first_weights(run, *executable, graph);
+        share_variables(*run.host.communicator, *executable, "first weights");
     }
     return executable;
 }
@@ -192,20 +216,34 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
     std::int64_t iteration = 0;
     std::optional<std::int64_t> last_saved;
     if (resume) {
-        warn_of_other_numbers(*resume, run.arguments);
+        if (is_first(run.host)) warn_of_other_numbers(*resume, run.arguments);
         compare_arithmetic(*resume, run.task.description().arithmetic);
         iteration = resume->checkpoint.iteration;
         last_saved = iteration;
     }
-    data::LoaderSettings loader = training_loader_settings(run.settings(), fields, iteration * data.plan.global_batch);
+    data::LoaderSettings loader = for_rank(
+        training_loader_settings(run.settings(), fields, iteration * data.plan.global_batch), *run.host.communicator);
     loader.stop_requested = run.host.stop_requested;
     auto stream = data.training->stream(loader);
     return {data.plan, learning_rate, std::move(executable), std::move(stream), std::move(meters),
             iteration, last_saved};
 }
 
-TrainerSettings trainer_settings(const Run& run) {
-    return {run.settings().checkpoint.keep, run.settings().device.analyse_nans, run.settings().run.stop_on_nan,
+std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const schedule::RunPlan& plan) {
+    const auto epoch = static_cast<double>(plan.iterations_per_epoch);
+    double iterations = settings.epochs_per_sync * epoch;
+    if (settings.syncs_per_epoch > 0) iterations = epoch / static_cast<double>(settings.syncs_per_epoch);
+    return iterations > 0 ? std::max<std::int64_t>(1, std::llround(iterations)) : 0;
+}
+
+TrainerSettings trainer_settings(const Run& run, const schedule::RunPlan& plan) {
+    const config::Settings& settings = run.settings();
+    const bool saves = is_first(run.host) || (settings.checkpoint.all_instances && run.folder.lock != nullptr);
+    return {settings.checkpoint.keep,
+            settings.device.analyse_nans,
+            settings.run.stop_on_nan,
+            saves,
+            iterations_per_sync(settings.training, plan),
             run_metadata(run.arguments, run.task.description().arithmetic)};
 }
 
@@ -232,7 +270,6 @@ std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& pl
         metrics::ValidationRow row;
         row.name = name;
         row.iteration = iteration;
-        row.epoch = plan.epoch_at(iteration);
         points.push_back({row, path});
     };
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
@@ -245,17 +282,35 @@ std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& pl
     return points;
 }
 
+/// Those that have no row yet. Rank 0 knows; the others evaluate as many.
+std::vector<Point> points_to_do(Run& run, std::vector<Point> points) {
+    std::erase_if(points, [&](const Point& point) {
+        const bool done =
+            !run.folder.logs.empty() && metrics::is_validated(run.files(), run.folder.logs, point.row.name);
+        if (done) run.observers.line(metrics::skipped_validation_line(point.row.name));
+        return done;
+    });
+    comm::Communicator& all = *run.host.communicator;
+    points.resize(std::stoul(told(all, std::to_string(points.size()), "number of validations")));
+    for (Point& point : points) {
+        metrics::ValidationRow& row = point.row;
+        row.name = told(all, row.name, "checkpoint to validate");
+        row.iteration = std::stoll(told(all, std::to_string(row.iteration), "checkpoint to validate"));
+    }
+    return points;
+}
+
 /// False when a stop was asked for.
-bool validate_points(Run& run, const std::vector<Point>& points, const Samples& samples) {
+bool validate_points(Run& run, const RunData& data, std::vector<Point> points) {
+    points = points_to_do(run, std::move(points));
     if (points.empty()) return true;
-    Evaluator evaluator(run.task, run.backend, samples, run.settings(), run.seed, run.host.stop_requested);
+    Evaluator evaluator(run.task, run.backend, *data.validation, run.settings(), run.seed, run.host);
     run.observers.validation_began();
-    for (const Point& point : points) {
-        if (!run.folder.logs.empty() && metrics::is_validated(run.files(), run.folder.logs, point.row.name)) {
-            run.observers.line(metrics::skipped_validation_line(point.row.name));
-            continue;
-        }
-        evaluator.load(checkpoint::load(run.files(), point.path, edited_checkpoints(run)), point.path);
+    for (Point& point : points) {
+        point.row.epoch = data.plan.epoch_at(point.row.iteration);
+        if (is_first(run.host))
+            evaluator.load(checkpoint::load(run.files(), point.path, edited_checkpoints(run)), point.path);
+        evaluator.share_weights();
         run.observers.evaluation_began(point.row.epoch);
         const auto result = evaluator.run(point.row, run.observers);
         if (!result) {
@@ -286,8 +341,9 @@ private:
 
 /// The trainer is gone when this returns: its memory goes to the evaluation.
 Trainer::End train_parts(Run& run, TrainingParts parts, bool begins_anew, Stopwatch& loop_watch) {
-    Trainer trainer(run.task, std::move(parts), trainer_settings(run), run.folder, run.files(), run.observers,
-                    run.host.stop_requested);
+    TrainerSettings settings = trainer_settings(run, parts.plan);
+    Trainer trainer(run.task, std::move(parts), std::move(settings), run.folder, run.files(), run.observers,
+                    run.host.stop_requested, *run.host.communicator);
     if (begins_anew && wants_checkpoints(run.settings().checkpoint)) trainer.save();
     loop_watch = Stopwatch();
     const HeldExit held(run.host);
@@ -299,10 +355,10 @@ int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool 
     if (train_parts(run, std::move(parts), begins_anew, loop_watch) == Trainer::End::stopped)
         return kInterruptedExitCode;
     run.observers.training_finished();
-    const std::vector<AveragedCheckpoint> averages = average(run, data.plan);
+    std::vector<Point> points;
+    if (is_first(run.host)) points = validation_points(run, data.plan, average(run, data.plan));
     if (!data.validation) return 0;
-    if (!validate_points(run, validation_points(run, data.plan, averages), *data.validation))
-        return kInterruptedExitCode;
+    if (!validate_points(run, data, std::move(points))) return kInterruptedExitCode;
     run.observers.line(metrics::time_to_train_line(loop_watch.seconds()));
     return 0;
 }
@@ -316,7 +372,7 @@ metrics::Record expected_row(const Task& task) {
 
 int measure_training_input(Run& run, const RunData& data) {
     const std::vector<data::Field> fields = data.training->fields(data.batch.samples_per_pass());
-    data::LoaderSettings loader = training_loader_settings(run.settings(), fields, 0);
+    data::LoaderSettings loader = for_rank(training_loader_settings(run.settings(), fields, 0), *run.host.communicator);
     loader.stop_requested = run.host.stop_requested;
     const auto stream = data.training->stream(loader);
     const std::int64_t batches = data.plan.iterations_per_host_step * data.update.micro_batches;
@@ -350,7 +406,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
         run.observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
-    if (!begins_anew) continue_records(run, json, parts.iteration, data.plan);
+    if (!begins_anew && is_first(host)) continue_records(run, json, parts.iteration, data.plan);
     run.observers.expect(expected_row(task));
     run.observers.training_began(parts.iteration);
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);
@@ -359,11 +415,15 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
 }
 
 int run_training(const config::ParseResult& arguments, const Host& host) {
-    return train_images(run_start(arguments, host), host);
+    RunStart start = is_first(host) ? run_start(arguments, host) : RunStart{with_absolute_paths(arguments), {}, {}};
+    return train_images(agreed_start(std::move(start), host), host);
 }
 
 int run_restored(const config::ParseResult& restore_line, const Host& host) {
-    return train_images(restored_run_start(restore_line, host), host);
+    RunStart start = is_first(host)
+                         ? restored_run_start(restore_line, host)
+                         : RunStart{with_absolute_paths(restored_arguments(restore_line, *host.files)), {}, {}};
+    return train_images(agreed_start(std::move(start), host), host);
 }
 
 }  // namespace cnntrain::train

@@ -12,6 +12,7 @@
 #include "train/reports/run_report.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/input_speed.h"
+#include "train/runs/ranks.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
@@ -47,21 +48,26 @@ public:
     }
     int of_checkpoints(const std::vector<checkpoint::Found>& points) {
         for (const checkpoint::Found& point : points) {
-            checkpoint::Checkpoint checkpoint =
-                checkpoint::load(*host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
             metrics::ValidationRow row;
             row.name = point.name;
-            row.iteration = checkpoint.iteration;
-            row.epoch = epoch_of(checkpoint, task_, settings_);
-            if (settings_.device.analyse_nans)
-                observers_.row(metrics::record(count_nans(checkpoint.iteration, checkpoint.tensors)));
-            evaluator_.load(std::move(checkpoint), point.path);
+            if (is_first(host_)) load(point, row);
+            evaluator_.share_weights();
             if (!run_repeatedly(row)) return kInterruptedExitCode;
         }
         return 0;
     }
 
 private:
+    void load(const checkpoint::Found& point, metrics::ValidationRow& row) {
+        checkpoint::Checkpoint checkpoint =
+            checkpoint::load(*host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
+        row.iteration = checkpoint.iteration;
+        row.epoch = epoch_of(checkpoint, task_, settings_);
+        if (settings_.device.analyse_nans)
+            observers_.row(metrics::record(count_nans(checkpoint.iteration, checkpoint.tensors)));
+        evaluator_.load(std::move(checkpoint), point.path);
+    }
+
     /// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
     bool run_repeatedly(const metrics::ValidationRow& point) {
         for (std::int64_t i = 0; i < settings_.main.repeat; ++i) {
@@ -82,6 +88,26 @@ private:
     metrics::Observers& observers_;
 };
 
+/// Rank 0's, on all ranks.
+std::vector<checkpoint::Found> points_to_validate(const config::Settings& settings, const Host& host) {
+    std::vector<checkpoint::Found> points;
+    if (!settings.main.restore_path) return points;
+    if (is_first(host)) points = checkpoint::find_checkpoints(*host.files, *settings.main.restore_path);
+    comm::Communicator& all = *host.communicator;
+    points.resize(std::stoul(told(all, std::to_string(points.size()), "number of checkpoints")));
+    for (checkpoint::Found& point : points)
+        point.name = told(all, point.name, "checkpoint to validate");
+    return points;
+}
+
+/// Rank 0 writes; the others name the same run.
+RunFolder folder_of_all(const Task& task, const config::Settings& settings, const Host& host) {
+    RunFolder folder;
+    if (is_first(host)) folder = results_folder(task, settings, host.command_line, *host.files);
+    folder.name = told(*host.communicator, folder.name, "name of the run");
+    return folder;
+}
+
 /// A row with the columns that will be written.
 metrics::Record expected_row(const Task& task) {
     metrics::ValidationRow row;
@@ -94,18 +120,15 @@ metrics::Record expected_row(const Task& task) {
 int run_validation(const config::ParseResult& arguments, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = arguments.settings;
-    FileSystem& files = *host.files;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
-    std::vector<checkpoint::Found> points;
-    if (settings.main.restore_path) points = checkpoint::find_checkpoints(files, *settings.main.restore_path);
-
+    const std::vector<checkpoint::Found> points = points_to_validate(settings, host);
     const auto backend = make_backend(settings.run.backend);
     const ImageClassification task(arguments, *backend, seed);
     const auto data = task.open(data::Split::validation);
-    const RunFolder folder = results_folder(task, settings, host.command_line, files);
+    const RunFolder folder = folder_of_all(task, settings, host);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (settings.device.dataset_benchmark) {
-        data::LoaderSettings loader = loader_settings(settings, 0);
+        data::LoaderSettings loader = for_rank(loader_settings(settings, 0), *host.communicator);
         loader.stop_requested = host.stop_requested;
         const auto stream = data->stream(loader);
         return measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers,
@@ -114,7 +137,7 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     observers.expect(expected_row(task));
 
     observers.status("compilation_status", "in progress");
-    Evaluator evaluator(task, *backend, *data, settings, seed, host.stop_requested);
+    Evaluator evaluator(task, *backend, *data, settings, seed, host);
     observers.line(metrics::compilation_line(since_start.seconds()));
     observers.status("compilation_status", "compiled");
     if (settings.device.compile_only) {

@@ -17,6 +17,11 @@
 
 namespace cnntrain::train {
 
+inline constexpr const char* kTop1Column = "val_acc";
+/// ImageNet's columns of validation.csv behind the documented ones.
+inline constexpr const char* kTop5Column = "val_top5_acc";
+inline constexpr const char* kValidationLossColumn = "val_loss";
+
 class ImageClassification final : public Task {
 public:
     /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations of the images.

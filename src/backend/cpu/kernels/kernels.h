@@ -285,6 +285,10 @@ template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std:
                                                       const std::int32_t* labels, double label_smoothing, float dloss,
                                                       T* dlogits);
 
+/// TopKAttrs in cnntrain/graph/op.h.
+template <typename T> float top_k_correct(std::int64_t samples, std::int64_t classes, const T* logits,
+                                          const std::int32_t* labels, std::int64_t k);
+
 /// The labels of a sample's partners and their weights: MixedTargetsAttrs in cnntrain/graph/op.h.
 inline constexpr std::size_t kMaxPartners = 4;
 struct MixedTargets {
@@ -314,7 +318,8 @@ struct Rounding {
 struct UpdateRounding {
     Rounding how;
     std::uint64_t target = 0;
-    std::uint64_t second_slot = 0;  // the first one shares the target's
+    std::uint64_t second_slot = 0;   // the first one shares the target's
+    std::int64_t first_element = 0;  // of the variable: what is updated may be a part of it
 };
 
 /// UpdateAttrs of one update: `rate` is r, times the trust of rules that have one.

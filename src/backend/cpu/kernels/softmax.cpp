@@ -153,6 +153,17 @@ template <typename T> bool first_largest(const T* logits, std::int32_t label, fl
     return widen(logits[label]) == largest;
 }
 
+/// How many classes are likelier than the label's.
+template <typename T> std::int64_t rank_of_label(std::int64_t classes, const T* logits, std::int32_t label) {
+    const float own = widen(logits[label]);
+    std::int64_t before = 0;
+    for (std::int64_t i = 0; i < label; ++i)
+        before += widen(logits[i]) < own ? 0 : 1;
+    for (std::int64_t i = label + 1; i < classes; ++i)
+        before += widen(logits[i]) <= own ? 0 : 1;
+    return before;
+}
+
 LossSums add_up(std::int64_t samples, const float* losses, const float* correct) {
     double loss = 0;
     double right = 0;
@@ -297,6 +308,19 @@ template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::i
         partners.for_each([&](std::int32_t label, double /*share*/) { narrow(of_label.at(count++), to + label); });
     });
 }
+
+template <typename T> float top_k_correct(std::int64_t samples, std::int64_t classes, const T* logits,
+                                          const std::int32_t* labels, std::int64_t k) {
+    std::int64_t correct = 0;
+    for (std::int64_t n = 0; n < samples; ++n) {
+        if (!counts(labels[n], classes)) continue;
+        if (rank_of_label(classes, logits + n * classes, labels[n]) < k) ++correct;
+    }
+    return static_cast<float>(correct);
+}
+
+template float top_k_correct(std::int64_t, std::int64_t, const float*, const std::int32_t*, std::int64_t);
+template float top_k_correct(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, std::int64_t);
 
 template LossSums mixed_cross_entropy(std::int64_t, std::int64_t, const float*, const MixedTargets&, std::span<float>);
 template LossSums mixed_cross_entropy(std::int64_t, std::int64_t, const BFloat16*, const MixedTargets&,

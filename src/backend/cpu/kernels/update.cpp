@@ -253,8 +253,8 @@ template <typename T> UpdateRange<T> range_of(UpdateRule rule, std::int64_t begi
                         .gradient = tensors.gradient + begin,
                         .slots = {shifted(tensors.slots[0]), shifted(tensors.slots[1])}},
             .factors = factors,
-            .key = key_at(rounding.how, rounding.target, begin),
-            .second_key = key_at(rounding.how, rounding.second_slot, begin)};
+            .key = key_at(rounding.how, rounding.target, rounding.first_element + begin),
+            .second_key = key_at(rounding.how, rounding.second_slot, rounding.first_element + begin)};
 }
 
 }  // namespace

@@ -40,6 +40,16 @@ template <> struct RuleOf<UpdateRule::momentum> {
     Floats rate, momentum;
 };
 
+template <> struct RuleOf<UpdateRule::nesterov> {
+    explicit HWY_INLINE RuleOf(const UpdateFactors& f)
+        : rate(hn::Set(FloatTag(), f.rate)), momentum(hn::Set(FloatTag(), f.momentum)) {}
+    HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
+        slots[0] = hn::MulAdd(momentum, slots[0], g);
+        target = hn::NegMulAdd(rate, hn::MulAdd(momentum, slots[0], g), target);
+    }
+    Floats rate, momentum;
+};
+
 template <> struct RuleOf<UpdateRule::rmsprop> {
     explicit HWY_INLINE RuleOf(const UpdateFactors& f)
         : rate(hn::Set(FloatTag(), f.rate)),
@@ -127,6 +137,8 @@ template <typename Call> void with_rule(UpdateRule rule, Call call) {
             return call.template operator()<UpdateRule::sgd>();
         case UpdateRule::momentum:
             return call.template operator()<UpdateRule::momentum>();
+        case UpdateRule::nesterov:
+            return call.template operator()<UpdateRule::nesterov>();
         case UpdateRule::rmsprop:
             return call.template operator()<UpdateRule::rmsprop>();
         case UpdateRule::lars:

@@ -1,4 +1,4 @@
-// A child process with both outputs captured, that leaves no process behind.
+// A child process that leaves no process behind.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::benchmark {
+namespace cnntrain::launch {
 
 /// The beginning and the end of a text that may be of any length.
 class BoundedText {
@@ -31,15 +31,23 @@ private:
     std::uint64_t left_out_ = 0;
 };
 
+enum class Stream { out, err };
+
 struct ProcessRequest {
     std::vector<std::string> words;
     std::map<std::string, std::string> environment;
     std::string folder;
+    bool keeps_input = false;   // it reads this process's standard input; else there is nothing to read
+    bool keeps_output = false;  // it writes where this process does, and nothing of that is captured
     std::optional<double> timeout_seconds;
     std::chrono::milliseconds patience{3'000};             // between SIGTERM and SIGKILL
     std::size_t most_output_bytes = std::size_t{8} << 20;  // kept of the beginning and of the end of each stream
-    std::function<void(std::string_view)> on_output;       // both streams, as it comes
-    std::function<void()> on_tick;                         // about ten times a second
+    /// Of a program that ends together with those that it has started, as mpirun does: the variable that these have in their
+    /// environments. A stop asks them, and the program itself only when they take longer than `patience`.
+    std::string asked_first;
+    std::function<void(int number)> on_start;                              // of the process
+    std::function<void(Stream stream, std::string_view chunk)> on_output;  // as it comes
+    std::function<void()> on_tick;                                         // about ten times a second
     std::function<bool()> stop_requested;
 };
 
@@ -56,10 +64,11 @@ struct ProcessResult {
 
 /// Runs it to its end, or stops it and everything that it has started, in whatever session: SIGTERM, then SIGKILL. The
 /// same happens when the calling process is killed meanwhile. What is left behind at its end is killed. Returns at most
-/// `patience` and a second after the end, the time limit or the stop. Error(data) when it cannot be started.
+/// `patience` and a second after the end, the time limit or the stop; with `asked_first`, 5 seconds later. Error(data) when
+/// it cannot be started.
 ProcessResult run_process(const ProcessRequest& request);
 
 /// The file that a shell would start for `program`; "" if there is none.
 std::string find_program(const std::string& program, const std::map<std::string, std::string>& environment);
 
-}  // namespace cnntrain::benchmark
+}  // namespace cnntrain::launch

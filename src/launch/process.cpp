@@ -1,4 +1,4 @@
-#include "benchmark/process.h"
+#include "cnntrain/launch/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,8 +16,9 @@
 #include <fstream>
 
 #include "cnntrain/base/error.h"
+#include "launch/guard.h"
 
-namespace cnntrain::benchmark {
+namespace cnntrain::launch {
 
 namespace {
 
@@ -83,88 +84,33 @@ std::vector<std::string> assignments(const std::map<std::string, std::string>& e
     return result;
 }
 
+/// What the new process is made of. A stream of -1 stays the one of this process.
+struct Start {
+    const char* file;
+    char* const* words;
+    char* const* environment;
+    const char* folder;
+    int in = -1;
+    int out = -1;
+    int err = -1;
+};
+
 /// What happens in the child between fork and exec: system calls only.
-[[noreturn]] void become(const char* file, char* const* words, char* const* environment, const char* folder, int out,
-                         int err, int report, pid_t parent) {
+[[noreturn]] void become(const Start& start, int report, pid_t parent) {
     setsid();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would read its output any more
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would wait for it any more
     int failure = 0;
     if (getppid() != parent) _exit(127);
     for (const int number : {SIGTERM, SIGPIPE})  // what else the caller ignores stays ignored
         signal(number, SIG_DFL);
-    const int nothing = open("/dev/null", O_RDONLY);
-    const bool ready = nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-                       dup2(err, STDERR_FILENO) >= 0 && chdir(folder) == 0;
-    if (ready) execve(file, words, environment);
+    const auto takes = [](int from, int to) { return from < 0 || dup2(from, to) >= 0; };
+    const bool ready = takes(start.in, STDIN_FILENO) && takes(start.out, STDOUT_FILENO) &&
+                       takes(start.err, STDERR_FILENO) && chdir(start.folder) == 0;
+    if (ready) execve(start.file, start.words, start.environment);
     failure = errno;
     const ssize_t ignored = write(report, &failure, sizeof failure);
     static_cast<void>(ignored);
     _exit(127);
-}
-
-struct Relation {
-    pid_t process = 0;
-    pid_t parent = 0;
-};
-
-/// Every process that has not ended, from /proc.
-std::vector<Relation> running_processes() {
-    std::vector<Relation> found;
-    std::error_code ignored;
-    for (const auto& folder : fs::directory_iterator("/proc", ignored)) {
-        const std::string name = folder.path().filename();
-        Relation relation;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), relation.process);
-        if (error != std::errc{} || end != name.data() + name.size()) continue;
-        std::ifstream file(folder.path() / "stat");
-        std::string text;
-        std::getline(file, text);
-        const std::size_t close = text.rfind(')');  // of the program's name, which may hold anything
-        if (close == std::string::npos) continue;
-        char state = ' ';
-        if (std::sscanf(text.c_str() + close + 1, " %c %d", &state, &relation.parent) != 2) continue;
-        if (state != 'Z') found.push_back(relation);
-    }
-    return found;
-}
-
-void signal_descendants(pid_t ancestor, int number) {
-    const std::vector<Relation> all = running_processes();
-    std::vector<pid_t> tree = {ancestor};
-    for (std::size_t i = 0; i < tree.size(); ++i) {
-        for (const Relation& relation : all) {
-            if (relation.parent != tree[i]) continue;
-            kill(relation.process, number);
-            tree.push_back(relation.process);
-        }
-    }
-}
-
-/// The guard's work: it waits for `leader`, tells how that ended, and ends what is left behind. Everything that the
-/// leader has started stays below the guard, whatever became of its parent or session. When `alive` ends, because this
-/// program was killed or wants a stop, all are asked to end, and killed `patience` later.
-[[noreturn]] void guard(pid_t leader, int alive, int status_out, std::chrono::milliseconds patience) {
-    bool asked = false;
-    bool leader_ended = false;
-    Clock::time_point limit;
-    for (;;) {
-        int status = 0;
-        pid_t ended = 0;
-        while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
-            if (ended != leader) continue;
-            leader_ended = true;
-            const ssize_t ignored = write(status_out, &status, sizeof status);
-            static_cast<void>(ignored);
-        }
-        if (ended < 0) _exit(0);  // nobody is left
-        if (asked ? Clock::now() > limit : leader_ended) signal_descendants(getpid(), SIGKILL);
-        constexpr int kMilliseconds = 20;
-        pollfd lifeline{asked ? -1 : alive, POLLIN, 0};
-        if (poll(&lifeline, 1, kMilliseconds) <= 0) continue;
-        asked = true;
-        limit = Clock::now() + patience;
-        signal_descendants(getpid(), SIGTERM);
-    }
 }
 
 /// The process that is asked for, below a guard of its own.
@@ -175,7 +121,7 @@ public:
         for (Pipe* pipe : {&out_, &err_, &status_})
             pipe->close_read();
         alive_.close_write();
-        const auto limit = Clock::now() + request_.patience + kKillTime;
+        const auto limit = Clock::now() + longest_end();
         while (waitpid(guard_, nullptr, WNOHANG) == 0) {
             if (Clock::now() > limit) kill(guard_, SIGKILL);
             usleep(5'000);
@@ -205,6 +151,11 @@ public:
     }
 
 private:
+    /// From a stop to the end of everything.
+    std::chrono::milliseconds longest_end() const {
+        return request_.patience + kKillTime + (request_.asked_first.empty() ? std::chrono::seconds(0) : kLeaderTime);
+    }
+
     void start() {
         const std::string file = find_program(request_.words.front(), request_.environment);
         if (file.empty()) refuse(request_.words.front() + ": there is no such program");
@@ -213,27 +164,40 @@ private:
         Pipe report;
         guard_ = fork();
         if (guard_ < 0) refuse(std::string("no process can be started: ") + std::strerror(errno));
-        if (guard_ == 0) start_below_guard(file, words, environment, report);
+        if (guard_ == 0) {
+            start_below_guard({file.c_str(), words.get(), environment.get(), request_.folder.c_str()}, report);
+        }
         for (Pipe* pipe : {&out_, &err_, &report, &status_})
             pipe->close_write();
         alive_.close_read();
+        if (request_.keeps_output) {
+            out_.close_read();
+            err_.close_read();
+        }
         int failure = 0;
-        if (read(report.read_end(), &failure, sizeof failure) != sizeof failure) return;
-        waitpid(guard_, nullptr, 0);
-        refuse(file + ": cannot be started in " + request_.folder + ": " + std::strerror(failure));
+        if (read(report.read_end(), &failure, sizeof failure) == sizeof failure) {
+            waitpid(guard_, nullptr, 0);
+            refuse(file + ": cannot be started in " + request_.folder + ": " + std::strerror(failure));
+        }
+        GuardWord leader = 0;
+        const bool started = read(status_.read_end(), &leader, sizeof leader) == sizeof leader;
+        if (started && request_.on_start) request_.on_start(leader);
     }
 
-    [[noreturn]] void start_below_guard(const std::string& file, Pointers& words, Pointers& environment, Pipe& report) {
+    [[noreturn]] void start_below_guard(Start start, Pipe& report) {
         setsid();  // Ctrl-C on the terminal is not meant for it
         signal(SIGPIPE, SIG_IGN);
         signal(SIGCHLD, SIG_DFL);  // where it is ignored, no exit code is kept
         prctl(PR_SET_CHILD_SUBREAPER, 1);
+        const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (!request_.keeps_input) start.in = nothing;
+        if (!request_.keeps_output) {
+            start.out = out_.write_end();
+            start.err = err_.write_end();
+        }
         const pid_t self = getpid();
         const pid_t leader = fork();
-        if (leader == 0) {
-            become(file.c_str(), words.get(), environment.get(), request_.folder.c_str(), out_.write_end(),
-                   err_.write_end(), report.write_end(), self);
-        }
+        if (leader == 0) become(start, report.write_end(), self);
         if (leader < 0) {
             const int failure = errno;
             const ssize_t ignored = write(report.write_end(), &failure, sizeof failure);
@@ -246,13 +210,12 @@ private:
             pipe->close_write();
         for (Pipe* pipe : {&out_, &err_, &report, &status_})
             pipe->close_read();
-        const int nothing = open("/dev/null", O_RDWR);
         for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
             dup2(nothing, stream);
-        guard(leader, alive_.read_end(), status_.write_end(), request_.patience);
+        guard({leader, alive_.read_end(), status_.write_end(), request_.patience, request_.asked_first});
     }
 
-    void take(Pipe& pipe, BoundedText& text) {
+    void take(Stream stream, Pipe& pipe, BoundedText& text) {
         std::array<char, 65536> buffer{};
         const ssize_t count = read(pipe.read_end(), buffer.data(), buffer.size());
         if (count < 0 && errno == EINTR) return;
@@ -262,12 +225,12 @@ private:
         }
         const std::string_view chunk(buffer.data(), static_cast<std::size_t>(count));
         text.add(chunk);
-        if (request_.on_output) request_.on_output(chunk);
+        if (request_.on_output) request_.on_output(stream, chunk);
     }
 
     /// How the process ended; then, at the end of the pipe, that the guard has gone and with it all that it guarded.
     void take_status() {
-        int status = SIGKILL;  // of a guard that somebody else has killed
+        GuardWord status = SIGKILL;  // of a guard that somebody else has killed
         const bool told = read(status_.read_end(), &status, sizeof status) == sizeof status;
         if (!told) status_.close_read();
         if (ended_) return;
@@ -281,15 +244,15 @@ private:
             {{out_.read_end(), POLLIN, 0}, {err_.read_end(), POLLIN, 0}, {status_.read_end(), POLLIN, 0}}};
         const int ready = poll(all.data(), all.size(), static_cast<int>(most.count()));
         if (ready <= 0) return ready < 0 && errno == EINTR;  // a signal says nothing about the pipes
-        if (all[0].revents != 0) take(out_, out_text_);
-        if (all[1].revents != 0) take(err_, err_text_);
+        if (all[0].revents != 0) take(Stream::out, out_, out_text_);
+        if (all[1].revents != 0) take(Stream::err, err_, err_text_);
         if (all[2].revents != 0) take_status();
         return true;
     }
 
     /// Reads to the end. A process that no signal ends, or a stranger that writes into the pipes, is not waited for.
     void finish() {
-        const auto limit = Clock::now() + request_.patience + kKillTime;
+        const auto limit = Clock::now() + longest_end();
         const auto in_time = [&] { return Clock::now() < limit; };
         while (status_.read_end() >= 0 && in_time())
             read_some(std::chrono::milliseconds(20));
@@ -348,4 +311,4 @@ std::string find_program(const std::string& program, const std::map<std::string,
     return "";
 }
 
-}  // namespace cnntrain::benchmark
+}  // namespace cnntrain::launch

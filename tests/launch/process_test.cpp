@@ -1,16 +1,17 @@
 // Child processes: output, exit codes, limits, and that nothing stays behind.
-#include "benchmark/process.h"
+#include "cnntrain/launch/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <thread>
 
-#include "benchmark/fixtures.h"
+#include "launch/fixtures.h"
 
-namespace cnntrain::benchmark::testing {
+namespace cnntrain::launch {
 namespace {
 
 using ::testing::HasSubstr;
@@ -36,7 +37,7 @@ bool is_gone(int pid) {
 TEST(Process, KeepsTheStreamsApartAndShowsThemTogether) {
     ProcessRequest request = shell("echo out $COLOUR; pwd; echo err >&2; exit 3");
     std::string together;
-    request.on_output = [&](std::string_view chunk) { together += chunk; };
+    request.on_output = [&](Stream, std::string_view chunk) { together += chunk; };
     const ProcessResult result = run_process(request);
     EXPECT_EQ(result.end, ProcessEnd::exited);
     EXPECT_EQ(result.exit_code, 3);
@@ -68,7 +69,7 @@ TEST(Process, AFloodOfOutputIsBoundedAndStopped) {
     ProcessRequest request = shell("yes");
     request.most_output_bytes = 100'000;
     std::uint64_t seen = 0;
-    request.on_output = [&](std::string_view chunk) { seen += chunk.size(); };
+    request.on_output = [&](Stream, std::string_view chunk) { seen += chunk.size(); };
     request.stop_requested = [&] { return seen > 10'000'000; };
     const ProcessResult result = run_process(request);
     EXPECT_EQ(result.end, ProcessEnd::stopped);
@@ -93,7 +94,7 @@ TEST(Process, AStopAsksBeforeItKills) {
     ProcessRequest request = shell("trap 'echo asked; exit 0' TERM; echo ready; while true; do sleep 0.05; done");
     request.patience = std::chrono::seconds(20);
     bool ready = false;
-    request.on_output = [&](std::string_view) { ready = true; };
+    request.on_output = [&](Stream, std::string_view) { ready = true; };
     request.stop_requested = [&] { return ready; };
     const ProcessResult result = run_process(request);
     EXPECT_EQ(result.end, ProcessEnd::stopped);
@@ -135,7 +136,7 @@ TEST(Process, AStrangerThatWritesIntoThePipeIsNotWaitedFor) {
     signal(SIGPIPE, SIG_IGN);
     ProcessRequest request = shell("echo $$; sleep 0.5");
     std::thread stranger;
-    request.on_output = [&](std::string_view chunk) {
+    request.on_output = [&](Stream, std::string_view chunk) {
         if (stranger.joinable()) return;
         const int pipe = open(("/proc/" + std::to_string(std::stoi(std::string(chunk))) + "/fd/1").c_str(), O_WRONLY);
         stranger = std::thread([pipe] {
@@ -151,14 +152,107 @@ TEST(Process, AStrangerThatWritesIntoThePipeIsNotWaitedFor) {
     EXPECT_LT(result.seconds, 10);
 }
 
+TEST(Process, TheNumberIsToldAtTheStart) {
+    ProcessRequest request = shell("echo $$");
+    int number = 0;
+    request.on_start = [&](int started) { number = started; };
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.out, std::to_string(number) + "\n");
+}
+
+/// A file in place of one of this process's streams, until it is destroyed.
+class Redirected {
+public:
+    Redirected(int stream, const std::string& text) : stream_(stream), kept_(dup(stream)), file_(std::tmpfile()) {
+        std::fputs(text.c_str(), file_);
+        std::rewind(file_);
+        dup2(fileno(file_), stream_);
+    }
+    ~Redirected() {
+        restore();
+        std::fclose(file_);
+    }
+    Redirected(const Redirected&) = delete;
+    Redirected& operator=(const Redirected&) = delete;
+
+    void restore() {
+        if (kept_ < 0) return;
+        dup2(kept_, stream_);
+        close(kept_);
+        kept_ = -1;
+    }
+    std::string text() {
+        restore();
+        std::string result;
+        std::rewind(file_);
+        for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_))
+            result += static_cast<char>(c);
+        return result;
+    }
+
+private:
+    int stream_;
+    int kept_;
+    std::FILE* file_;
+};
+
+TEST(Process, StreamsMayStayThoseOfThisProcess) {
+    ProcessRequest request = shell("cat; echo err >&2");
+    Redirected input(STDIN_FILENO, "from the input\n");
+    EXPECT_EQ(run_process(request).out, "");
+    request.keeps_input = true;
+    request.keeps_output = true;
+    Redirected output(STDOUT_FILENO, "");
+    Redirected error(STDERR_FILENO, "");
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(output.text(), "from the input\n");
+    EXPECT_EQ(error.text(), "err\n");
+    EXPECT_EQ(result.out + result.err, "");
+}
+
+/// A process that ends when the two that it has started do, which have the variable MARK.
+constexpr const char* kLeader =
+    "trap 'echo leader asked' TERM; MARK=1 sh -c 'trap \"echo asked; exit 0\" TERM; echo ready; while :; do sleep "
+    "0.05; done' "
+    "& MARK=1 sh -c 'trap \"echo asked; exit 0\" TERM; echo ready; while :; do sleep 0.05; done' & wait; wait; echo "
+    "end";
+
+TEST(Process, AStopAsksTheMarkedOnesFirst) {
+    ProcessRequest request = shell(kLeader);
+    request.patience = std::chrono::seconds(20);
+    request.asked_first = "MARK";
+    std::string seen;
+    request.on_output = [&](Stream, std::string_view chunk) { seen += chunk; };
+    request.stop_requested = [&] { return seen == "ready\nready\n"; };
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::stopped);
+    EXPECT_EQ(result.out, "ready\nready\nasked\nasked\nend\n");
+}
+
+TEST(Process, TheLeaderIsAskedWhenTheMarkedOnesStay) {
+    ProcessRequest request = shell(
+        "trap 'echo leader asked; exit 5' TERM; MARK=1 sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.05; done' & "
+        "wait");
+    request.asked_first = "MARK";
+    bool ready = false;
+    request.on_output = [&](Stream, std::string_view) { ready = true; };
+    request.stop_requested = [&] { return ready; };
+    const ProcessResult result = run_process(request);
+    EXPECT_THAT(result.out, ::testing::EndsWith("leader asked\n"));
+    EXPECT_TRUE(is_gone(std::stoi(result.out)));
+    request.words = {"sh", "-c", "trap 'echo alone; exit 5' TERM; echo ready; while :; do sleep 0.05; done"};
+    EXPECT_THAT(run_process(request).out, ::testing::EndsWith("alone\n"));
+}
+
 TEST(Process, WhatCannotBeStartedIsNamed) {
     ProcessRequest request = shell("");
     request.words = {"no-such-program"};
-    EXPECT_THAT(error_of([&] { run_process(request); }), HasSubstr("no-such-program: there is no such program"));
+    EXPECT_THAT(error_of([&] { run_process(request); }, ErrorKind::data),
+                HasSubstr("no-such-program: there is no such program"));
     request = shell("true");
     request.folder = "/no/such/folder";
-    EXPECT_THAT(error_of([&] { run_process(request); }), HasSubstr("/no/such/folder"));
+    EXPECT_THAT(error_of([&] { run_process(request); }, ErrorKind::data), HasSubstr("/no/such/folder"));
 }
 
 }  // namespace
-}  // namespace cnntrain::benchmark::testing
+}  // namespace cnntrain::launch

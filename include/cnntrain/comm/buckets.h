@@ -1,0 +1,39 @@
+// How gradients lie in memory: one buffer, cut into buckets that are summed over ranks one by one while backward goes on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cnntrain/comm/settings.h"
+
+namespace cnntrain::comm {
+
+struct Parameter {
+    std::string name;
+    std::int64_t elements = 0;
+    bool sharded = false;  // each rank needs the sum of its shard only
+};
+
+struct Bucket {
+    std::int64_t offset = 0, elements = 0;  // within the buffer
+    int first = 0, count = 0;               // its parameters
+    bool sharded = false;
+};
+
+struct BucketPlan {
+    std::vector<Bucket> buckets;        // they follow each other and cover the buffer
+    std::vector<std::int64_t> offsets;  // of each parameter within the buffer, elements
+    std::int64_t elements = 0;
+    /// Equal where names, sizes, order and buckets are: ranks compare it before the first update.
+    std::uint64_t digest = 0;
+};
+
+/// Parameters in the order in which backward finishes their gradients; floats lie in the buffer in the same order without
+/// gaps. A bucket takes parameters while it holds at most `max_bytes`, and while they are sharded alike; one that is larger
+/// by itself is a bucket of its own.
+/// Error(usage) unless `max_bytes` is at least one float.
+BucketPlan plan_buckets(std::span<const Parameter> parameters, std::int64_t max_bytes = kDefaultBucketBytes);
+
+}  // namespace cnntrain::comm

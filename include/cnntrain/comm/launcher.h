@@ -1,0 +1,48 @@
+// What a launcher started, read from the environment: no MPI is needed to know the ranks, so that a command can refuse or
+// say what it will do before it begins.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace cnntrain::comm {
+
+using Environment = std::map<std::string, std::string>;
+/// Of this process.
+Environment process_environment();
+
+enum class Launcher : std::uint8_t {
+    open_mpi,  // mpirun: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
+    pmi,       // Hydra and others: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS
+    slurm,     // srun: SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_TASKS_PER_NODE and SLURM_NODEID
+};
+const char* name(Launcher launcher);
+
+struct World {
+    Launcher launcher = Launcher::open_mpi;
+    int rank = 0, size = 1;
+    std::optional<int> local_rank, local_size;  // among the ranks of this host, if the launcher tells
+};
+
+/// POPDIST_*: the run of a poprun line (spec/benchmarks.md, section 4.4).
+struct PopDist {
+    int replicas = 1, local_replicas = 1;
+    int ipus_per_replica = 1;
+    int instances = 1, instance = 0;
+    int local_instance = 0;
+};
+
+struct Launched {
+    std::optional<World> world;  // none: nobody started this process as one of several
+    std::optional<PopDist> popdist;
+};
+
+/// Open MPI's variables count before PMI's, these before Slurm's: the daemons of mpirun may themselves be started by srun.
+/// Slurm counts within a step of srun only; in a batch script or an salloc shell its variables speak of the allocation.
+/// Error(usage) for numbers that are none, that contradict each other, and for a poprun line whose instances are not the
+/// processes that were started.
+Launched read_launched(const Environment& environment);
+
+}  // namespace cnntrain::comm

@@ -1,0 +1,161 @@
+// Several processes on one machine divide its cores.
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "base/core_files.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain {
+namespace {
+
+TakenShare& share_of_this_process() {
+    static TakenShare share;
+    return share;
+}
+
+/// Of a control group, or "" when it has none of its own; version 2 and 1.
+std::string group_processors(const ReadText& read, const std::string& folder, bool version2) {
+    if (version2) return read(folder + "/cpuset.cpus.effective");
+    const std::string effective = read(folder + "/cpuset.effective_cpus");
+    return effective.empty() ? read(folder + "/cpuset.cpus") : effective;
+}
+
+bool set_mask(const std::vector<ProcessorPlace>& places) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const ProcessorPlace& place : places)
+        CPU_SET(place.number, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+std::string core_text(const std::vector<ProcessorPlace>& places) {
+    std::set<int> cores;
+    for (const ProcessorPlace& place : places)
+        cores.insert(place.core);
+    return (cores.size() == 1 ? "core " : "cores ") + processor_list({cores.begin(), cores.end()});
+}
+
+}  // namespace
+
+std::vector<int> processors_in(const std::string& list) {
+    constexpr int kMost = 1 << 16;
+    std::vector<int> numbers;
+    std::istringstream ranges(list);
+    for (std::string range; std::getline(ranges, range, ',');) {
+        int first = 0;
+        const char* end = range.data() + range.size();
+        const auto [read, error] = std::from_chars(range.data(), end, first);
+        int last = first;
+        if (error != std::errc{} || first < 0) return {};
+        if (read != end && *read == '-' && std::from_chars(read + 1, end, last).ec != std::errc{}) return {};
+        if (last < first || last > kMost) return {};
+        for (int i = first; i <= last; ++i)
+            numbers.push_back(i);
+    }
+    return numbers;
+}
+
+std::string processor_list(const std::vector<int>& numbers) {
+    std::string text;
+    for (std::size_t i = 0; i < numbers.size();) {
+        std::size_t end = i + 1;
+        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1)
+            ++end;
+        text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
+        if (end > i + 1) text += "-" + std::to_string(numbers[end - 1]);
+        i = end;
+    }
+    return text;
+}
+
+std::vector<int> machine_processors(const ReadText& read) {
+    std::istringstream groups(read("/proc/self/cgroup"));
+    // Lines are "<number>:<controllers>:<path>"; version 2 has number 0 and no controllers.
+    for (std::string line; std::getline(groups, line);) {
+        const std::size_t first = line.find(':');
+        const std::size_t second = line.find(':', first + 1);
+        if (first == std::string::npos || second == std::string::npos) continue;
+        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+        const bool version2 = controllers == ",,";
+        if (!version2 && controllers.find(",cpuset,") == std::string::npos) continue;
+        const std::string root = version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpuset";
+        for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
+            const std::string folder = path == "/" ? root : root + path;
+            const std::vector<int> found = processors_in(group_processors(read, folder, version2));
+            if (!found.empty()) return found;
+            if (path.find('/') == std::string::npos) break;
+        }
+    }
+    return processors_in(read("/sys/devices/system/cpu/online"));
+}
+
+std::vector<ProcessorPlace> places_of(const std::vector<int>& processors, const ReadText& read) {
+    std::map<int, int> nodes;
+    for (const int node : processors_in(read("/sys/devices/system/node/online"))) {
+        for (const int number :
+             processors_in(read("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist")))
+            nodes[number] = node;
+    }
+    std::vector<ProcessorPlace> places;
+    for (const int number : processors) {
+        const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(number);
+        const std::vector<int> siblings = processors_in(read(folder + "/topology/thread_siblings_list"));
+        const auto node = nodes.find(number);
+        places.push_back({number, siblings.empty() ? number : *std::ranges::min_element(siblings),
+                          node == nodes.end() ? 0 : node->second});
+    }
+    std::ranges::sort(places, [](const ProcessorPlace& a, const ProcessorPlace& b) {
+        return std::tie(a.node, a.core, a.number) < std::tie(b.node, b.core, b.number);
+    });
+    return places;
+}
+
+std::vector<ProcessorPlace> share_of(const std::vector<ProcessorPlace>& machine, int index, int count) {
+    CNNTRAIN_CHECK(!machine.empty() && index >= 0 && index < count, "a share of something");
+    std::vector<int> cores;
+    for (const ProcessorPlace& place : machine) {
+        if (cores.empty() || cores.back() != place.core) cores.push_back(place.core);
+    }
+    // Slices of one length that begin at equal distances end at node boundaries wherever nodes divide shares or shares nodes.
+    const std::size_t length = std::max<std::size_t>(1, cores.size() / static_cast<std::size_t>(count));
+    const std::size_t begin = cores.size() * static_cast<std::size_t>(index) / static_cast<std::size_t>(count);
+    const auto first = cores.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last = first + static_cast<std::ptrdiff_t>(length);
+    std::vector<ProcessorPlace> share;
+    for (const ProcessorPlace& place : machine) {
+        if (std::find(first, last, place.core) != last) share.push_back(place);
+    }
+    return share;
+}
+
+const TakenShare& taken_share() {
+    return share_of_this_process();
+}
+
+std::string take_share(const MachineShare& share) {
+    CNNTRAIN_CHECK(share.count >= 1 && share.index >= 0 && share.index < share.count, "a share of a machine");
+    TakenShare& taken = share_of_this_process();
+    const std::string who = "instance " + std::to_string(share.index) + " of " + std::to_string(share.count) + ": ";
+    const std::vector<int> allowed = allowed_processors();
+    const std::vector<ProcessorPlace> places = places_of(allowed, read_small_file);
+    taken.sharers = share.count;
+    if (places.empty() || !std::ranges::includes(allowed, machine_processors(read_small_file)))
+        return who + core_text(places) + ", as its launcher has bound it";
+    const std::vector<ProcessorPlace> own = share_of(places, share.index, share.count);
+    if (share.bound && set_mask(own)) return who + core_text(own);
+    taken.counted = own;
+    std::set<int> cores;
+    for (const ProcessorPlace& place : own)
+        cores.insert(place.core);
+    return who + "all cores, threads for " + std::to_string(cores.size()) + " of them" +
+           (share.bound ? ", as the system does not let it be bound" : "");
+}
+
+}  // namespace cnntrain

@@ -1,0 +1,99 @@
+// `cnntrain poprun`: several processes of a program, started with mpirun.
+#include "cnntrain/launch/poprun.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/own_program.h"
+#include "cli/signals.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/comm/launcher.h"
+#include "cnntrain/launch/words.h"
+#include "cnntrain/train/machine.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+using launch::Machine;
+using launch::Plan;
+using launch::PoprunRequest;
+using launch::Verbosity;
+
+/// "text" is one line, "full-text" and "full-json" also name Open MPI.
+void print_version(const std::string& format) {
+    const std::string own = train::version_line();
+    if (format == "text") {
+        std::cout << own << '\n';
+        return;
+    }
+    const auto open_mpi = launch::this_machine(comm::process_environment(), "").open_mpi;
+    const std::string major = open_mpi ? std::to_string(open_mpi->major) : "none";
+    if (format == "full-text") {
+        std::cout << own << "\nOpen MPI " << major << '\n';
+    } else {
+        std::cout << R"({"cnntrain": ")" << own.substr(own.find(' ') + 1) << R"(", "open_mpi": ")" << major << "\"}\n";
+    }
+}
+
+/// POPRUN_LOG_LEVEL says as much as -v and -vv.
+Verbosity wanted_verbosity(const PoprunRequest& request, const launch::Environment& environment) {
+    const auto found = environment.find("POPRUN_LOG_LEVEL");
+    if (found == environment.end()) return request.verbosity;
+    std::string level = found->second;
+    std::ranges::transform(level, level.begin(), [](unsigned char c) { return std::toupper(c); });
+    if (level == "TRACE" || level == "DEBUG") return Verbosity::debug;
+    return level == "INFO" ? std::max(request.verbosity, Verbosity::info) : request.verbosity;
+}
+
+int print_plan(const Plan& plan) {
+    std::cout << launch::topology_text(plan);
+    std::cout << launch::quoted(plan.open_mpi ? launch::mpirun_words(plan) : plan.program) << '\n' << std::flush;
+    for (const launch::Obstacle& obstacle : plan.obstacles)
+        log::warning("it could not be started here: " + obstacle.message);
+    return 0;
+}
+
+int start(const PoprunRequest& request, const Plan& plan) {
+    if (!plan.obstacles.empty()) {
+        const launch::Obstacle& first = plan.obstacles.front();
+        std::cerr << "error: poprun: " << first.message << '\n';
+        return first.exit_code;
+    }
+    launch::LaunchOptions options;
+    options.only_output_from = request.only_output_from;
+    options.verbosity = wanted_verbosity(request, plan.environment);
+    options.print_topology = request.print_topology;
+    options.output = &std::cout;
+    options.notes = &std::cerr;
+    options.stop_requested = stop_requested;
+    catch_stop_signals();
+    hold_exit(true);  // the instances have their work to save
+    return launch::run_launch(plan, options);
+}
+
+}  // namespace
+
+int poprun_command(const Invocation& invocation) {
+    const PoprunRequest request = launch::parse_poprun(invocation.arguments, posix_files());
+    if (request.help) {
+        std::cout << launch::poprun_help(called(invocation));
+        return 0;
+    }
+    if (request.version) {
+        print_version(request.version_format);
+        return 0;
+    }
+    const Machine machine = launch::this_machine(comm::process_environment(), own_program());
+    const Plan plan = launch::plan_launch(request, machine);
+    launch::export_settings(request, posix_files());
+    for (const std::string& notice : plan.notices)
+        log::info(notice);
+    return request.dry_run ? print_plan(plan) : start(request, plan);
+}
+
+}  // namespace cnntrain::cli

@@ -1,0 +1,340 @@
+#include "cli/resnet_recipe.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "cli/flags.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/folder.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+constexpr std::int64_t kMostImages = 1'000'000'000;
+
+/// The published run: 90 epochs of 1 280 000 images in batches of 512 workers x 48 images.
+constexpr std::int64_t kBatch = 24576;
+constexpr std::int64_t kSteps = 4680;
+
+/// What becomes of a flag.
+enum class Meaning {
+    option,  // `option` takes its value as it is
+    read,    // see the code below
+    idle,    // nothing: it steers what is not there
+};
+
+struct RecipeFlag {
+    Flag flag;
+    Meaning meaning = Meaning::read;
+    std::string_view option = {};
+};
+
+using FlagTable = std::span<const RecipeFlag>;
+
+constexpr std::string_view kIdleHelp = "accepted, without meaning here";
+
+constexpr RecipeFlag kBothPrograms[] = {
+    {{"--data-dir", "", "folder with the TFRecord files"}, Meaning::option, "--data-dir"},
+    {{"--model-dir", "", "folder of the run: checkpoints and logs"}},
+    {{"--resnet-depth", "50", "size of the network"}, Meaning::option, "--model-size"},
+    {{"--num-intra-threads", "0", "threads that compute; 0: as many as there are cores"}},
+    {{"--use-tpu", "false", "must be false"}},
+    {{"--num-inter-threads", "", kIdleHelp}, Meaning::idle},
+    {{"--kmp-blocktime", "", kIdleHelp}, Meaning::idle},
+    {{"--kmp-affinity", "", kIdleHelp}, Meaning::idle},
+    {{"--kmp-settings", "", kIdleHelp}, Meaning::idle},
+};
+
+constexpr RecipeFlag kMain[] = {
+    {{"--train-batch-size", "24576", "images of a weight update, of all processes together"}},
+    {{"--train-steps", "4680", "weight updates"}, Meaning::option, "--iterations"},
+    {{"--micro-batch-size", "48", "of them at most so many at once in each process, the others one after another"}},
+    {{"--weight-decay", "5e-5", "of all weights but those of norms"}, Meaning::option, "--weight-decay"},
+    {{"--momentum", "0.9", "of the gradients"}, Meaning::option, "--momentum"},
+    {{"--label-smoothing", "0", "of the targets"}, Meaning::option, "--label-smoothing"},
+    {{"--eval-batch-size", "", kIdleHelp}, Meaning::idle},
+    {{"--steps-per-eval", "", kIdleHelp}, Meaning::idle},
+    {{"--iterations-per-loop", "", kIdleHelp}, Meaning::idle},
+};
+
+constexpr RecipeFlag kEval[] = {
+    {{"--eval-batch-size", "200", "images at once"}, Meaning::option, "--micro-batch-size"},
+};
+
+/// The network and its arithmetic, in training and evaluation. The recipe's text names ResNet-50 on ImageNet; batch norm and
+/// images of mean 0 and deviation 1 are those of the programs that it changes, 32 bits what TensorFlow had on CPUs then.
+constexpr std::string_view kNetwork[] = {"--model",           "resnet",      "--dataset", "imagenet", "--batch-norm",
+                                         "--normalise-input", "--precision", "32.32"};
+/// From the recipe's text.
+constexpr std::string_view kRecipe[] = {"--BN-decay",
+                                        "0.95",
+                                        "--lr-schedule",
+                                        "gradual_warmup_then_dec",
+                                        "--warmup-start-learning-rate",
+                                        "0.1",
+                                        "--warmup-iterations",
+                                        "260",
+                                        "--abs-learning-rate",
+                                        "4.8",
+                                        "--no-validation"};
+/// Nesterov's momentum is that of the programs that the recipe changes. A log line for each update gives each a learning rate of
+/// its own; as many checkpoints are kept as TensorFlow's Estimator keeps.
+constexpr std::string_view kTraining[] = {"--optimiser", "nesterov", "--loss-scaling", "1",
+                                          "--log-freq",  "1",        "--keep-ckpts",   "5"};
+
+std::vector<RecipeFlag> joined(FlagTable one, FlagTable other) {
+    std::vector<RecipeFlag> all(one.begin(), one.end());
+    all.insert(all.end(), other.begin(), other.end());
+    return all;
+}
+
+std::vector<Flag> plain(const std::vector<RecipeFlag>& table) {
+    std::vector<Flag> flags;
+    flags.reserve(table.size());
+    for (const RecipeFlag& row : table)
+        flags.push_back(row.flag);
+    return flags;
+}
+
+std::string with_hyphens(std::string_view flag) {
+    std::string name(flag.substr(0, flag.find('=')));
+    std::ranges::replace(name, '_', '-');
+    return name;
+}
+
+bool is_flag(std::string_view word) {
+    return (word.starts_with("--") && word.size() > 2) || word == "-h";
+}
+
+/// A line's words: those of the table's flags, and those that are options of our own command.
+struct Parts {
+    std::vector<std::string> recipe;
+    std::vector<std::string> ours;
+};
+
+Parts parts_of(const std::string& called, const std::vector<RecipeFlag>& table, const std::vector<std::string>& words) {
+    const auto in_table = [&](const std::string& word) {
+        const std::string name = with_hyphens(word);
+        return name == "--help" || name == "-h" ||
+               std::ranges::any_of(table, [&](const RecipeFlag& row) { return row.flag.name == name; });
+    };
+    Parts parts;
+    bool after_ours = false;  // a word that is no flag belongs to the option before it
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        if (!is_flag(word) && !after_ours)
+            throw Error(ErrorKind::usage, called + ": unexpected word '" + word + "': options start with --");
+        // Only these programs write flags with underscores: one that is not in the table is a slip.
+        const bool theirs = is_flag(word) && (in_table(word) || word.substr(0, word.find('=')).find('_') != word.npos);
+        after_ours = !theirs;
+        (theirs ? parts.recipe : parts.ours).push_back(word);
+        const bool has_value = theirs && word.find('=') == word.npos && with_hyphens(word) != "--help" && word != "-h";
+        if (has_value && i + 1 < words.size()) parts.recipe.push_back(words[++i]);
+    }
+    return parts;
+}
+
+template <std::size_t N> void append(std::vector<std::string>& words, const std::string_view (&more)[N]) {
+    words.insert(words.end(), std::begin(more), std::end(more));
+}
+
+void append(std::vector<std::string>& words, std::string_view option, std::string value) {
+    words.emplace_back(option);
+    words.push_back(std::move(value));
+}
+
+void refuse_tpu(const Flags& flags) {
+    std::string value = flags.text("--use-tpu");
+    std::ranges::transform(value, value.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    constexpr std::string_view kFalse[] = {"false", "f", "no", "n", "0"};
+    if (std::ranges::find(kFalse, value) != std::end(kFalse)) return;
+    throw Error(ErrorKind::unsupported, "--use_tpu=" + flags.text("--use-tpu") +
+                                            ": there are no TPUs here; leave it out or give --use_tpu=False");
+}
+
+/// "a", "a and b", "a, b and c".
+std::string listed(const std::vector<std::string>& words) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+    return text;
+}
+
+/// As these programs write it: "--num_inter_threads".
+std::string as_typed(std::string_view flag) {
+    std::string name(flag);
+    std::replace(name.begin() + 2, name.end(), '-', '_');
+    return name;
+}
+
+std::string model_dir(const Flags& flags) {
+    return without_trailing_slashes(flags.text("--model-dir"));
+}
+
+/// What both programs have in common.
+void translate_common(RecipeLine& line, const Flags& flags, const std::vector<RecipeFlag>& table,
+                      const RecipeHost& host) {
+    refuse_tpu(flags);
+    append(line.options, kNetwork);
+    std::vector<std::string> idle;
+    for (const RecipeFlag& row : table) {
+        if (row.meaning == Meaning::option) append(line.options, row.option, flags.text(row.flag.name));
+        if (row.meaning == Meaning::idle && flags.given(row.flag.name)) idle.push_back(as_typed(row.flag.name));
+    }
+    const std::int64_t threads = flags.integer("--num-intra-threads", 0, kMostImages);
+    const std::int64_t usable = std::min<std::int64_t>(threads, host.cores);
+    append(line.options, "--threads", std::to_string(usable));
+    if (usable < threads) {
+        line.notices.push_back("--num_intra_threads " + std::to_string(threads) + " counts as " +
+                               std::to_string(usable) + ", the cores that this process may use");
+    }
+    if (!idle.empty()) line.notices.push_back("without meaning here: " + listed(idle));
+}
+
+std::string counted(std::int64_t count, const std::string& one) {
+    return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
+}
+
+[[noreturn]] void refuse_workers(std::int64_t batch, std::int64_t workers) {
+    std::int64_t below = std::min(workers, batch);
+    while (batch % below != 0)
+        --below;
+    std::int64_t above = workers;
+    while (above <= batch && batch % above != 0)
+        ++above;
+    throw Error(ErrorKind::usage, "--train_batch_size " + std::to_string(batch) + " cannot be shared by " +
+                                      counted(workers, "worker") + "; the nearest numbers of workers that can: " +
+                                      std::to_string(below) + (above <= batch ? " and " + std::to_string(above) : ""));
+}
+
+void translate_batch(RecipeLine& line, const Flags& flags, const RecipeHost& host) {
+    const std::int64_t batch = flags.integer("--train-batch-size", 1, kMostImages);
+    if (batch % host.workers != 0) refuse_workers(batch, host.workers);
+    const Passes passes = passes_of(batch / host.workers, flags.integer("--micro-batch-size", 1, kMostImages));
+    append(line.options, "--micro-batch-size", std::to_string(passes.images));
+    append(line.options, "--gradient-accumulation-count", std::to_string(passes.count));
+    line.notices.push_back(std::to_string(batch) + " images for each weight update: " + std::to_string(passes.images) +
+                           " at once x " + std::to_string(passes.count) + " in turn x " +
+                           counted(host.workers, "worker"));
+}
+
+/// The schedule stands in the recipe's source, whatever the flags say.
+void mention_schedule(RecipeLine& line, const Flags& flags) {
+    const bool published =
+        flags.integer("--train-batch-size", 1) == kBatch && flags.integer("--train-steps", 1) == kSteps;
+    if (published) return;
+    line.notices.push_back("the learning rates are those of the recipe for " + std::to_string(kSteps) + " updates of " +
+                           std::to_string(kBatch) +
+                           " images, 0.1 to 4.8 in 260 updates; --abs-learning-rate, --warmup-iterations and "
+                           "--warmup-start-learning-rate change them");
+}
+
+/// The same line goes on where it was stopped, as TensorFlow's Estimator does.
+void translate_run_folder(RecipeLine& line, const std::string& model_dir, const FileSystem& files) {
+    const std::optional<checkpoint::Found> found = checkpoint::latest(files, model_dir);
+    append(line.options, found ? "--restore-path" : "--logs-path", model_dir);
+    if (!found) return;
+    line.notices.push_back(model_dir + " holds " + found->name +
+                           ": the run goes on from there, exactly as if it had not been stopped; for a new run choose "
+                           "another --model_dir");
+}
+
+Flags parse(const std::string& called, const std::vector<RecipeFlag>& table, const Parts& parts) {
+    return {called, plain(table), parts.recipe};
+}
+
+std::string help(const std::string& called, FlagTable own, std::string_view command) {
+    return Flags(called, plain(joined(own, kBothPrograms)), {}).help() +
+           "\nFlags may be written with underscores. Options of `cnntrain " + std::string(command) +
+           "` may be given, too, and win; cnntrain " + std::string(command) + " --help lists them.\n";
+}
+
+}  // namespace
+
+RecipeHost recipe_host(const comm::Launched& launched) {
+    RecipeHost host;
+    if (launched.world) {
+        host.workers = launched.world->size;
+        host.rank = launched.world->rank;
+    }
+    if (launched.popdist) host.workers = launched.popdist->replicas;
+    host.cores = available_cores();
+    return host;
+}
+
+std::vector<std::string> without_no_break_spaces(const std::vector<std::string>& words) {
+    constexpr std::string_view kSpace = "\xC2\xA0";
+    std::vector<std::string> result;
+    const auto add = [&](std::string_view word) {
+        while (word.starts_with(kSpace))
+            word.remove_prefix(kSpace.size());
+        while (word.ends_with(kSpace))
+            word.remove_suffix(kSpace.size());
+        if (!word.empty()) result.emplace_back(word);
+    };
+    for (const std::string_view word : words) {
+        const std::size_t space = word.find(kSpace);
+        const bool joins = is_flag(word) && space < word.find('=');
+        add(joins ? word.substr(0, space) : word);
+        if (joins) add(word.substr(space));
+    }
+    return result;
+}
+
+Passes passes_of(std::int64_t share, std::int64_t most) {
+    std::int64_t images = std::min(share, most);
+    while (share % images != 0)
+        --images;
+    return {images, share / images};
+}
+
+RecipeLine resnet_main_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
+                            const FileSystem& files) {
+    const std::vector<RecipeFlag> table = joined(kMain, kBothPrograms);
+    const Parts parts = parts_of(called, table, without_no_break_spaces(words));
+    const Flags flags = parse(called, table, parts);
+    RecipeLine line;
+    line.wants_help = flags.wants_help();
+    if (line.wants_help) return line;
+    translate_common(line, flags, table, host);
+    append(line.options, kRecipe);
+    append(line.options, kTraining);
+    translate_batch(line, flags, host);
+    mention_schedule(line, flags);
+    translate_run_folder(line, model_dir(flags), files);
+    line.options.insert(line.options.end(), parts.ours.begin(), parts.ours.end());
+    return line;
+}
+
+RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
+                            const FileSystem& files) {
+    const std::vector<RecipeFlag> table = joined(kEval, kBothPrograms);
+    const Parts parts = parts_of(called, table, without_no_break_spaces(words));
+    const Flags flags = parse(called, table, parts);
+    RecipeLine line;
+    line.wants_help = flags.wants_help();
+    if (line.wants_help) return line;
+    translate_common(line, flags, table, host);
+    const std::string folder = model_dir(flags);
+    const std::optional<checkpoint::Found> found = checkpoint::latest(files, folder);
+    append(line.options, "--restore-path", found ? found->path : folder);
+    // A folder of its own: a training may be writing into the run's.
+    append(line.options, "--logs-path", folder + "/eval");
+    line.options.insert(line.options.end(), parts.ours.begin(), parts.ours.end());
+    return line;
+}
+
+std::string resnet_main_help(const std::string& called) {
+    return help(called, kMain, "train");
+}
+
+std::string resnet_eval_help(const std::string& called) {
+    return help(called, kEval, "validation");
+}
+
+}  // namespace cnntrain::cli

@@ -1,0 +1,68 @@
+#include "cnntrain/launch/mpi.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace cnntrain::launch {
+
+std::optional<OpenMpi> open_mpi_version(const std::string& printed) {
+    constexpr std::string_view kBegin = "(Open MPI) ";
+    const std::size_t at = printed.find(kBegin);
+    if (at == std::string::npos) return std::nullopt;
+    OpenMpi found;
+    const char* number = printed.data() + at + kBegin.size();
+    const auto [end, error] = std::from_chars(number, printed.data() + printed.size(), found.major);
+    if (error != std::errc{}) return std::nullopt;
+    return found;
+}
+
+RootLaunch root_launch(const Machine& machine, std::optional<bool> option) {
+    if (!machine.is_root) return RootLaunch::allowed;
+    const auto is_one = [&](const char* variable) {
+        const auto found = machine.environment.find(variable);
+        return found != machine.environment.end() && found->second == "1";
+    };
+    const bool variables = is_one("OMPI_ALLOW_RUN_AS_ROOT") && is_one("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
+    const bool wanted = option.value_or(variables || machine.in_container);
+    return wanted ? RootLaunch::add_option : RootLaunch::refused;
+}
+
+std::vector<std::string> oversubscribe_words(const OpenMpi& open_mpi) {
+    constexpr int kNewOptions = 5;
+    if (open_mpi.major >= kNewOptions) return {"--map-by", ":OVERSUBSCRIBE"};
+    return {"--oversubscribe"};
+}
+
+std::vector<std::string> drop_network_choices(std::vector<std::string>& words) {
+    std::vector<std::string> dropped;
+    for (std::size_t i = 0; i + 2 < words.size();) {
+        const bool chooses = (words[i] == "--mca" || words[i] == "-mca") &&
+                             (words[i + 1] == "oob_tcp_if_include" || words[i + 1] == "btl_tcp_if_include");
+        if (!chooses) {
+            ++i;
+            continue;
+        }
+        dropped.push_back(words[i + 1] + " " + words[i + 2]);
+        const auto first = words.begin() + static_cast<std::ptrdiff_t>(i);
+        words.erase(first, first + 3);
+    }
+    return dropped;
+}
+
+std::vector<std::string> drop_unset_exports(std::vector<std::string>& words, const Environment& environment) {
+    std::vector<std::string> dropped;
+    for (std::size_t i = 0; i + 1 < words.size();) {
+        const std::string& name = words[i + 1];
+        if (words[i] != "-x" || name.find('=') != std::string::npos || environment.contains(name)) {
+            ++i;
+            continue;
+        }
+        dropped.push_back(name);
+        const auto first = words.begin() + static_cast<std::ptrdiff_t>(i);
+        words.erase(first, first + 2);
+    }
+    return dropped;
+}
+
+}  // namespace cnntrain::launch

@@ -1,0 +1,280 @@
+// From a poprun request to instances on hosts, and what mpirun is to be told of them.
+#include <algorithm>
+
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/launch/poprun.h"
+#include "cnntrain/launch/process.h"
+#include "cnntrain/launch/scripts.h"
+#include "launch/hosts.h"
+#include "launch/poprun_options.h"
+
+namespace cnntrain::launch {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr int kUsage = 2;
+constexpr int kUnsupported = 4;
+constexpr int kNoProgram = 127;
+
+std::string joined(const Words& words, const char* between = ", ") {
+    std::string text;
+    for (const std::string& word : words)
+        text += (text.empty() ? "" : between) + word;
+    return text;
+}
+
+std::string counted(int count, const std::string& noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// The divisors of `number` that are nearest to `wanted`, from below and above.
+Words nearest_divisors(int number, int wanted) {
+    int below = std::min(wanted, number);
+    while (number % below != 0)
+        --below;
+    int above = below;
+    for (int i = std::min(wanted, number) + 1; i <= number; ++i) {
+        if (number % i != 0) continue;
+        above = i;
+        break;
+    }
+    if (above == below) return {std::to_string(below)};
+    return {std::to_string(below), std::to_string(above)};
+}
+
+void check_numbers(const PoprunRequest& request) {
+    const int instances = request.instances;
+    if (request.replicas % instances != 0) {
+        const int lower = request.replicas / instances * instances;
+        Words legal;
+        if (lower > 0) legal.push_back(std::to_string(lower));
+        legal.push_back(std::to_string(lower + instances));
+        refuse_line("--num-replicas " + std::to_string(request.replicas) + " cannot be divided among --num-instances " +
+                    std::to_string(instances) + "; possible are --num-replicas " + joined(legal, " or ") +
+                    ", or --num-instances " + joined(nearest_divisors(request.replicas, instances), " or "));
+    }
+    if (request.ilds && instances % *request.ilds != 0) {
+        refuse_line("--num-ilds " + std::to_string(*request.ilds) + " does not divide --num-instances " +
+                    std::to_string(instances) + "; possible are " +
+                    joined(nearest_divisors(instances, *request.ilds), " or "));
+    }
+    if (request.only_output_from && *request.only_output_from >= instances) {
+        refuse_line("--only-output-from-instance " + std::to_string(*request.only_output_from) +
+                    ": instances are numbered from 0 to " + std::to_string(instances - 1));
+    }
+}
+
+/// The values of --mca options that choose networks.
+Words network_choices(Words words) {
+    Words values;
+    for (const std::string& dropped : drop_network_choices(words))
+        values.push_back(dropped.substr(dropped.find(' ') + 1));
+    return values;
+}
+
+/// Everything in the launcher's part of the line that nobody can reach.
+void check_places(const PoprunRequest& request, bool here) {
+    Words mistakes;
+    const auto check = [&](const std::string& option, const std::string& text, const std::string& why) {
+        if (!why.empty()) mistakes.push_back("\n  " + option + ": '" + text + "': " + why);
+    };
+    for (const std::string& host : request.hosts)
+        check("--host", host, why_no_host(host));
+    if (!request.vipu_server_host.empty())
+        check("--vipu-server-host", request.vipu_server_host, why_no_host(request.vipu_server_host));
+    if (!request.host_subnet.empty() && !here)
+        check("--host-subnet", request.host_subnet, why_no_networks(request.host_subnet));
+    for (const Words* words : {&request.global_args, &request.local_args}) {
+        if (here) break;  // these are left out
+        for (const std::string& networks : network_choices(*words))
+            check("--mca", networks, why_no_networks(networks));
+    }
+    if (!mistakes.empty()) refuse_line("names of hosts and networks that cannot be right:" + joined(mistakes, ""));
+}
+
+class Planner {
+public:
+    Planner(const PoprunRequest& request, const Machine& machine) : request_(request), machine_(machine) {}
+
+    Plan plan() {
+        check_numbers(request_);
+        plan_.notices = request_.notices;
+        if (!request_.without_effect.empty())
+            plan_.notices.push_back("without effect on CPUs: " + joined(request_.without_effect));
+        plan_.open_mpi = machine_.open_mpi;
+        plan_.replicas = request_.replicas;
+        plan_.ilds = request_.ilds.value_or(1);
+        plan_.environment = machine_.environment;
+        plan_.folder = machine_.folder;
+        place();
+        plan_words();
+        plan_program();
+        for (int i = 0; i < request_.instances; ++i)
+            add_instance(i);
+        fit_machine();
+        return std::move(plan_);
+    }
+
+private:
+    void obstruct(int exit_code, std::string message) { plan_.obstacles.push_back({exit_code, std::move(message)}); }
+
+    void place() {
+        const bool named = !request_.hosts.empty();
+        Words unknown;
+        for (const std::string& host : request_.hosts) {
+            if (!why_no_host(host).empty()) {
+                plan_.here = false;
+                continue;
+            }
+            const HostPlace place = machine_.look_up(host);
+            plan_.here = plan_.here && place == HostPlace::here;
+            if (place == HostPlace::unknown) unknown.push_back(host);
+        }
+        check_places(request_, plan_.here);
+        if (!unknown.empty()) obstruct(kUsage, "no such host: " + joined(unknown));
+        if (plan_.here) {
+            if (named) plan_.notices.push_back("all hosts are this one: instances run here, and --host is left out");
+            plan_.hosts = {{machine_.name, request_.instances}};
+            return;
+        }
+        const auto count = static_cast<int>(request_.hosts.size());
+        if (request_.instances % count != 0) {
+            const int lower = request_.instances / count * count;
+            Words legal;
+            if (lower > 0) legal.push_back(std::to_string(lower));
+            legal.push_back(std::to_string(lower + count));
+            refuse_line("--num-instances " + std::to_string(request_.instances) + " cannot be divided among " +
+                        counted(count, "host") + "; possible are " + joined(legal, " or "));
+        }
+        for (const std::string& host : request_.hosts)
+            add_host(host, request_.instances / count);
+    }
+
+    /// A host that is named again gets more instances.
+    void add_host(const std::string& name, int instances) {
+        auto found = std::ranges::find(plan_.hosts, name, &PlannedHost::name);
+        if (found == plan_.hosts.end()) found = plan_.hosts.insert(found, {name, 0});
+        found->instances += instances;
+    }
+
+    void plan_words() {
+        plan_.global_args = request_.global_args;
+        plan_.local_args = request_.local_args;
+        if (plan_.here) {
+            Words dropped = drop_network_choices(plan_.global_args);
+            for (const std::string& more : drop_network_choices(plan_.local_args))
+                dropped.push_back(more);
+            if (!dropped.empty())
+                plan_.notices.push_back("on one host networks are not chosen; left out: " + joined(dropped));
+        } else if (!request_.host_subnet.empty()) {
+            for (const char* option : {"oob_tcp_if_include", "btl_tcp_if_include"})
+                plan_.global_args.insert(plan_.global_args.end(), {"--mca", option, request_.host_subnet});
+        }
+        const Words unset = drop_unset_exports(plan_.local_args, machine_.environment);
+        if (!unset.empty()) plan_.remarks.push_back("not set, so not exported: " + joined(unset));
+        for (const char* name : {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH"}) {
+            const bool given = std::ranges::find(plan_.local_args, name) != plan_.local_args.end();
+            if (!given && machine_.environment.contains(name))
+                plan_.local_args.insert(plan_.local_args.end(), {"-x", name});
+        }
+    }
+
+    void plan_program() {
+        plan_.program = with_own_commands(request_.program, machine_.program);
+        if (find_program(plan_.program.front(), machine_.environment).empty())
+            obstruct(kNoProgram, plan_.program.front() + ": there is no such program");
+        if (std::ranges::find(plan_.program, ":") != plan_.program.end())
+            refuse_line("the program's argument ':' cannot be passed on: mpirun takes it for the end of a part");
+    }
+
+    void add_instance(int index) {
+        Instance instance;
+        int before = 0;  // instances of earlier hosts
+        while (index - before >= plan_.hosts[instance.host].instances)
+            before += plan_.hosts[instance.host++].instances;
+        instance.local_index = index - before;
+        instance.replicas = request_.replicas / request_.instances;
+        instance.first_replica = index * instance.replicas;
+        const auto set = [&](const char* name, int value) {
+            instance.variables.emplace_back(name, std::to_string(value));
+        };
+        set("POPDIST_NUM_TOTAL_REPLICAS", request_.replicas);
+        set("POPDIST_NUM_LOCAL_REPLICAS", instance.replicas);
+        set("POPDIST_NUM_IPUS_PER_REPLICA", request_.ipus_per_replica);
+        set("POPDIST_UNIFORM_REPLICAS_PER_INSTANCE", 1);
+        set("POPDIST_REPLICA_INDEX_OFFSET", instance.first_replica);
+        set("POPDIST_LOCAL_INSTANCE_INDEX", instance.local_index);
+        if (!request_.executable_cache_path.empty())
+            instance.variables.emplace_back("POPDIST_EXECUTABLE_CACHE_PATH", request_.executable_cache_path);
+        instance.variables.insert(instance.variables.end(), request_.exports.begin(), request_.exports.end());
+        if (request_.placement == Placement::disabled) instance.variables.emplace_back(kPlacementVariable, "disabled");
+        plan_.instances.push_back(std::move(instance));
+    }
+
+    /// What this machine allows, or would have to be told.
+    void fit_machine() {
+        if (!plan_.open_mpi) {
+            if (request_.instances > 1 || !plan_.here) {
+                obstruct(kUnsupported,
+                         "Open MPI's mpirun is not there: install it (Debian: openmpi-bin), or run one instance");
+            } else {
+                plan_.notices.emplace_back("Open MPI's mpirun is not there: the one instance is started without it");
+            }
+            return;
+        }
+        const RootLaunch root = root_launch(machine_, request_.allow_run_as_root);
+        plan_.adds_root_option = root == RootLaunch::add_option;
+        if (root == RootLaunch::refused) {
+            obstruct(kUsage,
+                     "root does not launch unless it is told to: --allow-run-as-root yes, or "
+                     "OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+        }
+        if (!plan_.here || request_.instances <= machine_.cores) return;
+        plan_.oversubscribes = true;
+        const std::string crowd = counted(request_.instances, "instance") + " on " + counted(machine_.cores, "core");
+        if (request_.instances > kMostRanksPerCore * machine_.cores) {
+            obstruct(kUsage,
+                     crowd + ": at most " + std::to_string(kMostRanksPerCore * machine_.cores) + " can run here");
+        } else {
+            plan_.notices.push_back(crowd + ": they will take turns (--oversubscribe)");
+        }
+    }
+
+    const PoprunRequest& request_;
+    const Machine& machine_;
+    Plan plan_;
+};
+
+}  // namespace
+
+Plan plan_launch(const PoprunRequest& request, const Machine& machine) {
+    return Planner(request, machine).plan();
+}
+
+std::vector<std::string> mpirun_words(const Plan& plan) {
+    CNNTRAIN_CHECK(plan.open_mpi.has_value(), "a plan with mpirun");
+    constexpr int kNewOptions = 5;
+    Words words = {"mpirun"};
+    const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
+    add(plan.open_mpi->major >= kNewOptions ? Words{"--output", "tag"} : Words{"--tag-output"});
+    add({"--bind-to", "none"});
+    if (plan.adds_root_option) add({"--allow-run-as-root"});
+    if (plan.oversubscribes) add(oversubscribe_words(*plan.open_mpi));
+    add(plan.global_args);
+    for (const Instance& instance : plan.instances) {
+        if (&instance != &plan.instances.front()) add({":"});
+        add({"-np", "1"});
+        const PlannedHost& host = plan.hosts[instance.host];
+        if (!plan.here) add({"--host", host.name + ":" + std::to_string(host.instances)});
+        for (const auto& [name, value] : instance.variables)
+            add({"-x", name + "=" + value});
+        add(plan.local_args);
+        add(plan.program);
+    }
+    return words;
+}
+
+}  // namespace cnntrain::launch

@@ -1,0 +1,143 @@
+// Starts a plan and waits for its end.
+#include "cnntrain/launch/poprun.h"
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <ostream>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/launch/process.h"
+#include "cnntrain/launch/words.h"
+#include "launch/output_filter.h"
+
+namespace cnntrain::launch {
+
+namespace {
+
+/// "12:34:56.789 4711 POPRUN [I] text".
+class Notes {
+public:
+    Notes(std::ostream& stream, Verbosity most) : stream_(stream), most_(most) {}
+
+    void info(const std::string& text) { line(Verbosity::info, 'I', text); }
+    void debug(const std::string& text) { line(Verbosity::debug, 'D', text); }
+
+private:
+    void line(Verbosity level, char letter, const std::string& text) {
+        if (level > most_) return;
+        timeval now{};
+        gettimeofday(&now, nullptr);
+        std::tm local{};
+        localtime_r(&now.tv_sec, &local);
+        std::array<char, 16> clock{};
+        std::strftime(clock.data(), clock.size(), "%H:%M:%S", &local);
+        constexpr long kPerMillisecond = 1'000;
+        const std::string fraction = std::to_string(kPerMillisecond + now.tv_usec / kPerMillisecond).substr(1);
+        stream_ << clock.data() << '.' << fraction << ' ' << getpid() << " POPRUN [" << letter << "] " << text << '\n'
+                << std::flush;
+    }
+
+    std::ostream& stream_;
+    Verbosity most_;
+};
+
+constexpr std::chrono::seconds kPatience{10};
+
+class Launch {
+public:
+    Launch(const Plan& plan, const LaunchOptions& options)
+        : plan_(plan),
+          options_(options),
+          notes_(*options.notes, options.verbosity),
+          streams_{options.output, options.notes} {}
+
+    int run() {
+        describe();
+        ProcessRequest request = plan_.open_mpi ? with_mpirun() : alone();
+        request.folder = plan_.folder;
+        request.keeps_input = true;
+        request.patience = kPatience;
+        request.stop_requested = options_.stop_requested;
+        const ProcessResult result = run_process(request);
+        if (filter_) filter_->finish();
+        if (result.end == ProcessEnd::stopped) return kInterruptedExitCode;
+        constexpr int kOfSignals = 128;
+        const int code = result.exit_code < 0 ? kOfSignals - result.exit_code : result.exit_code;
+        if (code != 0) show_hidden_errors();
+        return code;
+    }
+
+private:
+    void describe() {
+        if (options_.print_topology || options_.verbosity == Verbosity::debug)
+            *options_.notes << topology_text(plan_) << std::flush;
+        for (const std::string& remark : plan_.remarks)
+            notes_.info(remark);
+        for (const Instance& instance : plan_.instances) {
+            std::string text = "instance " + std::to_string(&instance - plan_.instances.data()) + " on " +
+                               plan_.hosts[instance.host].name + ":";
+            for (const auto& [name, value] : instance.variables)
+                text += " " + name + "=" + value;
+            notes_.debug(text);
+        }
+    }
+
+    ProcessRequest with_mpirun() {
+        ProcessRequest request;
+        request.words = mpirun_words(plan_);
+        request.environment = plan_.environment;
+        request.asked_first = "OMPI_COMM_WORLD_RANK";
+        request.on_start = [this](int number) {
+            notes_.info("Waiting for mpirun (PID " + std::to_string(number) + ")");
+        };
+        notes_.info("Running command: " + all_quoted(request.words));
+        request.keeps_output = !options_.only_output_from;
+        if (options_.only_output_from) {
+            filter_.emplace(*options_.only_output_from, [this](Stream stream, std::string_view text) {
+                *streams_[static_cast<std::size_t>(stream)] << text << std::flush;
+            });
+            request.most_output_bytes = 0;
+            request.on_output = [this](Stream stream, std::string_view chunk) { filter_->add(stream, chunk); };
+        }
+        return request;
+    }
+
+    ProcessRequest alone() {
+        ProcessRequest request;
+        request.words = plan_.program;
+        request.environment = plan_.environment;
+        for (const auto& [name, value] : plan_.instances.front().variables)
+            request.environment[name] = value;
+        request.keeps_output = true;
+        notes_.info("Running command: " + all_quoted(request.words));
+        return request;
+    }
+
+    void show_hidden_errors() {
+        if (!filter_) return;
+        for (const auto& [instance, text] : filter_->last_lines_of_failed()) {
+            *options_.notes << "last lines of the standard error of instance " << instance << ":\n" << text;
+            if (!text.ends_with('\n')) *options_.notes << '\n';
+        }
+        *options_.notes << std::flush;
+    }
+
+    const Plan& plan_;
+    const LaunchOptions& options_;
+    Notes notes_;
+    std::array<std::ostream*, 2> streams_;  // by Stream
+    std::optional<OutputFilter> filter_;
+};
+
+}  // namespace
+
+int run_launch(const Plan& plan, const LaunchOptions& options) {
+    return Launch(plan, options).run();
+}
+
+}  // namespace cnntrain::launch

@@ -1,0 +1,215 @@
+#include "launch/poprun_options.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/launch/words.h"
+#include "launch/hosts.h"
+
+namespace cnntrain::launch {
+
+namespace {
+
+/// Strings for mpirun come from documents with line breaks: backslashes before white space are no part of a word.
+std::vector<std::string> words_for_mpirun(std::string text) {
+    for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+        const bool before_blank = std::isspace(static_cast<unsigned char>(text[i + 1])) != 0;
+        if (text[i] == '\\' && before_blank) text[i] = ' ';
+    }
+    if (text.ends_with('\\')) text.pop_back();
+    std::vector<std::string> words = split_words(text);
+    std::erase(words, "");
+    return words;
+}
+
+void append_words(std::vector<std::string>& words, const OptionValue& value) {
+    const std::vector<std::string> more = words_for_mpirun(value.text);
+    words.insert(words.end(), more.begin(), more.end());
+}
+
+void export_vipu(PoprunRequest& request, const char* variable, const OptionValue& value) {
+    request.exports.emplace_back(variable, value.text);
+}
+
+void set_placement(PoprunRequest& request, const OptionValue& value) {
+    request.placement = value.text == "disabled" ? Placement::disabled : Placement::spread_numa;
+    if (value.text == "disabled" || value.text == "spreadnuma") return;
+    request.notices.push_back("--process-placement " + value.text + " is not known here: spreadnuma is used");
+}
+
+void raise_verbosity(PoprunRequest& request, Verbosity least) {
+    request.verbosity = std::max(request.verbosity, least);
+}
+
+using Request = PoprunRequest;
+using Given = const OptionValue&;
+
+constexpr PoprunOption kOptions[] = {
+    {"--num-instances", Takes::number, 1, "N", "Processes, one rank each (default 1).",
+     [](Request& request, Given value) { request.instances = value.number; }},
+    {"--num-replicas", Takes::number, 1, "N",
+     "Data-parallel replicas of all processes together, a multiple of --num-instances (default 1).",
+     [](Request& request, Given value) { request.replicas = value.number; }},
+    {"--ipus-per-replica", Takes::number, 1, "N",
+     "Devices of a replica: told to the program, which has one stage of a pipeline for each (default 1).",
+     [](Request& request, Given value) { request.ipus_per_replica = value.number; }},
+    {"--host", Takes::text, 0, "A,B,...",
+     "Hosts, also -H, also node[0-2,4]: each gets the same number of instances, in blocks. Without, or when all are "
+     "names "
+     "of this machine, instances run here.",
+     [](Request& request, Given value) { request.hosts = expand_hosts(value.text); }},
+    {"--hostfile", Takes::text, 0, "FILE", "The same from a file, one host a line.", nullptr},
+    {"--host-subnet", Takes::text, 0, "A.B.C.D/N", "The network that the hosts use for each other.",
+     [](Request& request, Given value) { request.host_subnet = value.text; }},
+    {"--mpi-global-args", Takes::words, 0, "TEXT", "Options for mpirun as a whole; may be given again to add more.",
+     [](Request& request, Given value) { append_words(request.global_args, value); }},
+    {"--mpi-local-args", Takes::words, 0, "TEXT",
+     "Options for mpirun, repeated for every instance, like '-x NAME'; may be given again to add more.",
+     [](Request& request, Given value) { append_words(request.local_args, value); }},
+    {"--process-placement", Takes::text, 0, "NAME",
+     "spreadnuma: the instances of a host divide its cores, NUMA nodes first (default). disabled: each may run on all "
+     "cores, "
+     "with as many threads as its share.",
+     set_placement},
+    {"--numa-aware", Takes::boolean, 0, "yes|no", "yes is --process-placement spreadnuma, no is disabled.",
+     [](Request& request, Given value) {
+         request.placement = value.on ? Placement::spread_numa : Placement::disabled;
+     }},
+    {"--only-output-from-instance", Takes::number, 0, "I",
+     "Hides what the other instances print; of one that fails, the last 50 lines of its standard error are shown.",
+     [](Request& request, Given value) { request.only_output_from = value.number; }},
+    {"--print-topology", Takes::boolean, 0, "yes|no", "Print hosts, instances and replicas as a box.",
+     [](Request& request, Given value) { request.print_topology = value.on; }},
+    {"--executable-cache-path", Takes::text, 0, "FOLDER",
+     "Told to the program as POPDIST_EXECUTABLE_CACHE_PATH, for what it compiles.",
+     [](Request& request, Given value) { request.executable_cache_path = value.text; }},
+    {"--allow-run-as-root", Takes::boolean, 0, "yes|no", "Let root launch; the default is yes in a container only.",
+     [](Request& request, Given value) { request.allow_run_as_root = value.on; }},
+    {"--dry-run", Takes::nothing, 0, "", "Print the topology and the mpirun line and stop.",
+     [](Request& request, Given) { request.dry_run = true; }, false},
+    {"--verbose", Takes::nothing, 0, "", "Say what is started; also -v, also POPRUN_LOG_LEVEL=INFO.",
+     [](Request& request, Given) { raise_verbosity(request, Verbosity::info); }},
+    {"--vv", Takes::nothing, 0, "", "Say more, and print the topology; also -vv, also POPRUN_LOG_LEVEL=DEBUG.",
+     [](Request& request, Given) { raise_verbosity(request, Verbosity::debug); }},
+    {"--import-config", Takes::text, 0, "FILE",
+     "Options from a YAML file whose keys are their names (num-instances: 8); those of the line win.", nullptr, false},
+    {"--export-config", Takes::text, 0, "FILE", "Write such a file with the options of this line.",
+     [](Request& request, Given value) { request.export_path = value.text; }, false},
+    {"--overwrite-config", Takes::boolean, 0, "yes|no", "Let --export-config replace a file (default no).",
+     [](Request& request, Given value) { request.overwrite_export = value.on; }, false},
+    {"--version", Takes::nothing, 0, "", "Print the version and stop.",
+     [](Request& request, Given) { request.version = true; }, false},
+    {"--version-format", Takes::text, 0, "FORMAT", "text, full-text or full-json (default text).",
+     [](Request& request, Given value) {
+         const bool known = value.text == "text" || value.text == "full-text" || value.text == "full-json";
+         if (!known) refuse_line("--version-format expects text, full-text or full-json, got '" + value.text + "'");
+         request.version_format = value.text;
+     },
+     false},
+    {"--help", Takes::nothing, 0, "", "Print this text.", [](Request& request, Given) { request.help = true; }, false},
+    {"--num-ilds", Takes::number, 1, "", "", [](Request& request, Given value) { request.ilds = value.number; }},
+    {"--offline-mode", Takes::boolean},
+    {"--vipu-server-host", Takes::text, 0, "", "",
+     [](Request& request, Given value) {
+         request.vipu_server_host = value.text;
+         export_vipu(request, "IPUOF_VIPU_API_HOST", value);
+     }},
+    {"--vipu-server-port", Takes::number, 1, "", "",
+     [](Request& request, Given value) { export_vipu(request, "IPUOF_VIPU_API_PORT", value); }},
+    {"--vipu-server-timeout", Takes::number, 0, "", "",
+     [](Request& request, Given value) { export_vipu(request, "IPUOF_VIPU_API_TIMEOUT", value); }},
+    {"--vipu-partition", Takes::text, 0, "", "",
+     [](Request& request, Given value) { export_vipu(request, "IPUOF_VIPU_API_PARTITION_ID", value); }},
+    {"--vipu-partition-attempts", Takes::number},
+    {"--vipu-cluster", Takes::text},
+    {"--vipu-allocation", Takes::text},
+    {"--update-partition", Takes::boolean},
+    {"--reset-partition", Takes::boolean},
+    {"--remove-partition", Takes::boolean},
+    {"--sync-type", Takes::text},
+    {"--synchronise-python-venv", Takes::boolean},
+    {"--synchronise-poplar-sdk", Takes::boolean},
+    {"--distribute-ssh-key", Takes::boolean},
+};
+
+/// "--num=ilds" for "--num-ilds" stands in a documented line: "=" where a hyphen was meant.
+const PoprunOption* hyphen_typed_as_equals(const std::string& flag) {
+    std::string meant = flag;
+    const std::size_t equals = meant.find('=');
+    if (equals == std::string::npos) return nullptr;
+    meant[equals] = '-';
+    const auto* const found = std::ranges::find(kOptions, meant, &PoprunOption::flag);
+    return found == std::end(kOptions) ? nullptr : found;
+}
+
+bool belongs_to_the_program(const std::string& flag) {
+    return flag == "--synthetic-data" || flag.starts_with("--instance-") || flag.starts_with("--tag-");
+}
+
+}  // namespace
+
+void refuse_line(const std::string& message) {
+    throw Error(ErrorKind::usage, "poprun: " + message);
+}
+
+constexpr PoprunOption kOtherVipu = {"--vipu-...", Takes::text};
+
+std::span<const PoprunOption> poprun_options() {
+    return kOptions;
+}
+
+FoundOption find_option(const std::string& word, std::vector<std::string>& notices) {
+    const std::string flag = word.substr(0, word.find('='));
+    const bool has_value = flag.size() < word.size();
+    std::vector<std::string> names;
+    std::vector<const PoprunOption*> matches;
+    for (const PoprunOption& option : kOptions) {
+        if (option.flag == flag) return {&option, has_value};
+        names.emplace_back(option.flag);
+        if (flag.size() > 2 && option.flag.starts_with(flag)) matches.push_back(&option);
+    }
+    if (matches.size() == 1) return {matches.front(), has_value};
+    if (const PoprunOption* meant = hyphen_typed_as_equals(word)) {
+        notices.push_back(word + " is taken for " + std::string(meant->flag));
+        return {meant, false};
+    }
+    if (matches.size() > 1) {
+        std::string message = "ambiguous option " + flag + ": could be";
+        for (const PoprunOption* option : matches)
+            message += " " + std::string(option->flag);
+        refuse_line(message);
+    }
+    if (flag.starts_with("--vipu-")) return {&kOtherVipu, has_value};
+    if (belongs_to_the_program(flag)) refuse_line(flag + " belongs after the program");
+    const std::string nearest = nearest_name(flag, names);
+    refuse_line("unknown option " + flag + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+}
+
+OptionValue read_value(const GivenOption& given) {
+    const PoprunOption& option = *given.option;
+    OptionValue value{given.text};
+    if (option.takes == Takes::boolean) {
+        constexpr std::array<std::string_view, 4> kOn = {"yes", "true", "on", "1"};
+        constexpr std::array<std::string_view, 4> kOff = {"no", "false", "off", "0"};
+        value.on = std::ranges::find(kOn, given.text) != kOn.end();
+        if (!value.on && std::ranges::find(kOff, given.text) == kOff.end())
+            refuse_line(std::string(option.flag) + " expects yes or no, got '" + given.text + "'");
+    }
+    if (option.takes == Takes::number) {
+        constexpr int kMost = 1'000'000;
+        const char* end = given.text.data() + given.text.size();
+        const auto [read, error] = std::from_chars(given.text.data(), end, value.number);
+        if (error != std::errc{} || read != end || value.number < option.least || value.number > kMost) {
+            refuse_line(std::string(option.flag) + " expects a whole number from " + std::to_string(option.least) +
+                        " to " + std::to_string(kMost) + ", got '" + given.text + "'");
+        }
+    }
+    if (option.takes == Takes::text && given.text.empty())
+        refuse_line(std::string(option.flag) + " needs a value, and got an empty one");
+    return value;
+}
+
+}  // namespace cnntrain::launch

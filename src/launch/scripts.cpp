@@ -1,0 +1,26 @@
+#include "cnntrain/launch/scripts.h"
+
+#include "cnntrain/config/commands.h"
+
+namespace cnntrain::launch {
+
+bool is_interpreter(std::string_view word) {
+    const std::string_view file = word.substr(word.find_last_of('/') + 1);
+    return file == "python3" || file == "python";
+}
+
+std::vector<std::string> with_own_commands(std::vector<std::string> words, const std::string& self) {
+    if (words.empty()) return words;
+    if (words.front() == "cnntrain") {
+        words.front() = self;
+        return words;
+    }
+    if (is_interpreter(words.front()) && words.size() > 1 && config::is_script(words[1])) {
+        words.front() = self;
+        return words;
+    }
+    if (config::is_script(words.front())) words.insert(words.begin(), self);
+    return words;
+}
+
+}  // namespace cnntrain::launch

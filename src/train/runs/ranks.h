@@ -1,0 +1,38 @@
+// What the processes of one run agree on: rank 0 reads and writes files, and tells the others what they need to know.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/comm/communicator.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/train/runs.h"
+#include "train/runs/resume.h"
+
+namespace cnntrain::train {
+
+/// Rank 0's text, on all ranks. `what`: for messages.
+std::string told(comm::Communicator& communicator, std::string text, std::string_view what);
+
+/// Rank 0's variables, on all ranks.
+void share_variables(comm::Communicator& communicator, backend::Executable& executable, std::string_view what);
+
+/// Of names and bytes.
+std::uint64_t checksum(const std::map<std::string, HostTensor>& tensors);
+
+/// Rank 0's start of the run on all ranks: seed, and the checkpoint from which the run goes on. On the others, `start` has
+/// their options. Error(peers) when options that change the numbers differ.
+RunStart agreed_start(RunStart start, const Host& host);
+
+/// What is summed over the processes in each update, and how.
+std::string exchange_line(const backend::CompileReport& report, const backend::Peers& peers);
+
+/// Each rank takes every size()-th micro-batch.
+data::LoaderSettings for_rank(data::LoaderSettings loader, const comm::Communicator& communicator);
+
+}  // namespace cnntrain::train

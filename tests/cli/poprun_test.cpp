@@ -1,0 +1,219 @@
+// poprun lines with real mpirun and small programs: what the instances see, how they end, and that nothing stays behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "../data/fixtures.h"
+#include "cli/shell.h"
+
+namespace cnntrain::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* kAllowed = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; ";
+
+/// A line of shell in which "poprun" is the program's launcher.
+Outcome script(const std::string& line) {
+    return shell(std::string(kAllowed) + "poprun() { " CNNTRAIN_PROGRAM " poprun \"$@\"; }; " + line);
+}
+
+/// "--num-instances 2 --num-replicas 4 ".
+std::string sized(int instances, int replicas) {
+    return "--num-instances " + std::to_string(instances) + " --num-replicas " + std::to_string(replicas) + " ";
+}
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    std::ranges::sort(lines);
+    return lines;
+}
+
+constexpr const char* kWhoAmI =
+    "sh -c 'echo $OMPI_COMM_WORLD_RANK/$OMPI_COMM_WORLD_SIZE $POPDIST_REPLICA_INDEX_OFFSET+$POPDIST_NUM_LOCAL_REPLICAS"
+    " of $POPDIST_NUM_TOTAL_REPLICAS, $POPDIST_LOCAL_INSTANCE_INDEX here, $POPDIST_NUM_IPUS_PER_REPLICA'";
+
+TEST(Poprun, InstancesKnowTheirReplicas) {
+    EXPECT_THAT(sorted_lines(script("poprun " + sized(2, 4) + "--ipus-per-replica 3 " + kWhoAmI + " 2>/dev/null").text),
+                ElementsAre("[1,0]<stdout>:0/2 0+2 of 4, 0 here, 3", "[1,1]<stdout>:1/2 2+2 of 4, 1 here, 3"));
+    EXPECT_THAT(sorted_lines(script("poprun " + sized(4, 4) + kWhoAmI + " 2>/dev/null").text),
+                ElementsAre("[1,0]<stdout>:0/4 0+1 of 4, 0 here, 1", "[1,1]<stdout>:1/4 1+1 of 4, 1 here, 1",
+                            "[1,2]<stdout>:2/4 2+1 of 4, 2 here, 1", "[1,3]<stdout>:3/4 3+1 of 4, 3 here, 1"));
+}
+
+TEST(Poprun, IsAlsoALinkToTheProgram) {
+    const std::string link = std::regex_replace(std::string(CNNTRAIN_PROGRAM), std::regex("cnntrain$"), "poprun");
+    EXPECT_EQ(shell(kAllowed + link + " echo hello 2>/dev/null").text, "[1,0]<stdout>:hello\n");
+    EXPECT_THAT(shell(link + " --help").text, StartsWith("usage: "));
+    EXPECT_EQ(shell(link + " --version").text, run("--version").text);
+}
+
+TEST(Poprun, LocalHostsAreLeftOut) {
+    const Outcome outcome = script("poprun --host localhost,127.0.0.1 " + sized(2, 2) + "echo hello");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("--host is left out"), HasSubstr("[1,1]<stdout>:hello")));
+}
+
+TEST(Poprun, TheInputIsThatOfInstanceZero) {
+    EXPECT_EQ(script("echo words | poprun " + sized(2, 2) + "cat 2>/dev/null").text, "[1,0]<stdout>:words\n");
+}
+
+TEST(Poprun, TheExitCodeIsThatOfTheFirstThatFails) {
+    EXPECT_EQ(script("poprun " + sized(2, 2) + "sh -c 'exit $((OMPI_COMM_WORLD_RANK * 5))'").exit_code, 5);
+    EXPECT_EQ(
+        script("poprun " + sized(2, 2) + "sh -c '[ $OMPI_COMM_WORLD_RANK = 0 ] && sleep 100; kill -KILL $$'").exit_code,
+        137);
+    EXPECT_EQ(script("poprun " + sized(2, 2) + "true").exit_code, 0);
+}
+
+TEST(Poprun, WhatCannotBeStartedIsSaidBefore) {
+    const Outcome missing = script("poprun " + sized(2, 2) + "no-such-program");
+    EXPECT_EQ(missing.exit_code, 127);
+    EXPECT_THAT(missing.text, HasSubstr("error: poprun: no-such-program: there is no such program"));
+    const Outcome crowd = script("poprun " + sized(100'000, 100'000) + "true");
+    EXPECT_EQ(crowd.exit_code, 2);
+    EXPECT_THAT(crowd.text, HasSubstr("100000 instances on"));
+    expect_error("poprun --num-instances 3 --num-replicas 4 true", ErrorKind::usage,
+                 {"poprun: --num-replicas 4 cannot be divided"});
+    expect_error("poprun --host '$HOSTS' true", ErrorKind::usage, {"'$HOSTS'"});
+}
+
+TEST(Poprun, WithoutOpenMpiOneInstanceRuns) {
+    const std::string bare =
+        "mkdir -p bin && ln -sf $(command -v sh) bin/sh && ln -sf $(command -v env) bin/env && PATH=$PWD/bin ";
+    const data::TemporaryFolder folder;
+    const Outcome one = script("cd " + folder.path() + " && " + bare + CNNTRAIN_PROGRAM +
+                               " poprun --num-replicas 4 sh -c 'echo $POPDIST_NUM_LOCAL_REPLICAS; exit 3'");
+    EXPECT_EQ(one.exit_code, 3);
+    EXPECT_THAT(one.text, AllOf(HasSubstr("without it"), HasSubstr("\n4\n")));
+    const Outcome two =
+        script("cd " + folder.path() + " && " + bare + CNNTRAIN_PROGRAM + " poprun " + sized(2, 2) + "sh");
+    EXPECT_EQ(two.exit_code, 4);
+    EXPECT_THAT(two.text, HasSubstr("openmpi-bin"));
+}
+
+TEST(Poprun, ShowsOneInstanceAndTheErrorsOfAnotherThatFails) {
+    const std::string line = "poprun " + sized(2, 2) +
+                             "--only-output-from-instance 0 sh -c "
+                             "'echo out $OMPI_COMM_WORLD_RANK; echo err $OMPI_COMM_WORLD_RANK >&2; exit ";
+    const Outcome good = script(line + "0'");
+    EXPECT_THAT(good.text, AllOf(HasSubstr("[1,0]<stdout>:out 0\n"), HasSubstr("[1,0]<stderr>:err 0\n")));
+    EXPECT_THAT(good.text, Not(HasSubstr("[1,1]")));
+    const Outcome bad = script(line + "$((OMPI_COMM_WORLD_RANK * 9))'");
+    EXPECT_EQ(bad.exit_code, 9);
+    EXPECT_THAT(bad.text, AllOf(HasSubstr("of instance 1:\nerr 1\n"), Not(HasSubstr("out 1"))));
+}
+
+TEST(Poprun, SaysWhatItStarts) {
+    EXPECT_THAT(
+        script("poprun -v " + sized(2, 2) + "true").text,
+        AllOf(ContainsRegex("[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\\.[0-9][0-9][0-9] [0-9]+ POPRUN \\[I\\] Running command: "
+                            "'mpirun' '--tag-output' '--bind-to' 'none' "),
+              ContainsRegex("POPRUN \\[I\\] Waiting for mpirun \\(PID [0-9]+\\)\n"), Not(HasSubstr("topology"))));
+    EXPECT_THAT(script("POPRUN_LOG_LEVEL=TRACE poprun " + sized(2, 2) + "true").text,
+                AllOf(HasSubstr("POPRUN [D] instance 1 on "), HasSubstr("poprun topology")));
+    EXPECT_THAT(script("poprun --print-topology 1 " + sized(2, 2) + "true").text,
+                AllOf(HasSubstr("poprun topology"), Not(HasSubstr("POPRUN ["))));
+}
+
+TEST(Poprun, ADryRunStartsNothing) {
+    const data::TemporaryFolder folder;
+    const Outcome outcome =
+        script("cd " + folder.path() + " && poprun --dry-run --export-config settings.yml " + sized(2, 2) +
+               "--mpi-local-args '-x HOME' touch here 2>/dev/null; ls; poprun --import-config settings.yml touch here");
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("poprun topology"),
+                                    ContainsRegex("\nmpirun --tag-output --bind-to none .*-np 1 "
+                                                  ".* touch here : -np 1 .* touch here\nsettings.yml\n")));
+    EXPECT_EQ(shell("ls " + folder.path()).text, "here\nsettings.yml\n");
+}
+
+TEST(Poprun, InstancesTakeTheirCores) {
+    const auto lines = [](const std::string& options) {
+        return script("poprun " + sized(2, 2) + options + CNNTRAIN_PROGRAM " dataset inspect /no/such/folder").text;
+    };
+    EXPECT_THAT(lines(""), AnyOf(HasSubstr("[info] instance 0 of 2: core"), HasSubstr("[info] instance 1 of 2: core")));
+    EXPECT_THAT(lines("--numa-aware no "),
+                ContainsRegex("\\[info\\] instance [01] of 2: all cores, threads for [0-9]+ of them"));
+    EXPECT_THAT(script("poprun " CNNTRAIN_PROGRAM " dataset inspect /no/such/folder").text,
+                Not(HasSubstr("instance 0 of 1")));
+}
+
+/// Lines of shell that wait for something, at most 20 seconds.
+constexpr const char* kFunctions = R"(
+until_there() { i=0; until [ -e "$1" ] || [ $i = 400 ]; do sleep 0.05; i=$((i+1)); done; }
+until_gone() { i=0; while kill -0 $1 2>/dev/null && [ $i -lt 400 ]; do sleep 0.05; i=$((i+1)); done; }
+all_gone() { for f in rank.*; do until_gone $(cat $f); kill -0 $(cat $f) 2>/dev/null && echo left; done; echo checked; }
+started() { for r in 0 1; do until_there rank.$r; done; }
+)";
+
+/// An instance that writes its number into a file and stays, unless `on_stop` ends it.
+std::string staying(const std::string& on_stop) {
+    return "sh -c '" + on_stop +
+           " echo $$ >tmp.$OMPI_COMM_WORLD_RANK; mv tmp.$OMPI_COMM_WORLD_RANK rank.$OMPI_COMM_WORLD_RANK; "
+           "while true; do sleep 0.1; done'";
+}
+
+class PoprunEnds : public ::testing::Test {
+protected:
+    std::string ended(const std::string& instance, const std::string& how) {
+        return script("cd " + folder_.path() + "; " + kFunctions + CNNTRAIN_PROGRAM " poprun " + sized(2, 2) +
+                      instance + " >output 2>&1 & pid=$!; started; " + how +
+                      "; wait $pid 2>/dev/null; echo code $?; all_gone")
+            .text;
+    }
+    std::string output() const { return data::read_file(folder_ / "output"); }
+    data::TemporaryFolder folder_;
+};
+
+TEST_F(PoprunEnds, AStopLeavesInstancesTimeToSave) {
+    // mpirun itself gives them a second.
+    EXPECT_EQ(ended(staying("trap \"sleep 3; echo saved; exit 143\" TERM;"), "kill -TERM $pid"), "code 143\nchecked\n");
+    EXPECT_THAT(output(), AllOf(HasSubstr("[1,0]<stdout>:saved"), HasSubstr("[1,1]<stdout>:saved")));
+}
+
+TEST_F(PoprunEnds, InstancesThatIgnoreAStopAreKilled) {
+    EXPECT_EQ(ended(staying("trap \"\" TERM;"), "kill -TERM $pid"), "code 143\nchecked\n");
+}
+
+TEST_F(PoprunEnds, NothingOutlivesALauncherThatIsKilled) {
+    EXPECT_EQ(ended(staying(""), "kill -KILL $pid"), "code 137\nchecked\n");
+}
+
+TEST_F(PoprunEnds, NothingOutlivesAnMpirunThatIsKilled) {
+    EXPECT_EQ(ended(staying(""), "kill -KILL $(ps -o ppid= -p $(cat rank.0))"), "code 137\nchecked\n");
+}
+
+/// Entries of a benchmarks.yml that start several processes.
+TEST(PoprunBenchmarks, RunWithTheLaunchersOfTheSpec) {
+    const data::TemporaryFolder folder;
+    const std::string options =
+        "--model-size 8 --dataset cifar-10 --generated-data --micro-batch-size 4 --iterations 2 --repeat 1 --no-logs "
+        "--input-threads 1\n  data: {throughput: {regexp: 'throughput: *(.*?) samples.sec', skip: 0}}\n";
+    data::write_file(
+        folder / "spec.yml",
+        "both_gen:\n  cmd: poprun -vv --num-instances 2 --num-replicas 2 python3 validation.py " + options +
+            "each_gen:\n  cmd: mpirun --tag-output --np 2 --bind-to socket python3 validation.py " + options);
+    const Outcome outcome =
+        script("cd " + folder.path() + " && " CNNTRAIN_PROGRAM " benchmark --spec spec.yml --log-dir logs");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text << shell("cat " + (folder / "logs/output.log")).text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("PASSED both_gen"), HasSubstr("PASSED each_gen")));
+    EXPECT_THAT(data::read_file(folder / "logs/output.log"), ContainsRegex("instance 1 of 2: core"));
+}
+
+}  // namespace
+}  // namespace cnntrain::cli

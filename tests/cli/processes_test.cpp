@@ -1,0 +1,129 @@
+// Real processes under mpirun that train, validate and go on together.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../data/fixtures.h"
+#include "cli/shell.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+
+namespace cnntrain::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Processes : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        folder_ = new data::TemporaryFolder();
+        run("dataset cifar --train 96 --test 37 --output-dir " + (*folder_ / "data"));
+    }
+    static void TearDownTestSuite() {
+        delete folder_;
+        folder_ = nullptr;
+    }
+
+    /// `count` processes of the program with these arguments, in the folder.
+    static Outcome together(int count, const std::string& arguments, const std::string& under = "") {
+        return shell("cd " + folder_->path() +
+                     " && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 && " CNNTRAIN_MPIEXEC
+                     " --oversubscribe --bind-to none -np " +
+                     std::to_string(count) + " " + under + CNNTRAIN_PROGRAM " " + arguments);
+    }
+    static Outcome alone(const std::string& arguments) {
+        return shell("cd " + folder_->path() + " && " CNNTRAIN_PROGRAM " " + arguments);
+    }
+    static std::string training(const std::string& name) {
+        return "train --data-dir data --model-size 8 --micro-batch-size 4 --precision 32.32 --seed 7 --warmup-epochs 0 "
+               "--abs-learning-rate 0.01 --threads 1 --input-threads 1 --comm-timeout 60 --logs-path " +
+               name + " ";
+    }
+    static std::string file(const std::string& name, const std::string& path) {
+        return posix_files().read_text(*folder_ / name + "/" + path);
+    }
+    /// Iteration, epoch, rate and losses: without the number of passes and without times.
+    static std::vector<std::string> losses(const std::string& name) {
+        constexpr int kFirst = 1;
+        constexpr int kLast = 8;
+        std::vector<std::string> rows;
+        std::istringstream text(file(name, "training.csv"));
+        for (std::string line; std::getline(text, line);) {
+            std::istringstream cells(line);
+            std::string row;
+            for (int i = 0; i < kLast; ++i) {
+                std::string cell;
+                std::getline(cells, cell, ',');
+                if (i >= kFirst) row += cell + " ";
+            }
+            rows.push_back(row);
+        }
+        return rows;
+    }
+    static bool same_weights(const std::string& one, const std::string& other, std::int64_t iteration) {
+        const auto a = checkpoint::load(posix_files(), checkpoint::checkpoint_path(*folder_ / one, iteration)).tensors;
+        const auto b =
+            checkpoint::load(posix_files(), checkpoint::checkpoint_path(*folder_ / other, iteration)).tensors;
+        return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+            return x.first == y.first && std::ranges::equal(x.second.bytes(), y.second.bytes());
+        });
+    }
+
+    static data::TemporaryFolder* folder_;
+};
+data::TemporaryFolder* Processes::folder_ = nullptr;
+
+TEST_F(Processes, TrainAndValidateAsOneProcessDoesThatAccumulates) {
+    const std::string options = "--iterations 6 --log-freq 1";
+    ASSERT_EQ(alone(training("one") + options + " --gradient-accumulation-count 2").exit_code, 0);
+    const Outcome outcome = together(2, training("two") + options);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("summed over 2 processes"));
+    EXPECT_EQ(losses("one"), losses("two"));
+    EXPECT_TRUE(same_weights("one", "two", 6));
+    const auto accuracy = [](const std::string& name) {
+        const std::string text = file(name, "validation.csv");
+        std::size_t end = text.find('\n');
+        for (int column = 0; column < 5; ++column)
+            end = text.find(',', end + 1);
+        return text.substr(0, end);
+    };
+    EXPECT_EQ(accuracy("one"), accuracy("two"));
+}
+
+TEST_F(Processes, StopAndGoOnInAnotherNumber) {
+    const std::string options = "--no-validation --logs-per-epoch 1 --gradient-accumulation-count 2 --epochs 4000";
+    const Outcome stopped = together(2, training("begun") + options, "timeout --preserve-status -s TERM 2 ");
+    ASSERT_THAT(stopped.text, HasSubstr("Stopped by a signal after iteration")) << stopped.text;
+    const Outcome refused = together(3, "restore --restore-path begun");
+    EXPECT_THAT(refused.text, HasSubstr("which 3 processes cannot share evenly; go on with one of 1, 2, 4 processes"));
+    const Outcome later =
+        shell("cd " + folder_->path() +
+              " && timeout --preserve-status -s TERM 1 " CNNTRAIN_PROGRAM " restore --restore-path begun");
+    EXPECT_EQ(later.exit_code, kInterruptedExitCode) << later.text;
+    EXPECT_THAT(file("begun", "arguments.json"),
+                AllOf(HasSubstr("\"gradient_accumulation_count\": 4"), HasSubstr("\"global_batch_size\": 16")));
+}
+
+TEST_F(Processes, OfAPlainMpirunLineEvaluateBesideEachOther) {
+    const Outcome outcome =
+        together(2,
+                 "validation --model-size 8 --dataset cifar-10 --generated-data --micro-batch-size 8 --iterations 2 "
+                 "--no-logs --threads 1 --input-threads 1");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    std::size_t rows = 0;
+    for (std::size_t at = outcome.text.find("Validation top-1 accuracy"); at != std::string::npos;
+         at = outcome.text.find("Validation top-1 accuracy", at + 1))
+        ++rows;
+    EXPECT_EQ(rows, 2U) << outcome.text;
+}
+
+}  // namespace
+}  // namespace cnntrain::cli

@@ -1,0 +1,44 @@
+#!/bin/sh
+# mpi_fault.sh MPIRUN PROGRAM HOW: rank 1 of 3 goes wrong in this way. All must end within the timeout with the right
+# message and exit code, and leave no process behind. "paused": all ranks are stopped for longer than the timeout while they
+# wait for rank 1, and nothing must come of it.
+mpirun=$1
+program=$2
+how=$3
+timeout=3
+missing="all-reduce of bucket 3: rank 1 did not take part within $timeout.0 s"
+case $how in
+    killed) code=137 message='rank 1 with PID .* exited on signal 9' ;;           # mpirun ends the others at once
+    killed-alone) code=0 message=$missing flag=--enable-recovery how=killed ;;    # mpirun leaves the others alone
+    stopped) code=7 message=$missing ;;
+    returns) code=1 message='exiting improperly' ;;
+    throws) code=5 message='error: no space left on the disk' ;; # mpirun may end the others before they say that they heard
+    absent) code=7 message="start of MPI: not all ranks took part within $timeout.0 s" ;;
+    last) code=1 message='exiting improperly' ;;
+    paused) code=0 message='waiting' pause=$((timeout + 2)) ;;
+    *) echo "unknown: $how" && exit 2 ;;
+esac
+output=$(mktemp)
+marker=$$.$timeout # the last argument of the ranks, by which they are found again
+pause=${pause:-0}
+processes() { echo "$marker" | grep -lzx -f - /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3; }
+pause_ranks() {
+    while ! grep -q waiting "$output"; do sleep 0.05; done
+    sleep 0.3
+    kill -STOP $(processes)
+    sleep $pause
+    kill -CONT $(processes)
+}
+[ $pause = 0 ] || pause_ranks &
+begin=$(date +%s)
+timeout 30 "$mpirun" $flag -np 3 --oversubscribe --bind-to none "$program" "$how" 1 "$timeout" "$marker" >"$output" 2>&1
+got=$?
+seconds=$(($(date +%s) - begin))
+cat "$output"
+failed=0
+grep -q "$message" "$output" || { echo "FAILED: no message '$message'"; failed=1; }
+[ $got = $code ] || { echo "FAILED: exit code $got, expected $code"; failed=1; }
+[ $seconds -le $((timeout + 3 + pause)) ] || { echo "FAILED: $seconds s"; failed=1; }
+processes | grep . && { echo "FAILED: a rank is left"; failed=1; }
+rm -f "$output"
+exit $failed

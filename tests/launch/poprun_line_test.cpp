@@ -1,0 +1,265 @@
+// A poprun line as a request.
+#include <gmock/gmock.h>
+
+#include "cnntrain/launch/poprun.h"
+#include "cnntrain/launch/words.h"
+#include "launch/fixtures.h"
+
+namespace cnntrain::launch {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class PoprunLine : public ::testing::Test {
+protected:
+    PoprunRequest parse(const std::string& line) { return parse_poprun(split_words(line), files_); }
+    std::string mistake(const std::string& line) {
+        return error_of([&] { parse(line); });
+    }
+    MemoryFiles files_;
+};
+
+TEST_F(PoprunLine, OptionsEndAtTheProgram) {
+    const PoprunRequest request = parse("--num-instances 8 --num-replicas=16 -v python3 train.py -v --num-instances 3");
+    EXPECT_EQ(request.instances, 8);
+    EXPECT_EQ(request.replicas, 16);
+    EXPECT_EQ(request.verbosity, Verbosity::info);
+    EXPECT_THAT(request.program, ElementsAre("python3", "train.py", "-v", "--num-instances", "3"));
+}
+
+TEST_F(PoprunLine, HasItsDefaults) {
+    const PoprunRequest request = parse("echo");
+    EXPECT_EQ(request.instances, 1);
+    EXPECT_EQ(request.replicas, 1);
+    EXPECT_EQ(request.ipus_per_replica, 1);
+    EXPECT_EQ(request.placement, Placement::spread_numa);
+    EXPECT_EQ(request.verbosity, Verbosity::notices);
+    EXPECT_THAT(request.hosts, IsEmpty());
+    EXPECT_EQ(request.only_output_from, std::nullopt);
+    EXPECT_EQ(request.allow_run_as_root, std::nullopt);
+    EXPECT_THAT(request.without_effect, IsEmpty());
+}
+
+TEST_F(PoprunLine, EveryOptionArrives) {
+    const PoprunRequest request = parse(
+        "-vv -H a,b[1-2] --ipus-per-replica 4 --num-ilds 2 --host-subnet 10.0.0.0/8 --process-placement disabled "
+        "--only-output-from-instance 3 --print-topology on --executable-cache-path /cache --allow-run-as-root 1 "
+        "--dry-run x");
+    EXPECT_THAT(request.hosts, ElementsAre("a", "b1", "b2"));
+    EXPECT_EQ(request.ipus_per_replica, 4);
+    EXPECT_EQ(request.ilds, 2);
+    EXPECT_EQ(request.host_subnet, "10.0.0.0/8");
+    EXPECT_EQ(request.placement, Placement::disabled);
+    EXPECT_EQ(request.only_output_from, 3);
+    EXPECT_TRUE(request.print_topology);
+    EXPECT_EQ(request.executable_cache_path, "/cache");
+    EXPECT_EQ(request.allow_run_as_root, true);
+    EXPECT_TRUE(request.dry_run);
+    EXPECT_EQ(request.verbosity, Verbosity::debug);
+    EXPECT_EQ(parse("--vv x").verbosity, Verbosity::debug);
+    EXPECT_TRUE(parse("--help").help);
+    EXPECT_TRUE(parse("--version").version);
+}
+
+TEST_F(PoprunLine, BooleansHaveManySpellingsAndNeedOne) {
+    for (const char* value : {"no", "false", "off", "0"})
+        EXPECT_EQ(parse(std::string("--numa-aware ") + value + " x").placement, Placement::disabled) << value;
+    for (const char* value : {"yes", "true", "on", "1"})
+        EXPECT_EQ(parse(std::string("--numa-aware=") + value + " x").placement, Placement::spread_numa) << value;
+    EXPECT_THAT(mistake("--numa-aware python3 train.py"), HasSubstr("--numa-aware expects yes or no, got 'python3'"));
+    EXPECT_THAT(mistake("--numa-aware --dry-run x"), HasSubstr("--numa-aware needs a value"));
+}
+
+TEST_F(PoprunLine, UnknownPlacementsAreSpread) {
+    const PoprunRequest request = parse("--process-placement linear x");
+    EXPECT_EQ(request.placement, Placement::spread_numa);
+    EXPECT_THAT(request.notices, ElementsAre(HasSubstr("linear is not known")));
+}
+
+TEST_F(PoprunLine, BeginningsAreEnoughWhenNoOtherOptionHasThem) {
+    EXPECT_EQ(parse("--num-instance 2 x").instances, 2);
+    EXPECT_THAT(mistake("--num 2 x"),
+                AllOf(HasSubstr("ambiguous option --num"), HasSubstr("--num-instances --num-replicas")));
+    EXPECT_THAT(mistake("--hosst a x"), HasSubstr("did you mean --host?"));
+    EXPECT_THAT(mistake("-z x"), HasSubstr("unknown option -z"));
+}
+
+TEST_F(PoprunLine, AnEqualsSignInTheNameIsAHyphen) {
+    const PoprunRequest request = parse("--num=ilds 4 python3 train.py");
+    EXPECT_EQ(request.ilds, 4);
+    EXPECT_THAT(request.program, ElementsAre("python3", "train.py"));
+    EXPECT_THAT(request.notices, ElementsAre(HasSubstr("--num=ilds is taken for --num-ilds")));
+}
+
+TEST_F(PoprunLine, WhatTheProgramTakesBelongsBehindIt) {
+    for (const char* flag : {"--synthetic-data", "--instance-count", "--tag-output"})
+        EXPECT_THAT(mistake(std::string(flag) + " x"), HasSubstr(std::string(flag) + " belongs after the program"));
+}
+
+TEST_F(PoprunLine, OptionsOfIpusAreNamedAndExported) {
+    const PoprunRequest request = parse(
+        "--vipu-server-host=10.0.0.1 --vipu-partition p1 --vipu-server-timeout 300 --vipu-server-port 8090 "
+        "--reset-partition=no "
+        "--update-partition no --vipu-new-thing 3 --sync-type X --offline-mode no --reset-partition=yes x");
+    EXPECT_THAT(request.without_effect, ElementsAre("--vipu-server-host", "--vipu-partition", "--vipu-server-timeout",
+                                                    "--vipu-server-port", "--reset-partition", "--update-partition",
+                                                    "--vipu-new-thing", "--sync-type", "--offline-mode"));
+    EXPECT_THAT(request.exports,
+                ElementsAre(Pair("IPUOF_VIPU_API_HOST", "10.0.0.1"), Pair("IPUOF_VIPU_API_PARTITION_ID", "p1"),
+                            Pair("IPUOF_VIPU_API_TIMEOUT", "300"), Pair("IPUOF_VIPU_API_PORT", "8090")));
+    EXPECT_THAT(mistake("--update-partition maybe x"), HasSubstr("expects yes or no"));
+}
+
+TEST_F(PoprunLine, StringsForMpirunAreSplitAndAdded) {
+    const PoprunRequest request =
+        parse(R"(--mpi-global-args=" --mca a b" --mpi-global-args "--x 'y z'" --mpi-local-args="-x A" x)");
+    EXPECT_THAT(request.global_args, ElementsAre("--mca", "a", "b", "--x", "y z"));
+    EXPECT_THAT(request.local_args, ElementsAre("-x", "A"));
+}
+
+TEST_F(PoprunLine, LineBreaksOfDocumentsAreWhiteSpace) {
+    EXPECT_THAT(parse_poprun({"--mpi-global-args=--mca a b \\\n --mca c d \\", "x"}, files_).global_args,
+                ElementsAre("--mca", "a", "b", "--mca", "c", "d"));
+    EXPECT_THAT(parse_poprun({"--mpi-local-args", " \\ -x A '' -x B", "x"}, files_).local_args,
+                ElementsAre("-x", "A", "-x", "B"));
+}
+
+TEST_F(PoprunLine, BlanksInFrontOfWordsAreDropped) {
+    const PoprunRequest request =
+        parse(R"(--num-replicas=2 \ --num-instances=2 \  --vipu-partition \ p \ python3 train.py "\ x" ' y')");
+    EXPECT_EQ(request.instances, 2);
+    EXPECT_EQ(request.exports.front().second, "p");
+    EXPECT_THAT(request.program, ElementsAre("python3", "train.py", "\\ x", " y"));
+}
+
+TEST_F(PoprunLine, NumbersAreChecked) {
+    for (const char* value : {"0", "-1", "two", "3.5", "", "99999999999"}) {
+        EXPECT_THAT(mistake(std::string("--num-instances '") + value + "' x"),
+                    HasSubstr("--num-instances expects a whole number"))
+            << value;
+    }
+    EXPECT_THAT(mistake("--only-output-from-instance -1 x"), HasSubstr("from 0 to"));
+    EXPECT_THAT(mistake("--host '' x"), HasSubstr("--host needs a value"));
+    EXPECT_THAT(mistake("--host"), HasSubstr("--host needs a value"));
+    EXPECT_THAT(mistake("--verbose=3 x"), HasSubstr("takes no value"));
+    EXPECT_THAT(mistake("--version-format xml --version"), HasSubstr("text, full-text or full-json"));
+}
+
+TEST_F(PoprunLine, AProgramIsNeeded) {
+    EXPECT_THAT(mistake("--num-instances 2"), HasSubstr("expected a program"));
+    EXPECT_THAT(mistake(""), HasSubstr("expected a program"));
+}
+
+TEST_F(PoprunLine, HostsMayComeFromAFile) {
+    files_.write_text("hosts", "a slots=2\nb\n");
+    EXPECT_THAT(parse("--hostfile hosts x").hosts, ElementsAre("a", "b"));
+    EXPECT_THAT(mistake("--hostfile hosts --host c x"), HasSubstr("choose one"));
+    files_.write_text("none", "# nobody\n");
+    EXPECT_THAT(mistake("--hostfile none x"), HasSubstr("names no host"));
+    EXPECT_THAT(error_of([&] { parse("--hostfile missing x"); }, ErrorKind::data), HasSubstr("missing"));
+}
+
+TEST_F(PoprunLine, SettingsComeFromAFileAndTheLineWins) {
+    files_.write_text("settings.yml",
+                      "num-instances: 4\nnum-replicas: 8\nverbose: yes\nhost: a,b\nmpi-local-args: ['-x A', '-x B']\n"
+                      "numa-aware: no\nvipu-partition: p\n");
+    files_.write_text("f", "c\n");
+    const PoprunRequest request = parse("--num-replicas 16 --hostfile f --import-config settings.yml x");
+    EXPECT_THAT(request.hosts, ElementsAre("c"));
+    EXPECT_EQ(request.instances, 4);
+    EXPECT_EQ(request.replicas, 16);
+    EXPECT_EQ(request.verbosity, Verbosity::info);
+    EXPECT_EQ(request.placement, Placement::disabled);
+    EXPECT_THAT(request.local_args, ElementsAre("-x", "A", "-x", "B"));
+    EXPECT_THAT(request.without_effect, ElementsAre("--vipu-partition"));
+}
+
+TEST_F(PoprunLine, MistakesInAFileOfSettingsAreNamed) {
+    const auto mistake_in = [&](const std::string& text) {
+        files_.write_text("s.yml", text);
+        return mistake("--import-config s.yml x");
+    };
+    EXPECT_THAT(mistake_in("num-instance: 4"), AllOf(HasSubstr("s.yml"), HasSubstr("did you mean num-instances?")));
+    EXPECT_THAT(mistake_in("num-instances: [1, 2]"), HasSubstr("one value"));
+    EXPECT_THAT(mistake_in("- a"), HasSubstr("expected a mapping"));
+    EXPECT_THAT(mistake_in("a: ["), HasSubstr("s.yml"));
+    EXPECT_THAT(mistake_in("import-config: t.yml"), HasSubstr("unknown setting"));
+}
+
+TEST_F(PoprunLine, ExportedSettingsAreReadBackAsTheyWere) {
+    const std::string line =
+        R"(--num-instances 4 --num-replicas 8 --vv --host 'a,b[1-3]' --mpi-local-args '-x A="b c"' --mpi-local-args '-x B' )"
+        R"(--numa-aware no --vipu-partition 'p: "1"' )";
+    export_settings(parse(line + "--export-config out.yml x"), files_);
+    const PoprunRequest typed = parse(line + "x");
+    const PoprunRequest read = parse("--import-config out.yml x");
+    EXPECT_EQ(read.instances, typed.instances);
+    EXPECT_EQ(read.replicas, typed.replicas);
+    EXPECT_EQ(read.hosts, typed.hosts);
+    EXPECT_EQ(read.local_args, typed.local_args);
+    EXPECT_EQ(read.exports, typed.exports);
+    EXPECT_EQ(read.placement, typed.placement);
+    EXPECT_EQ(read.verbosity, typed.verbosity);
+    EXPECT_EQ(read.exported_settings, typed.exported_settings);
+}
+
+TEST_F(PoprunLine, AnExportReplacesAFileOnlyWhenAsked) {
+    files_.write_text("out.yml", "mine");
+    EXPECT_THAT(error_of([&] { export_settings(parse("--export-config out.yml x"), files_); }),
+                HasSubstr("--overwrite-config yes"));
+    EXPECT_EQ(files_.read_text("out.yml"), "mine");
+    export_settings(parse("--num-instances 2 --export-config out.yml --overwrite-config 1 x"), files_);
+    EXPECT_EQ(files_.read_text("out.yml"), "num-instances: \"2\"\n");
+}
+
+TEST_F(PoprunLine, HelpNamesEveryOption) {
+    const std::string text = poprun_help("poprun");
+    for (const char* flag : {"--num-instances",
+                             "--num-replicas",
+                             "--ipus-per-replica",
+                             "--num-ilds",
+                             "--host ",
+                             "--hostfile",
+                             "--host-subnet",
+                             "--mpi-global-args",
+                             "--mpi-local-args",
+                             "--numa-aware",
+                             "--process-placement",
+                             "--print-topology",
+                             "--only-output-from-instance",
+                             "--verbose",
+                             "--vv",
+                             "--offline-mode",
+                             "--executable-cache-path",
+                             "--allow-run-as-root",
+                             "--vipu-server-host",
+                             "--vipu-server-port",
+                             "--vipu-server-timeout",
+                             "--vipu-partition",
+                             "--vipu-partition-attempts",
+                             "--vipu-cluster",
+                             "--vipu-allocation",
+                             "--update-partition",
+                             "--reset-partition",
+                             "--remove-partition",
+                             "--sync-type",
+                             "--synchronise-python-venv",
+                             "--synchronise-poplar-sdk",
+                             "--distribute-ssh-key",
+                             "--import-config",
+                             "--export-config",
+                             "--overwrite-config",
+                             "--help",
+                             "--version",
+                             "--version-format",
+                             "--dry-run"})
+        EXPECT_THAT(text, HasSubstr(flag));
+    EXPECT_THAT(text, HasSubstr("usage: poprun [options] program"));
+}
+
+}  // namespace
+}  // namespace cnntrain::launch

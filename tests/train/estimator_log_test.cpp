@@ -1,0 +1,80 @@
+#include "train/reports/estimator_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cnntrain/metrics/text_reports.h"
+#include "cnntrain/train/assemble.h"
+#include "support/metric_rows.h"
+#include "train/fixtures.h"
+#include "train/tasks/image_classification.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+/// Squares of decayed weights: 9 + 16.
+std::map<std::string, HostTensor> weights() {
+    return {{"all/fc1/weight", HostTensor::of<float>({2}, {3, -4})},
+            {"all/fc1/weight/Momentum", HostTensor::of<float>({2}, {70, 80})},
+            {"all/bn/batch_norm/gamma", HostTensor::of<float>({1}, {5})},
+            {"all/bn/batch_norm/beta", HostTensor::of<float>({1}, {6})},
+            {"all/bn/batch_norm/moving_variance", HostTensor::of<float>({1}, {7})}};
+}
+
+/// What a log with a weight decay of 0.08 says of a row's results in percent and its loss.
+struct Said {
+    std::string of_progress;
+    std::string of_row;
+};
+Said said(std::int64_t batches, std::vector<double> results) {
+    MemoryFiles files;
+    checkpoint::Checkpoint checkpoint;
+    checkpoint.iteration = 15625;
+    checkpoint.tensors = weights();
+    const std::string path = checkpoint::checkpoint_path("run", checkpoint.iteration);
+    checkpoint::save(files, path, checkpoint);
+    std::ostringstream out;
+    metrics::Console console(out, 0);
+    EstimatorLog log(0.08, {{path, "ckpt-15625", 15625}}, checkpoint::Edited::refused, files, console);
+    for (std::int64_t done = 1; done <= batches; ++done)
+        log.progress({.done = done, .total = batches});
+    Said result{out.str(), ""};
+    const auto backend = make_backend(backend::BackendKind::ref);
+    const ImageClassification task(parse("--dataset imagenet --generated-data --model-size 18"), *backend, 1);
+    log.row(reported(task, metrics::testing::validation_row(std::move(results))));
+    result.of_row = out.str().substr(result.of_progress.size());
+    return result;
+}
+
+TEST(EstimatorLog, TellsEveryTenthPart) {
+    EXPECT_EQ(said(250, {75, 75, 92, 1}).of_progress,
+              "Evaluation [25/250]\nEvaluation [50/250]\nEvaluation [75/250]\nEvaluation [100/250]\nEvaluation "
+              "[125/250]\nEvaluation [150/250]\nEvaluation [175/250]\nEvaluation [200/250]\nEvaluation "
+              "[225/250]\nEvaluation [250/250]\n");
+    EXPECT_EQ(said(3, {75, 75, 92, 1}).of_progress, "Evaluation [1/3]\nEvaluation [2/3]\nEvaluation [3/3]\n");
+    EXPECT_THAT(said(47, {75, 75, 92, 1}).of_progress, HasSubstr("Evaluation [44/47]\nEvaluation [47/47]\n"));
+}
+
+/// The numbers of the recipe's own log, one of its loss being that of the weights.
+TEST(EstimatorLog, SaysTheResultsAsTheRecipesLogDoes) {
+    const std::string text = said(1, {75.232, 75.232, 92.41, 0.9024274}).of_row;
+    EXPECT_THAT(text, ContainsRegex("Finished evaluation at [0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\n"));
+    EXPECT_THAT(text,
+                HasSubstr("\nSaving dict for global step 15625: Top-1 accuracy = 0.75232, Top-5 accuracy = 0.9241, "
+                          "global_step = 15625, loss = 1.9024274\n"
+                          "Eval results: {'Top-1 accuracy': 0.75232, 'loss': 1.9024274, 'Top-5 accuracy': 0.9241, "
+                          "'global_step': 15625}\n"));
+    EXPECT_THAT(said(1, {0, 0, 100, 1}).of_row, HasSubstr("Top-1 accuracy = 0.0, Top-5 accuracy = 1.0, "));
+}
+
+TEST(EstimatorLog, TheWeightsLossIsOfWhatDecays) {
+    EXPECT_DOUBLE_EQ(weight_loss(weights(), 5e-5), 5e-5 / 2 * 25);
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing

@@ -1,0 +1,274 @@
+// Several processes that train together, as threads: what they compute, what they write, and how they end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kF32 = "--precision 32.32 --no-validation --epochs 1 --logs-per-epoch 40 ";
+
+/// Without the number of passes, which differ between accumulation and processes.
+std::vector<std::string> losses(const FileSystem& files) {
+    std::vector<std::string> rows = loss_rows(files);
+    for (std::string& row : rows)
+        row.erase(0, row.find(',') + 1);
+    return rows;
+}
+
+/// The column loss_batch.
+std::vector<double> loss_values(const FileSystem& files) {
+    constexpr int kColumn = 3;  // behind the number of passes
+    std::vector<double> values;
+    for (const std::string& row : losses(files)) {
+        std::istringstream text(row);
+        std::string cell;
+        for (int i = 0; i <= kColumn; ++i)
+            std::getline(text, cell, ',');
+        if (cell.find_first_of("0123456789") == 0) values.push_back(std::stod(cell));
+    }
+    return values;
+}
+
+double largest_difference(const FileSystem& one, const FileSystem& other) {
+    const std::vector<double> a = loss_values(one);
+    const std::vector<double> b = loss_values(other);
+    EXPECT_EQ(a.size(), b.size());
+    double largest = 0;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+        largest = std::max(largest, std::abs(a[i] - b[i]) / std::abs(a[i]));
+    return largest;
+}
+
+void expect_no_errors(const std::vector<Process>& processes) {
+    for (const Process& process : processes) {
+        EXPECT_FALSE(process.error) << process.message;
+        EXPECT_EQ(process.outcome.exit_code, 0);
+    }
+}
+
+// ---- What they compute ----
+
+class Together : public ::testing::TestWithParam<std::string> {};
+
+// A process with one micro-batch adds nothing itself: the sum over the processes is that of accumulation, in its order.
+TEST_P(Together, WithAMicroBatchEachTheyAreAccumulationBitForBit) {
+    const std::string options = kF32 + GetParam();
+    MemoryFiles alone;
+    ASSERT_EQ(train(alone, options + " --gradient-accumulation-count 3").exit_code, 0);
+    std::vector<Process> processes(3);
+    train_together(processes, options);
+    expect_no_errors(processes);
+    EXPECT_EQ(losses(alone), losses(processes[0].files));
+    EXPECT_EQ(weights(alone, 6), weights(processes[0].files, 6));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Together,
+    ::testing::Values("--comm-route flat", "--comm-route hierarchical", "--max-cross-replica-buffer-size 1024",
+                      "--max-cross-replica-buffer-size 1024 --no-comm-overlap --comm-route flat",
+                      "--batch-norm --optimiser momentum", "--group-norm --optimiser LARS",
+                      "--optimiser RMSprop --rmsprop-decay 0.9 --precision 16.16", "--rts --optimiser momentum",
+                      "--rts --max-cross-replica-buffer-size 4096 --optimiser AdamW --precision 16.32",
+                      "--rts --optimiser RMSprop --rmsprop-decay 0.9 --precision 16.16", "--precision 16.32"));
+
+TEST(TogetherWith, AccumulationInEachTheyRoundOtherwise) {
+    MemoryFiles alone;
+    ASSERT_EQ(train(alone, kF32 + "--epochs 3 --gradient-accumulation-count 8").exit_code, 0);
+    std::vector<Process> processes(2);
+    train_together(processes, kF32 + "--epochs 3 --gradient-accumulation-count 4");
+    expect_no_errors(processes);
+    EXPECT_LT(largest_difference(alone, processes[0].files), 1e-6);
+}
+
+TEST(TogetherWith, StagesLanesAndReplicasTheNumbersStay) {
+    MemoryFiles alone;
+    ASSERT_EQ(train(alone, kF32 + "--epochs 4 --abs-learning-rate 0.01 --gradient-accumulation-count 16").exit_code, 0);
+    std::vector<Process> processes(2);
+    train_together(processes, kF32 +
+                                  "--epochs 4 --abs-learning-rate 0.01 --threads 2 --gradient-accumulation-count 4 "
+                                  "--replicas 2 --shards 2 --pipeline "
+                                  "--pipeline-splits stage2/unit1 --lanes 2 --max-cross-replica-buffer-size 2048");
+    expect_no_errors(processes);
+    EXPECT_LT(largest_difference(alone, processes[0].files), 1e-6);
+}
+
+// Norms are sums over the pieces of all ranks, which add up in another order.
+TEST(TogetherWith, AShardedOptimiserWithATrustTheLossesStay) {
+    for (const char* optimiser : {"LARS", "LAMB"}) {
+        const std::string options = kF32 + "--abs-learning-rate 0.01 --group-norm --optimiser " + optimiser;
+        std::vector<Process> whole(3);
+        train_together(whole, options);
+        std::vector<Process> sharded(3);
+        train_together(sharded, options + " --rts");
+        expect_no_errors(sharded);
+        EXPECT_LT(largest_difference(whole[0].files, sharded[0].files), 1e-6) << optimiser;
+    }
+}
+
+TEST(TogetherWith, AShardedOptimiserCheckpointsAreWhole) {
+    const std::string options =
+        kF32 + "--epochs 4 --abs-learning-rate 0.001 --optimiser momentum --rts --gradient-accumulation-count 2 ";
+    std::vector<Process> whole(2);
+    train_together(whole, options);
+    std::vector<Process> processes(2);
+    processes[0].stop = stop_after(5);
+    train_together(processes, options);
+    for (const std::size_t count : {4U, 2U}) {
+        std::vector<Process> later(count);
+        later[0].files = processes[0].files;
+        restore_together(later);
+        expect_no_errors(later);
+        EXPECT_LT(largest_difference(whole[0].files, later[0].files), count == 2 ? 1e-30 : 1e-6) << count;
+    }
+}
+
+TEST(TogetherWith, A16BitWireTheLossesStayClose) {
+    std::vector<Process> exact(2);
+    train_together(exact, kF32);
+    std::vector<Process> rounded(2);
+    train_together(rounded, kF32 + "--comm-wire bf16 --comm-route flat");
+    expect_no_errors(rounded);
+    const double difference = largest_difference(exact[0].files, rounded[0].files);
+    EXPECT_GT(difference, 0);
+    EXPECT_LT(difference, 0.02);
+}
+
+TEST(TogetherWith, NoSeedTheyAgreeOnOne) {
+    std::vector<Process> processes(2);
+    train_together(processes, kF32, "");
+    expect_no_errors(processes);  // the weights are compared at each checkpoint
+}
+
+TEST(TogetherWith, PoprunsReplicasALineOfItsOwnGivesWay) {
+    std::vector<Process> processes(2);
+    for (Process& process : processes)
+        process.replicas = 2;
+    train_together(processes, kF32 + "--replicas 4");
+    expect_no_errors(processes);
+    EXPECT_THAT(
+        processes[0].files.read_text("run/arguments.json"),
+        AllOf(HasSubstr("\"replicas\": 2"), HasSubstr("\"total_replicas\": 4"), HasSubstr("\"use_popdist\": true"),
+              HasSubstr("\"distributed_worker_count\": 2"), HasSubstr("\"global_batch_size\": 32")));
+    EXPECT_THAT(processes[0].outcome.console, HasSubstr("  Training on 4 replicas"));
+}
+
+TEST(TogetherWith, ValidationEverySampleIsCountedOnce) {
+    MemoryFiles alone;
+    ASSERT_EQ(train(alone, "--precision 32.32 --epochs 1 --gradient-accumulation-count 3").exit_code, 0);
+    std::vector<Process> processes(3);
+    train_together(processes, "--precision 32.32 --epochs 1");
+    expect_no_errors(processes);
+    EXPECT_EQ(accuracy_rows(alone), accuracy_rows(processes[0].files));
+    EXPECT_THAT(processes[0].files.read_text("run/validation.csv"), HasSubstr(",37,"));
+}
+
+// ---- What they write ----
+
+TEST(Ranks, OnlyTheFirstOneWrites) {
+    std::vector<Process> processes(2);
+    train_together(processes, kF32);
+    EXPECT_TRUE(processes[0].files.exists("run/training.csv"));
+    EXPECT_EQ(processes[1].files.used_bytes(), 0U);
+    EXPECT_THAT(processes[0].outcome.console, HasSubstr("summed over 2 processes; f32 on the wire"));
+}
+
+TEST(Ranks, AllWriteWhereThatIsAskedFor) {
+    std::vector<Process> processes(2);
+    train_together(processes, kF32 + "--ckpt-all-instances true --log-all-instances true");
+    expect_no_errors(processes);
+    EXPECT_TRUE(processes[1].files.exists("run-instance1/training.csv"));
+    const auto other = checkpoint::load(processes[1].files, checkpoint::checkpoint_path("run-instance1", 10));
+    const auto first = checkpoint::load(processes[0].files, checkpoint::checkpoint_path("run", 10));
+    ASSERT_EQ(first.tensors.size(), other.tensors.size());
+    for (const auto& [name, tensor] : first.tensors)
+        EXPECT_TRUE(std::ranges::equal(tensor.bytes(), other.tensors.at(name).bytes())) << name;
+}
+
+// ---- How they end ----
+
+TEST(Ranks, StopTogetherWhenOneIsAskedTo) {
+    std::vector<Process> processes(3);
+    processes[1].stop = stop_after(4);
+    train_together(processes, "--precision 32.32 --no-validation");
+    for (const Process& process : processes) {
+        EXPECT_FALSE(process.error) << process.message;
+        EXPECT_EQ(process.outcome.exit_code, kInterruptedExitCode);
+    }
+    EXPECT_TRUE(checkpoint::latest(processes[0].files, "run"));
+}
+
+/// Six iterations of two processes, of which the last three are done by `second` of them.
+std::vector<Process> interrupted(std::size_t second) {
+    std::vector<Process> processes(2);
+    processes[0].stop = stop_after(3);
+    train_together(processes, kF32 + "--epochs 4 --abs-learning-rate 0.01 --gradient-accumulation-count 6");
+    EXPECT_EQ(processes[0].outcome.exit_code, kInterruptedExitCode);
+    std::vector<Process> later(second);
+    later[0].files = std::move(processes[0].files);
+    restore_together(later);
+    return later;
+}
+
+TEST(Ranks, AnotherNumberOfThemGoesOnWithTheSameGlobalBatch) {
+    std::vector<Process> whole(2);
+    train_together(whole, kF32 + "--epochs 4 --abs-learning-rate 0.01 --gradient-accumulation-count 6");
+    for (const std::size_t count : {1U, 2U, 3U}) {
+        const std::vector<Process> processes = interrupted(count);
+        expect_no_errors(processes);
+        EXPECT_LT(largest_difference(whole[0].files, processes[0].files), count == 2 ? 1e-30 : 1e-6) << count;
+    }
+}
+
+TEST(Ranks, ANumberOfThemThatCannotShareTheBatchIsRefused) {
+    const std::vector<Process> processes = interrupted(5);
+    for (const Process& process : processes) {
+        EXPECT_EQ(process.error, ErrorKind::usage);
+        EXPECT_THAT(process.message, HasSubstr("which 5 processes cannot share evenly; go on with one of 1, 2, 3, 4, "
+                                               "6, 12 processes"));
+    }
+}
+
+TEST(Ranks, WithOtherOptionsAreRefused) {
+    std::vector<Process> processes(2);
+    processes[1].options = "--momentum 0.5";
+    train_together(processes, kF32);
+    for (const Process& process : processes) {
+        EXPECT_EQ(process.error, ErrorKind::peers);
+        EXPECT_THAT(process.message, AllOf(HasSubstr("options that change the numbers"), HasSubstr("rank 1")));
+    }
+}
+
+TEST(Ranks, HearWhyTheFirstOneLeft) {
+    std::vector<Process> processes(2);
+    processes[0].files.set_capacity_bytes(100'000);
+    train_together(processes, kF32);
+    EXPECT_EQ(processes[0].error, ErrorKind::storage);
+    EXPECT_EQ(processes[1].error, ErrorKind::peers);
+    EXPECT_THAT(processes[1].message, AllOf(HasSubstr("rank 0"), HasSubstr(processes[0].message.substr(0, 40))));
+}
+
+TEST(Ranks, DivergeTogether) {
+    std::vector<Process> processes(2);
+    train_together(processes, kF32 + "--abs-learning-rate 1e30");
+    for (const Process& process : processes) {
+        EXPECT_EQ(process.error, ErrorKind::diverged);
+        EXPECT_THAT(process.message, HasSubstr("training diverged: the loss of iteration"));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing

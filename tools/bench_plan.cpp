@@ -1,0 +1,190 @@
+// What `cnntrain plan` predicts of a pipelined training line against what the line takes. One process measures functions
+// and runs weight updates in turn, round after round, so that both meet the same machine: other programs, clock rates.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/spinning.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/train/assemble.h"
+#include "train/plan/line.h"
+#include "train/plan/line_network.h"
+#include "train/plan/prediction.h"
+#include "train/plan/profile.h"
+#include "train/runs/weights.h"
+
+namespace cnntrain {
+
+namespace {
+
+config::ParseResult parsed(std::vector<std::string> arguments, std::int64_t lanes) {
+    for (const std::string& word : {std::string("--synthetic-data"), std::string("--lanes"), std::to_string(lanes)})
+        arguments.push_back(word);
+    config::ParseResult result =
+        config::parse_command_line(config::Command::train, arguments, config::process_environment());
+    config::refuse_unavailable(result);
+    train::check_network(result.settings);
+    return result;
+}
+
+/// A training line that is run update by update.
+class Run {
+public:
+    Run(const config::Settings& settings, const backend::Backend& backend)
+        : input_(train::data_settings(settings, backend, 1), data::Split::train),
+          fields_(input_.fields(train::batch_plan(settings).samples_per_pass())),
+          graph_(train::training_graph(settings, backend, data::field_desc(fields_, data::kImages))),
+          executable_(
+              backend.compile(train::compile_request(graph_, settings, fields_, train::update_plan(settings), 1))),
+          source_(input_.stream(train::training_loader_settings(settings, fields_, 0))) {
+        train::initialise(*executable_, graph_, 1);
+        update_ms();  // warms up
+    }
+
+    double update_ms() {
+        const auto start = std::chrono::steady_clock::now();
+        executable_->train_step(*source_, {0.001, iteration_++});
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    }
+
+private:
+    data::InputData input_;
+    std::vector<data::Field> fields_;
+    graph::Graph graph_;
+    std::unique_ptr<backend::Executable> executable_;
+    std::unique_ptr<data::BatchSource> source_;
+    std::int64_t iteration_ = 0;
+};
+
+struct Round {
+    double predicted_ms = 0;
+    double measured_ms = 0;
+};
+
+double quantile(std::vector<double> values, double share) {
+    std::ranges::sort(values);
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+template <typename Number> std::vector<double> over(const std::vector<Round>& rounds, Number number) {
+    std::vector<double> values;
+    for (const Round& round : rounds)
+        values.push_back(number(round));
+    return values;
+}
+
+void print(const std::string& what, const std::vector<Round>& rounds) {
+    const std::vector<double> ratios = over(rounds, [](const Round& r) { return r.predicted_ms / r.measured_ms; });
+    std::printf(
+        "%-24s predicted %.1f ms, measured %.1f ms (medians); predicted / measured %.3f (median of %zu rounds; middle "
+        "half %.3f to %.3f, all %.3f to %.3f)\n",
+        what.c_str(), quantile(over(rounds, [](const Round& r) { return r.predicted_ms; }), 0.5),
+        quantile(over(rounds, [](const Round& r) { return r.measured_ms; }), 0.5), quantile(ratios, 0.5), ratios.size(),
+        quantile(ratios, 0.25), quantile(ratios, 0.75), quantile(ratios, 0), quantile(ratios, 1));
+}
+
+std::string described(std::int32_t lanes, int threads) {
+    return std::to_string(lanes) + (lanes == 1 ? " lane of " : " lanes of ") + std::to_string(threads) +
+           (threads == 1 ? " thread" : " threads");
+}
+
+/// The line in its stages on one lane and on as many as can be.
+class Comparison {
+public:
+    explicit Comparison(const std::vector<std::string>& arguments)
+        : one_(parsed(arguments, 1)),
+          line_(train::line_of(one_)),
+          backend_(train::make_backend(one_.settings.run.backend)),
+          of_line_(train::network_of_line(one_.settings, *backend_)) {
+        if (!line_.pipelined) throw Error(ErrorKind::usage, "the line has no --pipeline");
+        of_line_.network.lanes = 0;
+        share_ = of_line_.network.share(line_.stages());
+        all_threads_ = profiler({of_line_.network.threads, 1});
+        on_one_lane_ = std::make_unique<Run>(one_.settings, *backend_);
+        if (share_.lanes == 1) return;
+        each_lane_ = profiler({share_.threads, share_.lanes});
+        on_lanes_ = std::make_unique<Run>(parsed(arguments, share_.lanes).settings, *backend_);
+    }
+
+    void run(int rounds) {
+        std::vector<Round> one_lane;
+        std::vector<Round> lanes;
+        for (int i = 0; i < rounds; ++i) {
+            one_lane.push_back({0, measured(*all_threads_, of_line_.network.threads, *on_one_lane_, i)});
+            if (share_.lanes > 1) lanes.push_back({0, measured(*each_lane_, share_.threads, *on_lanes_, i)});
+            const train::Prediction plan = prediction();
+            one_lane.back().predicted_ms = plan.one_lane_ms;
+            if (share_.lanes > 1) lanes.back().predicted_ms = plan.lanes_ms;
+        }
+        print(described(1, of_line_.network.threads), one_lane);
+        if (share_.lanes > 1) print(described(share_.lanes, share_.threads), lanes);
+    }
+
+private:
+    /// Functions and an update, in another order from round to round: what comes second finds its threads awake.
+    double measured(train::Profiler& profiler, int threads, Run& run, int round) {
+        auto& times = of_line_.network.profile.times[threads];
+        if (round % 2 == 0) times = profiler.update();
+        const double ms = run.update_ms();
+        if (round % 2 == 1) times = profiler.update();
+        return ms;
+    }
+
+    std::unique_ptr<train::Profiler> profiler(const train::Measurement& how) const {
+        return std::make_unique<train::Profiler>(of_line_.graph, of_line_.names, *backend_, how);
+    }
+
+    train::Prediction prediction() const {
+        std::vector<std::size_t> splits;
+        for (const std::string& split : line_.splits) {
+            const auto found = std::ranges::find(of_line_.names.names(), split);
+            splits.push_back(static_cast<std::size_t>(found - of_line_.names.names().begin()));
+        }
+        return train::predict(of_line_.network, {line_.stages(), line_.schedule}, line_.micro_batches(), splits);
+    }
+
+    config::ParseResult one_;
+    train::PlannedLine line_;
+    std::unique_ptr<backend::Backend> backend_;
+    train::NetworkOfLine of_line_;
+    train::LaneShare share_;
+    std::unique_ptr<train::Profiler> all_threads_;
+    std::unique_ptr<train::Profiler> each_lane_;
+    std::unique_ptr<Run> on_one_lane_;
+    std::unique_ptr<Run> on_lanes_;
+};
+
+}  // namespace
+
+}  // namespace cnntrain
+
+int main(int argc, char** argv) {
+    cnntrain::limit_spinning(argv);
+    int rounds = 9;
+    CLI::App app{
+        "Compares the times that `cnntrain plan` predicts with those of the line. All other options are those of "
+        "`cnntrain "
+        "train`, for example:\n"
+        "  bench_plan --rounds 15 --dataset imagenet --model-size 50 --micro-batch-size 2 --pipeline\n"
+        "             --pipeline-splits stage3/unit1/relu --gradient-accumulation-count 8"};
+    app.add_option("--rounds", rounds, "measurements of the functions, each with an update of the line")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.allow_extras();
+    CLI11_PARSE(app, argc, argv);
+    try {
+        cnntrain::Comparison(app.remaining()).run(rounds);
+        return 0;
+    } catch (const cnntrain::Error& error) {
+        std::fprintf(stderr, "error: %s\n", error.what());
+        return cnntrain::exit_code(error.kind());
+    }
+}
