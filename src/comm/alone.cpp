@@ -1,4 +1,6 @@
 // The only rank: every operation is done at once, and nothing is copied.
+#include <algorithm>
+
 #include "cnntrain/comm/communicator.h"
 
 namespace cnntrain::comm {
@@ -18,6 +20,11 @@ public:
                   std::string_view /*what*/) override {}
     std::vector<std::uint64_t> all_gather(std::span<const std::uint64_t> words, std::string_view /*what*/) override {
         return {words.begin(), words.end()};
+    }
+
+    void all_gather_among(Group /*group*/, std::span<const std::byte> mine, std::span<std::byte> all,
+                          std::string_view /*what*/) override {
+        std::ranges::copy(mine, all.begin());
     }
 
     Handle start_all_reduce(int bucket, std::span<float> /*values*/, const ReduceOptions& /*options*/) override {

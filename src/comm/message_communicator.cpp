@@ -19,7 +19,10 @@ constexpr std::size_t kLargestBytes = 0x7fffffff;    // MPI counts in int
 constexpr std::size_t kBroadcastPiece = 16u << 20u;  // bytes: one rank passes a piece on while the next one arrives
 constexpr int kTurnsPerCheck = 16;                   // looking for notices takes as long as looking for messages
 constexpr int kTagsPerOperation = 2;
-constexpr std::uint64_t kTagOperations = 1u << 14u;  // tags stay below 32767, the least that MPI must offer
+// Tags go up to 32767, the least that MPI must offer. One half is for operations of all ranks, the other for those of groups, of
+// which different groups may have done differently many.
+constexpr std::uint64_t kTagOperations = 1u << 13u;
+constexpr int kFirstGroupTag = static_cast<int>(kTagOperations) * kTagsPerOperation;
 
 class MessageCommunicator final : public Communicator {
 public:
@@ -36,6 +39,8 @@ public:
     void broadcast(std::span<std::byte> bytes, int root, std::string_view what) override;
     void exchange(std::span<const std::byte> out, std::span<std::byte> in, int partner, std::string_view what) override;
     std::vector<std::uint64_t> all_gather(std::span<const std::uint64_t> words, std::string_view what) override;
+    void all_gather_among(Group group, std::span<const std::byte> mine, std::span<std::byte> all,
+                          std::string_view what) override;
     Handle start_all_reduce(int bucket, std::span<float> values, const ReduceOptions& options) override;
     Handle start_reduce_scatter(int bucket, std::span<float> values, Wire wire) override;
     Handle start_all_gather(int bucket, std::span<float> values, Wire wire) override;
@@ -77,6 +82,8 @@ private:
     Team leaders_;
     std::map<int, BucketWork> buckets_;
     std::uint64_t operations_ = 0;
+    std::uint64_t group_operations_ = 0;
+    std::vector<Transport::Ticket> under_way_;  // messages of a group's operation
     Leavers left_;
     std::vector<std::uint64_t> unfinished_;  // of an all-gather that failed: messages may still arrive in it
     enum class State : std::uint8_t { in_use, left, finished } state_ = State::in_use;
@@ -237,6 +244,32 @@ void MessageCommunicator::exchange(std::span<const std::byte> out, std::span<std
         const Transport::Ticket sent = transport_->send(partner, tag, out);
         await(operation, received);
         await(operation, sent);
+    });
+}
+
+/// Every rank to every other one: groups are small, and what they say is short.
+void MessageCommunicator::all_gather_among(Group group, std::span<const std::byte> mine, std::span<std::byte> all,
+                                           std::string_view what) {
+    const int me = rank() - group.first;
+    CNNTRAIN_CHECK(group.first >= 0 && me >= 0 && me < group.count && group.first + group.count <= size() &&
+                       all.size() == mine.size() * static_cast<std::size_t>(group.count) &&
+                       mine.size() <= kLargestBytes,
+                   "group or size of an all-gather");
+    guarded([&] {
+        const Operation operation{.name = "all-gather", .what = what, .number = operations_};
+        const int tag = kFirstGroupTag + static_cast<int>(group_operations_++ % kTagOperations) * kTagsPerOperation;
+        const auto part = [&](int member) {
+            return all.subspan(static_cast<std::size_t>(member) * mine.size(), mine.size());
+        };
+        std::ranges::copy(mine, part(me).begin());
+        under_way_.clear();
+        for (int member = 0; member < group.count; ++member) {
+            if (member == me) continue;
+            under_way_.push_back(transport_->receive(group.first + member, tag, part(member)));
+            under_way_.push_back(transport_->send(group.first + member, tag, part(me)));
+        }
+        for (const Transport::Ticket ticket : under_way_)
+            await(operation, ticket);
     });
 }
 

@@ -88,12 +88,13 @@ void settle_pipeline(Resolution& run) {
     }
 }
 
-/// --replicas takes back a configuration's --BN-span that does not divide them.
+/// --replicas takes back a configuration's --BN-span that does not fit them.
 void settle_norm_span(Resolution& run) {
     constexpr const char* kSpan = "BN_span";
     if (!run.values.has(kSpan) || !overruled(run.values, kSpan, "replicas")) return;
     const std::int64_t replicas = run.values.integer("replicas");
-    if (replicas % run.values.integer(kSpan) != 0) leave_out(run, kSpan, "--replicas " + std::to_string(replicas));
+    if (!schedule::norm_span_fits(run.values.integer(kSpan), replicas, run.values.launch().processes))
+        leave_out(run, kSpan, "--replicas " + std::to_string(replicas));
 }
 
 /// Seeds of old releases write b1/2/relu, counting units from 0, for stage1/unit3/relu.

@@ -55,23 +55,29 @@ Violation shards_need_pipeline(const OptionValues& values) {
     return "--shards above 1 needs --pipeline";
 }
 
-std::string nearest_divisors(std::int64_t number, std::int64_t wanted) {
-    const auto divides = [&](std::int64_t candidate) { return number % candidate == 0; };
-    std::int64_t below = std::min(wanted, number);
-    while (!divides(below))
+std::string nearest_norm_spans(std::int64_t wanted, std::int64_t replicas, std::int64_t processes) {
+    const auto fits = [&](std::int64_t span) { return schedule::norm_span_fits(span, replicas, processes); };
+    const std::int64_t most = replicas * processes;
+    std::int64_t below = std::min(wanted, most);
+    while (!fits(below))
         --below;
     std::int64_t above = wanted;
-    while (above <= number && !divides(above))
+    while (above <= most && !fits(above))
         ++above;
-    return std::to_string(below) + (above <= number ? " or " + std::to_string(above) : "");
+    return std::to_string(below) + (above <= most ? " or " + std::to_string(above) : "");
 }
 
-Violation span_divides_replicas(const OptionValues& values) {
+Violation span_fits_replicas(const OptionValues& values) {
     const std::int64_t replicas = values.integer("replicas");
     const std::int64_t span = values.integer("BN_span");
-    if (values.flag("group_norm") || replicas % span == 0) return {};
-    return "--BN-span " + std::to_string(span) + " must divide --replicas " + std::to_string(replicas) +
-           "; the nearest that does: " + nearest_divisors(replicas, span);
+    const std::int64_t processes = values.launch().processes;
+    if (values.flag("group_norm") || schedule::norm_span_fits(span, replicas, processes)) return {};
+    const std::string nearest = nearest_norm_spans(span, replicas, processes);
+    const std::string what =
+        "--BN-span " + std::to_string(span) + " must divide --replicas " + std::to_string(replicas);
+    if (processes == 1) return what + "; the nearest that does: " + nearest;
+    return what + ", or be that times a divisor of the " + std::to_string(processes) +
+           " processes; the nearest that fits: " + nearest;
 }
 
 Violation splits_need_pipeline(const OptionValues& values) {
@@ -258,7 +264,7 @@ constexpr Rule kRules[] = {
     {kT, memory_proportions},
     {kT, shards_need_pipeline},
     {kT, splits_need_pipeline},
-    {kT, span_divides_replicas},
+    {kT, span_fits_replicas},
     {kT, checkpoint_frequency},
     {kT, sync_frequency},
     {kT, syncs_need_processes},

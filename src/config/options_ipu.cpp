@@ -67,8 +67,10 @@ std::vector<Option> numerics_options() {
         {.flag = "--BN-span",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Replicas that share batch-norm statistics; divides --replicas. They are computed as one, on "
-                 "micro-batches of so many times --micro-batch-size, of which mixup and cutmix take the partners, too.",
+         .help = "Replicas that share batch-norm statistics; divides --replicas, or spans all replicas of several "
+                 "processes. Those of one process are computed as one, on micro-batches of so many times "
+                 "--micro-batch-size, of which mixup and cutmix take the partners, too; processes tell each other the "
+                 "statistics at every norm, and have one lane then.",
          .range = between(1, kMostReplicas),
          .acts_in = kT,
          .needs = {{"batch_norm"}},

@@ -16,7 +16,8 @@ std::vector<std::string> weight_decay_exclusions(nn::Family family, data::Datase
 /// Members that more than one option decides.
 void derive(Settings& settings, const OptionValues& values) {
     settings.model.norm = values.flag("group_norm") ? nn::NormKind::group : nn::NormKind::batch;
-    if (values.flag("group_norm") || settings.training.replicas == 1) settings.training.norm_span = 1;
+    if (values.flag("group_norm") || settings.training.replicas * settings.training.processes == 1)
+        settings.training.norm_span = 1;
     settings.model.groups = values.flag("group_norm") ? values.integer("groups") : 1;
     if (values.flag("generated_data")) settings.data.kind = data::DataKind::generated;
     if (values.flag("synthetic_data")) settings.data.kind = data::DataKind::synthetic;

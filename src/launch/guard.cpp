@@ -83,6 +83,7 @@ public:
                     kill_all();
                 }
             }
+            watch_leader();
             wait_for_stop();
         }
     }
@@ -100,13 +101,28 @@ private:
         pid_t ended = 0;
         while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
             if (ended != order_.leader) continue;
-            report(status);
+            report(stays_behind_ ? kStayedBehind : status);
             leader_ended_ = true;
             const bool others_may_finish = asked_ && order_.asked_first.empty();
             if (!others_may_finish) limit_ = Clock::now() - std::chrono::seconds(1);
             next_ = Next::kill;
         }
         if (ended < 0) _exit(0);  // nobody is left
+    }
+
+    /// Kills a leader that has started others and stays for long after them.
+    void watch_leader() {
+        constexpr std::chrono::milliseconds kBetweenLooks{500};
+        const Clock::time_point now = Clock::now();
+        if (order_.asked_first.empty() || leader_ended_ || now < next_look_) return;
+        next_look_ = now + kBetweenLooks;
+        if (!descendants(order_.leader).empty()) {
+            has_started_others_ = true;
+            last_seen_with_others_ = now;
+        } else if (has_started_others_ && now > last_seen_with_others_ + kLeaderTime) {
+            stays_behind_ = true;
+            kill(order_.leader, SIGKILL);
+        }
     }
 
     void wait_for_stop() {
@@ -148,6 +164,10 @@ private:
     const GuardOrder& order_;
     bool asked_ = false;
     bool leader_ended_ = false;
+    bool has_started_others_ = false;
+    bool stays_behind_ = false;
+    Clock::time_point next_look_ = Clock::now();
+    Clock::time_point last_seen_with_others_;
     Next next_ = Next::nothing;
     Clock::time_point limit_ = Clock::time_point::max();
 };

@@ -8,8 +8,10 @@
 
 namespace cnntrain::launch {
 
-/// What the guard writes: the number of the process that it guards, and later how that ended, as waitpid() tells it.
+/// What the guard writes: the number of the process that it guards, and later how that ended, as waitpid() tells it or as
+/// kStayedBehind.
 using GuardWord = int;
+constexpr GuardWord kStayedBehind = -1;
 
 struct GuardOrder {
     pid_t leader = 0;     // the process that was asked for, a child of the guard
@@ -19,7 +21,7 @@ struct GuardOrder {
     std::string asked_first;  // as in ProcessRequest
 };
 
-/// The time that a program gets which was asked only after those below it did not end.
+/// The time that a program gets which was asked only after those below it did not end, or whose processes have all ended.
 constexpr std::chrono::seconds kLeaderTime{5};
 
 /// The guard's work, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): everything that the leader

@@ -66,6 +66,14 @@ public:
         const ProcessResult result = run_process(request);
         if (filter_) filter_->finish();
         if (result.end == ProcessEnd::stopped) return kInterruptedExitCode;
+        if (result.end == ProcessEnd::stayed_behind) {
+            show_hidden_errors();
+            *options_.notes
+                << "error: all instances have ended, but mpirun had not; it was killed, and how they ended is "
+                   "in what they printed\n"
+                << std::flush;
+            return exit_code(ErrorKind::peers);
+        }
         constexpr int kOfSignals = 128;
         const int code = result.exit_code < 0 ? kOfSignals - result.exit_code : result.exit_code;
         if (code != 0) show_hidden_errors();

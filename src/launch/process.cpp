@@ -235,6 +235,10 @@ private:
         if (!told) status_.close_read();
         if (ended_) return;
         ended_ = true;
+        if (status == kStayedBehind) {
+            result_.end = ProcessEnd::stayed_behind;
+            status = SIGKILL;
+        }
         result_.exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     }
 

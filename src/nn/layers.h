@@ -32,7 +32,7 @@ struct ProxyRows {
 /// EfficientNet <scope>/kernel.
 class Layers {
 public:
-    Layers(graph::Graph& graph, const ModelSettings& model, const NumericsSettings& numerics, Mode mode)
+    Layers(graph::Graph& graph, const NetworkSettings& model, const NumericsSettings& numerics, Mode mode)
         : graph_(graph), model_(model), numerics_(numerics), mode_(mode) {}
 
     /// Input images [N,H,W,3] of any type: normalised on the device if asked for, in the compute type.
@@ -88,7 +88,7 @@ private:
     graph::ValueId affine(graph::ValueId x, const std::string& scope, Shape weight, graph::Initialiser initialiser);
 
     graph::Graph& graph_;
-    const ModelSettings& model_;
+    const NetworkSettings& model_;
     const NumericsSettings& numerics_;
     Mode mode_;
 };

@@ -37,8 +37,8 @@ void check(const RunShape& shape) {
     require(shape.micro_batch_size >= 1 && shape.gradient_accumulation_count >= 1 && shape.replicas >= 1 &&
                 shape.processes >= 1,
             "micro-batch size, gradient accumulation count, replicas and processes must be at least 1");
-    require(shape.norm_span >= 1 && shape.replicas % shape.norm_span == 0,
-            "--BN-span must divide the number of replicas");
+    require(shape.norm_span >= 1 && norm_span_fits(shape.norm_span, shape.replicas, shape.processes),
+            "--BN-span must divide the replicas of a process, or be those of a divisor of the processes");
     require(shape.device_iterations >= 1,
             "--device-iterations must be at least 1, not " + std::to_string(shape.device_iterations));
     require(shape.iterations.has_value() || shape.logs_per_epoch >= 1,

@@ -143,6 +143,16 @@ std::int32_t chosen_lanes(const schedule::UpdatePlan& plan, int threads) {
     return fills ? std::min<std::int32_t>(plan.stages, threads) : 1;
 }
 
+/// Processes that share batch-norm statistics do all norms in one order.
+std::int32_t lanes_of(const schedule::ScheduleSettings& settings, const schedule::UpdatePlan& plan, int threads) {
+    const auto asked = static_cast<std::int32_t>(settings.lanes);
+    if (schedule::batch_plan(settings).norm_processes() == 1) return asked == 0 ? chosen_lanes(plan, threads) : asked;
+    if (asked <= 1) return 1;
+    throw Error(ErrorKind::usage, "--lanes " + std::to_string(asked) + " cannot be had with --BN-span " +
+                                      std::to_string(settings.norm_span) +
+                                      ", which spans processes: they do all norms in one order; use --lanes 1");
+}
+
 }  // namespace
 
 schedule::UpdatePlan update_plan(const config::Settings& settings) {
@@ -152,8 +162,7 @@ schedule::UpdatePlan update_plan(const config::Settings& settings) {
     plan.stages = static_cast<std::int32_t>(batch.stages);
     if (settings.training.pipeline) plan.schedule = settings.training.pipeline_schedule;
     const int threads = compute_threads(settings.run);
-    const std::int64_t asked = settings.training.lanes;
-    plan.lanes = asked == 0 ? chosen_lanes(plan, threads) : static_cast<std::int32_t>(asked);
+    plan.lanes = lanes_of(settings.training, plan, threads);
     check_lanes(plan, threads);
     plan.copies = *copies_for(plan, plan.lanes);
     return plan;
@@ -243,6 +252,7 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     result.dataset = imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
     result.classes = info.classes;
     result.image_size = settings.data.image_size;
+    result.norm_processes = batch_plan(settings).norm_processes();
     return result;
 }
 
@@ -285,12 +295,13 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
     return result;
 }
 
-backend::Peers peers(const comm::CommSettings& settings, comm::Communicator& communicator) {
+backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator) {
     return {&communicator,
-            {settings.wire, settings.route},
-            settings.bucket_bytes,
-            settings.overlap,
-            settings.shard_optimiser};
+            {settings.comm.wire, settings.comm.route},
+            settings.comm.bucket_bytes,
+            settings.comm.overlap,
+            settings.comm.shard_optimiser,
+            static_cast<std::int32_t>(batch_plan(settings).norm_processes())};
 }
 
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,

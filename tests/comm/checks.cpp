@@ -226,6 +226,28 @@ void check_exchanges(Communicator& communicator) {
     }
 }
 
+void check_groups(Communicator& communicator, int ranks_per_node) {
+    const int rank = communicator.rank();
+    const Group group{.first = rank / 2 * 2, .count = std::min(2, communicator.size() - rank / 2 * 2)};
+    std::vector<float> bucket = values_of(rank, 100'000, 0);
+    const Handle handle = communicator.start_all_reduce(0, bucket, {});
+    // Some groups say more than others do.
+    for (int round = 0; round <= 3 + group.first; ++round) {
+        const std::vector<float> mine(static_cast<std::size_t>(1 + 1000 * round),
+                                      static_cast<float>(10 * rank + round));
+        std::vector<float> all(mine.size() * static_cast<std::size_t>(group.count));
+        random_delay();
+        communicator.all_gather_among(group, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)),
+                                      "test");
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const int from = group.first + static_cast<int>(i / mine.size());
+            ASSERT_EQ(all[i], static_cast<float>(10 * from + round)) << "rank " << rank << ", element " << i;
+        }
+    }
+    communicator.wait(handle);
+    EXPECT_TRUE(same_bits(bucket, plain_sum(communicator.size(), ranks_per_node, bucket.size(), 0)));
+}
+
 void check_network_times(Communicator& communicator, int ranks_per_node) {
     const int size = communicator.size();
     if (size == 1) return;

@@ -29,11 +29,21 @@ pause_ranks() {
     sleep $pause
     kill -CONT $(processes)
 }
-[ $pause = 0 ] || pause_ranks &
-begin=$(date +%s)
-timeout 30 "$mpirun" $flag -np 3 --oversubscribe --bind-to none "$program" "$how" 1 "$timeout" "$marker" >"$output" 2>&1
-got=$?
-seconds=$(($(date +%s) - begin))
+# mpirun (Open MPI 4.1) now and then crashes or waits for ever in its own end, after it has lost a rank: PMIx_server_finalize() races
+# with its event thread. That says nothing about the ranks, so such a run is done again.
+for attempt in 1 2 3; do
+    [ $pause = 0 ] || pause_ranks &
+    begin=$(date +%s)
+    timeout -k 1 20 "$mpirun" $flag -np 3 --oversubscribe --bind-to none "$program" "$how" 1 "$timeout" "$marker" >"$output" 2>&1
+    got=$?
+    seconds=$(($(date +%s) - begin))
+    case $got in
+        139) grep -q PMIx_server_finalize "$output" || break ;;
+        124 | 137) [ $seconds -ge 20 ] && [ -z "$(processes)" ] || break ;;
+        *) break ;;
+    esac
+    echo "mpirun itself failed with exit code $got after $seconds s"
+done
 cat "$output"
 failed=0
 grep -q "$message" "$output" || { echo "FAILED: no message '$message'"; failed=1; }

@@ -68,6 +68,10 @@ TEST_F(Mpi, ExchangesAreBetweenPartners) {
     check_exchanges(*communicator());
 }
 
+TEST_F(Mpi, GroupsTellEachOther) {
+    check_groups(*communicator(), ranks_per_node());
+}
+
 TEST_F(Mpi, NetworkTimesAreTheSameOnAllRanks) {
     check_network_times(*communicator(), ranks_per_node());
 }

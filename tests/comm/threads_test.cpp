@@ -86,6 +86,10 @@ TEST_P(Threads, ExchangesAreBetweenPartners) {
     run_all([](Communicator& communicator) { check_exchanges(communicator); });
 }
 
+TEST_P(Threads, GroupsTellEachOther) {
+    run_all([](Communicator& communicator) { check_groups(communicator, GetParam().ranks_per_node); });
+}
+
 TEST_P(Threads, NetworkTimesAreTheSameOnAllRanks) {
     run_all([](Communicator& communicator) { check_network_times(communicator, GetParam().ranks_per_node); });
 }
@@ -109,6 +113,7 @@ TEST(Alone, EveryOperationLeavesWhatItHas) {
     check_buckets_under_way(*communicator, 0);
     check_words(*communicator);
     check_exchanges(*communicator);
+    check_groups(*communicator, 0);
     communicator->finish();
 }
 
@@ -156,6 +161,13 @@ std::vector<Fault> faults() {
         {"Broadcast",
          [](Communicator& c) { c.broadcast(std::as_writable_bytes(std::span(buffer())), kLost, "weights"); },
          "broadcast (weights)"},
+        {"Group",
+         [](Communicator& c) {
+             const float mine = 1;
+             const auto all = std::as_writable_bytes(std::span(buffer())).first(sizeof mine * kRanks);
+             c.all_gather_among({0, kRanks}, std::as_bytes(std::span(&mine, 1)), all, "statistics");
+         },
+         "all-gather (statistics)"},
         {"End", [](Communicator& c) { c.finish(); }, "end of the run"},
     };
 }

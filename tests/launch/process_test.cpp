@@ -244,6 +244,15 @@ TEST(Process, TheLeaderIsAskedWhenTheMarkedOnesStay) {
     EXPECT_THAT(run_process(request).out, ::testing::EndsWith("alone\n"));
 }
 
+TEST(Process, ALeaderThatStaysBehindItsOwnIsEnded) {
+    ProcessRequest request = shell("sleep 1 & wait; kill -STOP $$");
+    request.asked_first = "MARK";
+    const ProcessResult result = run_process(request);
+    EXPECT_EQ(result.end, ProcessEnd::stayed_behind);
+    EXPECT_GT(result.seconds, 5);
+    EXPECT_LT(result.seconds, 12);
+}
+
 TEST(Process, WhatCannotBeStartedIsNamed) {
     ProcessRequest request = shell("");
     request.words = {"no-such-program"};

@@ -147,6 +147,80 @@ TEST(TogetherWith, A16BitWireTheLossesStayClose) {
     EXPECT_LT(difference, 0.02);
 }
 
+// ---- Batch-norm statistics of several processes ----
+
+const std::string kNorms = kF32 + "--batch-norm --abs-learning-rate 0.001 ";
+
+/// Of the variables whose names end so, relative to the largest element of each.
+double largest_difference_of(const std::string& ending, const FileSystem& one, const FileSystem& other,
+                             std::int64_t iteration) {
+    const auto a = checkpoint::load(one, checkpoint::checkpoint_path("run", iteration)).tensors;
+    const auto b = checkpoint::load(other, checkpoint::checkpoint_path("run", iteration)).tensors;
+    double largest = -1;  // none was found
+    for (const auto& [name, tensor] : a) {
+        if (!name.ends_with(ending)) continue;
+        const auto x = tensor.as<float>();
+        const auto y = b.at(name).as<float>();
+        float most = 0;
+        float difference = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            most = std::max(most, std::abs(x[i]));
+            difference = std::max(difference, std::abs(x[i] - y[i]));
+        }
+        largest = std::max(largest, static_cast<double>(difference) / static_cast<double>(most));
+    }
+    return largest;
+}
+
+TEST(TogetherWith, StatisticsOfAllTheyAreOneLargerMicroBatch) {
+    MemoryFiles alone;
+    ASSERT_EQ(train(alone, kNorms + "--micro-batch-size 16").exit_code, 0);
+    for (const char* how : {"", "--enable-recomputation"}) {
+        std::vector<Process> processes(2);
+        train_together(processes, kNorms + "--micro-batch-size 8 --BN-span 2 " + how);
+        expect_no_errors(processes);
+        EXPECT_LT(largest_difference(alone, processes[0].files), 1e-5) << how;
+        for (const char* ending : {"moving_mean", "moving_variance", "weight", "beta"}) {
+            const double difference = largest_difference_of(ending, alone, processes[0].files, 10);
+            EXPECT_GE(difference, 0) << ending;
+            EXPECT_LT(difference, 1e-4) << ending << how;
+        }
+    }
+    std::vector<Process> own(2);
+    train_together(own, kNorms + "--micro-batch-size 8");
+    EXPECT_GT(largest_difference(alone, own[0].files), 1e-3);
+}
+
+TEST(TogetherWith, StatisticsOfGroupsOfThem) {
+    MemoryFiles alone;
+    ASSERT_EQ(train(alone, kNorms + "--micro-batch-size 16 --gradient-accumulation-count 2").exit_code, 0);
+    std::vector<Process> processes(4);
+    train_together(processes, kNorms + "--micro-batch-size 4 --replicas 2 --BN-span 4");
+    expect_no_errors(processes);
+    EXPECT_LT(largest_difference(alone, processes[0].files), 1e-5);
+}
+
+TEST(TogetherWith, StatisticsOfAllAndStagesTheNumbersStay) {
+    const std::string run = kNorms + "--micro-batch-size 4 --gradient-accumulation-count 4 --BN-span 2 --threads 2 ";
+    std::vector<Process> plain(2);
+    train_together(plain, run);
+    std::vector<Process> staged(2);
+    train_together(staged, run + "--shards 2 --pipeline --pipeline-splits stage2/unit1");
+    expect_no_errors(staged);
+    EXPECT_EQ(losses(plain[0].files), losses(staged[0].files));
+    std::vector<Process> lanes(2);
+    train_together(lanes, run + "--shards 2 --pipeline --pipeline-splits stage2/unit1 --lanes 2");
+    EXPECT_EQ(lanes[0].error, ErrorKind::usage);
+    EXPECT_THAT(lanes[0].message, HasSubstr("--lanes 2 cannot be had with --BN-span 2"));
+}
+
+TEST(TogetherWith, StatisticsOfAPartOfThemAreRefused) {
+    std::vector<Process> processes(3);
+    train_together(processes, kNorms + "--replicas 2 --BN-span 4");
+    EXPECT_EQ(processes[0].error, ErrorKind::usage);
+    EXPECT_THAT(processes[0].message, HasSubstr("the nearest that fits: 2 or 6"));
+}
+
 TEST(TogetherWith, NoSeedTheyAgreeOnOne) {
     std::vector<Process> processes(2);
     train_together(processes, kF32, "");
@@ -200,10 +274,16 @@ TEST(Ranks, AllWriteWhereThatIsAskedFor) {
 
 // ---- How they end ----
 
-TEST(Ranks, StopTogetherWhenOneIsAskedTo) {
+/// On top of the options of a run; with the second, none of three processes can go on alone.
+class RanksEnd : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(All, RanksEnd,
+                         ::testing::Values("", " --batch-norm --BN-span 3 --gradient-accumulation-count 2"));
+
+TEST_P(RanksEnd, TogetherWhenOneIsAskedToStop) {
     std::vector<Process> processes(3);
     processes[1].stop = stop_after(4);
-    train_together(processes, "--precision 32.32 --no-validation");
+    train_together(processes, "--precision 32.32 --no-validation" + GetParam());
     for (const Process& process : processes) {
         EXPECT_FALSE(process.error) << process.message;
         EXPECT_EQ(process.outcome.exit_code, kInterruptedExitCode);
@@ -261,9 +341,9 @@ TEST(Ranks, HearWhyTheFirstOneLeft) {
     EXPECT_THAT(processes[1].message, AllOf(HasSubstr("rank 0"), HasSubstr(processes[0].message.substr(0, 40))));
 }
 
-TEST(Ranks, DivergeTogether) {
-    std::vector<Process> processes(2);
-    train_together(processes, kF32 + "--abs-learning-rate 1e30");
+TEST_P(RanksEnd, TogetherWhenTheyDiverge) {
+    std::vector<Process> processes(3);
+    train_together(processes, kF32 + "--abs-learning-rate 1e30" + GetParam());
     for (const Process& process : processes) {
         EXPECT_EQ(process.error, ErrorKind::diverged);
         EXPECT_THAT(process.message, HasSubstr("training diverged: the loss of iteration"));

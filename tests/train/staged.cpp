@@ -116,7 +116,7 @@ CompiledNet::CompiledNet(const Line& line) {
     const std::vector<data::Field> fields = fields_of(settings, *backend);
     graph_ = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
     plan_ = update_plan(settings);
-    compile(settings, *backend, fields);
+    compile(settings, *backend, fields, line.peers);
 }
 
 CompiledNet::CompiledNet(const Shape& shape) {
@@ -145,8 +145,10 @@ CompiledNet::CompiledNet(const Shape& shape) {
 }
 
 void CompiledNet::compile(const config::Settings& settings, const backend::Backend& backend,
-                          std::vector<data::Field> fields) {
-    executable_ = backend.compile(compile_request(graph_, settings, fields, plan_, 1));
+                          std::vector<data::Field> fields, const backend::Peers& peers) {
+    backend::CompileRequest request = compile_request(graph_, settings, fields, plan_, 1);
+    request.peers = peers;
+    executable_ = backend.compile(request);
     initialise(*executable_, graph_, 1);
     source_ = std::make_unique<DifferentSamples>(std::move(fields), kUpdates * plan_.micro_batches,
                                                  network_settings(settings).classes);

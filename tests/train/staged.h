@@ -22,6 +22,7 @@ namespace cnntrain::train::testing {
 /// Options of a train line; the data are made up. Everything else is what a training does: checks, graph, plan.
 struct Line {
     std::string options;
+    backend::Peers peers = {};
 };
 
 /// What a net is made of that no train line asks for.
@@ -54,7 +55,8 @@ public:
     std::vector<backend::ProfileRow> profile_of_evaluation(std::int64_t batches);
 
 private:
-    void compile(const config::Settings& settings, const backend::Backend& backend, std::vector<data::Field> fields);
+    void compile(const config::Settings& settings, const backend::Backend& backend, std::vector<data::Field> fields,
+                 const backend::Peers& peers = {});
 
     graph::Graph graph_{ops::op_table()};
     std::set<graph::ValueId> stashed_;

@@ -48,6 +48,9 @@ struct Peers {
     /// Each rank keeps and updates a part of every parameter's slots and tells the others the new parameters. store() of a
     /// slot is then called by all ranks together.
     bool shard_optimiser = false;
+    /// Ranks that follow each other, from a multiple of this on, whose micro-batches share batch-norm statistics. Above 1 there
+    /// is one lane.
+    std::int32_t norm_ranks = 1;
 };
 
 struct CompileRequest {

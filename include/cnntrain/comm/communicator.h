@@ -52,6 +52,11 @@ struct Shard {
 /// some ranks without any.
 Shard shard_of(std::int64_t elements, int rank, int size);
 
+/// Ranks that follow each other.
+struct Group {
+    int first = 0, count = 1;
+};
+
 class Communicator {
 public:
     Communicator() = default;
@@ -78,6 +83,11 @@ public:
                           std::string_view what) = 0;
     /// The words of rank 0, then those of rank 1 and so on; every rank gives equally many.
     virtual std::vector<std::uint64_t> all_gather(std::span<const std::uint64_t> words, std::string_view what) = 0;
+    /// `mine` of each rank of `group`, one after another, into `all`. Only these ranks wait for each other: what they need in
+    /// the middle of their work. This rank is among them, and always gives the same group; every one of them gives equally many
+    /// bytes.
+    virtual void all_gather_among(Group group, std::span<const std::byte> mine, std::span<std::byte> all,
+                                  std::string_view what) = 0;
     /// One word of each rank, by rank.
     std::vector<std::uint64_t> all_gather(std::uint64_t word, std::string_view what) {
         return all_gather(std::span<const std::uint64_t>(&word, 1), what);

@@ -43,7 +43,9 @@ struct ProcessRequest {
     std::chrono::milliseconds patience{3'000};             // between SIGTERM and SIGKILL
     std::size_t most_output_bytes = std::size_t{8} << 20;  // kept of the beginning and of the end of each stream
     /// Of a program that ends together with those that it has started, as mpirun does: the variable that these have in their
-    /// environments. A stop asks them, and the program itself only when they take longer than `patience`.
+    /// environments. A stop asks them, and the program itself only when they take longer than `patience`. It is killed when it
+    /// stays for five seconds after all of them: mpirun (Open MPI 4.1) may wait for ever in its own end when a process of
+    /// the run died.
     std::string asked_first;
     std::function<void(int number)> on_start;                              // of the process
     std::function<void(Stream stream, std::string_view chunk)> on_output;  // as it comes
@@ -51,7 +53,8 @@ struct ProcessRequest {
     std::function<bool()> stop_requested;
 };
 
-enum class ProcessEnd { exited, timed_out, stopped };
+/// stayed_behind: killed, because it did not end with what it had started (ProcessRequest::asked_first).
+enum class ProcessEnd { exited, timed_out, stopped, stayed_behind };
 
 struct ProcessResult {
     ProcessEnd end = ProcessEnd::exited;

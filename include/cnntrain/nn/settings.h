@@ -94,6 +94,7 @@ enum class DatasetKind : std::uint8_t { imagenet, cifar };
 
 /// A model and what the data set makes of it.
 struct NetworkSettings : ModelSettings {
+    std::int64_t norm_processes = 1;  // whose micro-batches share batch-norm statistics
     DatasetKind dataset = DatasetKind::imagenet;
     std::int64_t classes = 1000;
     std::int64_t image_size = 224;

@@ -3,6 +3,7 @@
 // An "epoch" is one pass over the training images, an "iteration" one weight update.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -18,23 +19,34 @@ namespace cnntrain::schedule {
 enum class PipelineSchedule : std::uint8_t { grouped, interleaved, sequential };
 inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames{"Grouped", "Interleaved", "Sequential"};
 
+/// Can so many replicas share batch-norm statistics? Those of a process, in equal groups, or all those of equally many
+/// processes.
+inline bool norm_span_fits(std::int64_t span, std::int64_t replicas, std::int64_t processes) {
+    return replicas % span == 0 || (span % replicas == 0 && processes % (span / replicas) == 0);
+}
+
 /// How the samples of one weight update are divided.
 struct BatchPlan {
     std::int64_t micro_batch = 1;   // samples per forward and backward pass of one replica
     std::int64_t accumulation = 1;  // passes of a replica per weight update
     std::int64_t replicas = 1;      // of a process
-    std::int64_t norm_span = 1;     // replicas that share batch-norm statistics; divides `replicas`
+    std::int64_t norm_span = 1;     // replicas that share batch-norm statistics; norm_span_fits()
     std::int64_t processes = 1;
     std::int64_t stages = 1;  // of a replica's pipeline; the samples pass through all of them
 
-    /// Samples of one pass, forward and backward: replicas that share statistics are computed as one. Error(usage) when
-    /// there are too many to be counted; so below.
+    /// Replicas of one process that share statistics.
+    std::int64_t local_norm_span() const { return std::min(norm_span, replicas); }
+    /// Processes that follow each other and share statistics.
+    std::int64_t norm_processes() const { return norm_span / local_norm_span(); }
+    /// Samples of one pass, forward and backward: replicas of a process that share statistics are computed as one.
+    /// Error(usage) when there are too many to be counted; so below.
     std::int64_t samples_per_pass() const {
-        return checked_product(micro_batch, norm_span, "the micro-batch of replicas that share statistics");
+        return checked_product(micro_batch, local_norm_span(), "the micro-batch of replicas that share statistics");
     }
     /// Passes of one process behind one weight update, of all its replicas.
     std::int64_t local_passes() const {
-        return checked_product(accumulation, replicas / norm_span, "the number of micro-batches of a weight update");
+        return checked_product(accumulation, replicas / local_norm_span(),
+                               "the number of micro-batches of a weight update");
     }
     /// Of all processes.
     std::int64_t passes() const {

@@ -70,7 +70,7 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
                                         std::uint64_t seed);
 
 /// What a training shares with the other processes.
-backend::Peers peers(const comm::CommSettings& settings, comm::Communicator& communicator);
+backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator);
 
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
 /// averages; with the passes that the backend wants. `loss`: name of the output that is summed over a micro-batch's samples.

@@ -88,6 +88,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     use_threads();
     if (request.peers.communicator != nullptr && request.peers.communicator->size() > 1)
         exchange_.emplace(request.peers);
+    if (exchange_ && request.peers.norm_ranks > 1) share_norms(request.peers);
     Lowering lowering(graph_, request, onednn_, program_, exchange_ ? &*exchange_ : nullptr);
     lowering.lower_prepare();
     for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
@@ -113,6 +114,15 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     held_.resize(static_cast<std::size_t>(plan_.copies * program_.batches_in_flight()));
     turns_.emplace(program_.turns());
     fill_report(lowering.reorders());
+}
+
+void CpuExecutable::share_norms(const backend::Peers& peers) {
+    CNNTRAIN_CHECK(plan_.lanes == 1, "ranks that share statistics have one lane each");
+    norms_.emplace(*peers.communicator, peers.norm_ranks);
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const graph::Node& node = graph_.node(graph::NodeId{i});
+        if (node.kind == graph::OpKind::batch_norm) norms_->reserve(graph_.desc(node.outputs[1]).elements());
+    }
 }
 
 /// What no micro-batch computes is read after the last forward section.
@@ -237,24 +247,39 @@ bool CpuExecutable::take_batch(std::int32_t copy, std::int64_t number, Update& u
     return true;
 }
 
+bool CpuExecutable::take_batch_together(std::int32_t copy, std::int64_t number, Update& update) {
+    bool taken = false;
+    try {
+        taken = take_batch(copy, number, update);
+    } catch (...) {
+        all_go_on(false);
+        throw;
+    }
+    return all_go_on(taken);
+}
+
 bool CpuExecutable::run_work(Section section, std::int64_t number, Update& update) {
     for (const Wait& wait : program_.waits(section)) {
         if (!finished_.wait_for(wait.section, number + 1 - wait.behind)) return false;
     }
-    if (section == Section::forward(0, section.copy) && !take_batch(section.copy, number, update)) return false;
+    if (section == Section::forward(0, section.copy) && !take_batch_together(section.copy, number, update))
+        return false;
     const std::int64_t micro_batch = number * plan_.copies + section.copy;
     program_.turn_to(section, number);
     run_section(section, contexts_[static_cast<std::size_t>(micro_batch)]);
     const std::vector<Tensor>& outputs = outputs_[static_cast<std::size_t>(section.copy)];
+    bool has_sums = false;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i].section != section || !outputs[i].is_sum()) continue;
+        has_sums = true;
         values_[i * contexts_.size() + static_cast<std::size_t>(micro_batch)] = *outputs[i].placed.as<float>();
     }
-    if (check_finite_ && !is_finite(section)) {
+    const bool finite = !check_finite_ || is_finite(section);
+    if (!finite) {
         const std::lock_guard lock(update.mutex);
         if (!update.not_finite) update.not_finite = micro_batch;
-        return false;
     }
+    if (!(has_sums && check_finite_ ? all_go_on(finite) : finite)) return false;
     if (section == Section::backward(0, section.copy)) held_batch(section.copy, number) = {};
     finished_.finish(program_.position(section));
     return true;
@@ -311,6 +336,7 @@ void CpuExecutable::find_non_finite(std::span<const Section> sections, std::int6
     }
     context.turns = nullptr;
     context.exchange = nullptr;
+    context.norms = nullptr;
     for (const Section section : sections) {
         const Threads team(lanes_.threads(program_.lane(section)));
         program_.turn_to(section, number);
@@ -343,7 +369,8 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
                   .base = {.learning_rate = static_cast<float>(scalars.learning_rate),
                            .iteration = scalars.iteration,
                            .turns = plan_.copies > 1 ? &*turns_ : nullptr,
-                           .exchange = exchange_ ? &*exchange_ : nullptr}};
+                           .exchange = exchange_ ? &*exchange_ : nullptr,
+                           .norms = norms_ ? &*norms_ : nullptr}};
     lanes_.run([this, &update](std::int32_t lane) { run_lane(lane, update); });
     if (update.not_finite) {
         const auto copy = static_cast<std::int32_t>(*update.not_finite % plan_.copies);

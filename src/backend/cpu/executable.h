@@ -10,6 +10,7 @@
 
 #include "backend/cpu/gradient_exchange.h"
 #include "backend/cpu/lanes.h"
+#include "backend/cpu/norm_exchange.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program.h"
 #include "cnntrain/backend/backend.h"
@@ -52,6 +53,7 @@ private:
     };
 
     void compile(const backend::CompileRequest& request);
+    void share_norms(const backend::Peers& peers);
     std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
     void fill_report(const std::vector<std::string>& reorders);
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
@@ -74,6 +76,10 @@ private:
     void run_lane(std::int32_t lane, Update& update);
     /// False when the update was stopped before the section could begin.
     bool run_work(Section section, std::int64_t number, Update& update);
+    /// Does this rank go on, and every one that shares statistics with it?
+    bool all_go_on(bool this_rank) { return norms_ ? norms_->all_go_on(this_rank) : this_rank; }
+    /// take_batch() on all of these ranks; false when one of them has none.
+    bool take_batch_together(std::int32_t copy, std::int64_t number, Update& update);
     /// The next micro-batch, into its place. False when the run is asked to stop.
     bool take_batch(std::int32_t copy, std::int64_t number, Update& update);
     void bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number);
@@ -95,6 +101,7 @@ private:
     Lanes lanes_;
     Program program_;
     std::optional<GradientExchange> exchange_;  // empty: there is no other rank
+    std::optional<NormExchange> norms_;         // empty: batch norms are of this rank's micro-batches alone
     bool check_finite_ = true;
     std::function<bool()> stop_requested_;
     bool prepared_is_stale_ = true;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "backend/cpu/lowering.h"
+#include "backend/cpu/norm_exchange.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -61,6 +62,15 @@ ForwardOperands place_forward(Lowering& lower, std::size_t residual_at) {
     return at;
 }
 
+/// With the statistics of several ranks' micro-batches.
+template <typename T> void shared_batch_norm_forward(const Blocks& shape, const NormForward<T>& args,
+                                                     NormExchange& norms, std::span<float> scratch) {
+    const auto channels = static_cast<std::size_t>(shape.channels());
+    channel_statistics(shape, args.x, args.mean, args.variance, scratch);
+    norms.merge_moments({args.mean, channels}, {args.variance, channels});
+    batch_norm_inference(shape, args, scratch);
+}
+
 void lower_training_norm(Lowering& lower, std::int64_t groups) {
     const auto& attrs = lower.node().as<NormAttrs>();
     const auto& outputs = lower.node().outputs;
@@ -71,10 +81,12 @@ void lower_training_norm(Lowering& lower, std::int64_t groups) {
     const auto scratch = lower.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
         lower.add_step("kernel", present({at.x, at.gamma, at.beta, at.residual}), {at.y, at.mean, at.variance},
-                       [at, attrs, shape, groups, scratch](const StepContext&) {
+                       [at, attrs, shape, groups, scratch](const StepContext& context) {
                            const auto args = forward_arguments<T>(at, attrs);
                            if (groups > 0) {
                                group_norm_forward(shape, groups, args, scratch());
+                           } else if (context.norms != nullptr) {
+                               shared_batch_norm_forward(shape, args, *context.norms, scratch());
                            } else {
                                batch_norm_forward(shape, args, scratch());
                            }
@@ -175,8 +187,9 @@ void lower_norm_grad(Lowering& lower) {
     with_float_type(at.x.dtype, [&]<typename T>() {
         lower.add_step("kernel", present({at.x, at.gamma, at.beta, at.mean, at.variance, at.dy, at.dy2, at.y}),
                        present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
-                       [at, attrs, shape, groups, scratch](const StepContext&) {
-                           const auto args = gradient_arguments<T>(at, attrs);
+                       [at, attrs, shape, groups, scratch](const StepContext& context) {
+                           auto args = gradient_arguments<T>(at, attrs);
+                           args.over_ranks = context.norms;
                            if (groups > 0) {
                                group_norm_gradient(shape, groups, args, scratch());
                            } else {

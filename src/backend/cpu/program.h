@@ -34,6 +34,7 @@
 namespace cnntrain::cpu {
 
 class GradientExchange;
+class NormExchange;
 class Progress;
 
 enum class Storage : std::uint8_t {
@@ -86,7 +87,8 @@ struct StepContext {
     std::int64_t iteration = 0;
     Progress* turns = nullptr;  // of the sums that several copies add to; null: no other copy runs
     GradientExchange* exchange =
-        nullptr;  // of the sums over ranks; null: there is no other rank, or the sums do not count
+        nullptr;                    // of the sums over ranks; null: there is no other rank, or the sums do not count
+    NormExchange* norms = nullptr;  // with the ranks that share batch-norm statistics; null: none does
 };
 
 struct Step {

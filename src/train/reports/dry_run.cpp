@@ -81,7 +81,7 @@ private:
                           " = " + std::to_string(plan.global_batch));
         const schedule::UpdatePlan update = update_plan(settings_);
         if (training.pipeline) line("Pipeline", pipeline(training, update));
-        if (batch.replicas > 1) line("Replicas", replicas(batch));
+        if (batch.replicas > 1 || batch.norm_span > 1) line("Replicas", replicas(batch));
         if (update.lanes > 1) line("Lanes", lanes(update));
         line("Length", std::to_string(plan.iterations) + " iterations, " + text(plan.epochs) + " epochs of " +
                            std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
@@ -138,8 +138,9 @@ private:
     static std::string replicas(const schedule::BatchPlan& batch) {
         const std::string what = std::to_string(batch.replicas) + " in this process, with one set of weights";
         if (batch.norm_span == 1) return what;
-        return what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics, in micro-batches of " +
-               std::to_string(batch.samples_per_pass());
+        const std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics, ";
+        if (batch.norm_processes() > 1) return shared + "in " + std::to_string(batch.norm_processes()) + " processes";
+        return shared + "in micro-batches of " + std::to_string(batch.samples_per_pass());
     }
 
     std::string lanes(const schedule::UpdatePlan& update) const {

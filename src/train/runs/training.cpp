@@ -189,7 +189,7 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
     const graph::Graph graph = run.task.training_graph(fields);
     backend::CompileRequest request = compile_request(graph, run.settings(), fields, plan, run.seed);
     request.runtime.stop_requested = run.host.stop_requested;
-    request.peers = peers(run.settings().comm, *run.host.communicator);
+    request.peers = peers(run.settings(), *run.host.communicator);
     auto executable = run.backend.compile(request);
     run.observers.status("compilation_status", "compiled");
     run.observers.line(variable_list(graph));

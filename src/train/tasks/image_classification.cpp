@@ -80,7 +80,8 @@ std::string summary_tail(const config::Settings& settings) {
 }
 
 MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments) {
-    return {"resnet", kTop1Column, 75.9, {{"model_bn_span", batch_plan(arguments.settings).samples_per_pass()}}};
+    const schedule::BatchPlan batch = batch_plan(arguments.settings);
+    return {"resnet", kTop1Column, 75.9, {{"model_bn_span", batch.samples_per_pass() * batch.norm_processes()}}};
 }
 
 metrics::Columns make_columns(bool top_5) {

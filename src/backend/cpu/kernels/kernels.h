@@ -63,6 +63,14 @@ void batch_norm_inference(const Blocks& shape, const NormForward<T>& args, std::
 template <typename T>
 void group_norm_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch);
 
+/// Makes sums of this rank's micro-batch those of all ranks that share the statistics.
+class SumsOverRanks {
+public:
+    virtual ~SumsOverRanks() = default;
+    virtual std::int64_t ranks() const = 0;
+    virtual void add_up(std::span<float> first, std::span<float> second) = 0;
+};
+
 template <typename T> struct NormGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
@@ -74,10 +82,11 @@ template <typename T> struct NormGradient {
     const float* variance = nullptr;  // likewise
     T* dx = nullptr;                  // may be x, dy, dy2 or y, but not dresidual
     T* dresidual = nullptr;           // sum of dy and dy2, times the slope; optional; may be dy, dy2 or y
-    float* dgamma = nullptr;          // [C]
-    float* dbeta = nullptr;           // [C]
+    float* dgamma = nullptr;          // [C], of this rank's micro-batch
+    float* dbeta = nullptr;           // likewise
     double epsilon = 1e-5;
     Activation activation = Activation::none;
+    SumsOverRanks* over_ranks = nullptr;  // batch norm: where mean and variance are of several ranks' micro-batches
 };
 template <typename T>
 void batch_norm_gradient(const Blocks& shape, const NormGradient<T>& args, std::span<float> scratch);

@@ -109,6 +109,21 @@ template <typename T> void set_coefficients(const Blocks& shape, const NormGradi
     }
 }
 
+/// Coefficients of a batch norm whose statistics are of several ranks' micro-batches; dgamma and dbeta are of this one's.
+template <typename T>
+void set_shared_coefficients(const Blocks& shape, const NormGradient<T>& args, const GradientArrays& arrays) {
+    const auto channels = static_cast<std::size_t>(shape.channels());
+    for (std::size_t c = 0; c < channels; ++c) {
+        const double s = inverse_deviation(args.variance[c], args.epsilon);
+        args.dgamma[c] = static_cast<float>(static_cast<double>(arrays.sum_dy_x[c]) * s);
+        args.dbeta[c] = arrays.sum_dy[c];
+    }
+    args.over_ranks->add_up({arrays.sum_dy, channels}, {arrays.sum_dy_x, channels});
+    const auto elements = static_cast<double>(shape.n * shape.pixels * args.over_ranks->ranks());
+    for (std::size_t c = 0; c < channels; ++c)
+        set_coefficients(shape, args, static_cast<std::int64_t>(c), 1, elements, arrays);
+}
+
 /// dgamma = sum of dy' * x^, dbeta = sum of dy', over the samples in the arrays.
 void sum_over_samples(std::int64_t samples, std::int64_t channels, const float* from, float* to) {
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -146,13 +161,17 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
         gradient.shift = arrays.affine.shift;
     }
     norm_gradient_sums(shape, gradient, arrays.mean, arrays.sum_dy, arrays.sum_dy_x, args.dresidual, pieces.rest());
-    parallel_tasks(samples, [&](std::int64_t sample) {
-        for (std::int64_t i = 0; i < statistics; ++i) {
-            set_coefficients(shape, args, sample * statistics + i, width, static_cast<double>(elements), arrays);
-        }
-    });
-    sum_over_samples(samples, shape.channels(), arrays.sum_dy_x, args.dgamma);
-    sum_over_samples(samples, shape.channels(), arrays.sum_dy, args.dbeta);
+    if (args.over_ranks != nullptr) {
+        set_shared_coefficients(shape, args, arrays);
+    } else {
+        parallel_tasks(samples, [&](std::int64_t sample) {
+            for (std::int64_t i = 0; i < statistics; ++i) {
+                set_coefficients(shape, args, sample * statistics + i, width, static_cast<double>(elements), arrays);
+            }
+        });
+        sum_over_samples(samples, shape.channels(), arrays.sum_dy_x, args.dgamma);
+        sum_over_samples(samples, shape.channels(), arrays.sum_dy, args.dbeta);
+    }
     if (args.dresidual != nullptr) gradient = {.x = args.x, .dy = args.dresidual, .per_sample = per_sample};
     norm_gradient_apply(shape, gradient, arrays.a, arrays.b, arrays.c, args.dx);
 }
