@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/base/rng.h"
 #include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/op.h"
@@ -48,6 +49,24 @@ template <int kPerElement> double flops_per_input(const graph::Attrs&, Descs inp
 template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, Descs outputs) {
     return kPerElement * static_cast<double>(outputs[0].elements());
 }
+
+void expect_probability(double probability, std::string_view what);  // in (0, 1]
+/// There is a random word for every element of a sample.
+void expect_random_words(std::int64_t elements_per_sample, const Shape& shape);
+
+/// Inverted scaling with random words, of one execution and site (graph::RandomScaleAttrs).
+class RandomScale {
+public:
+    RandomScale(const graph::RandomKey& random, double keep, std::uint64_t site, std::int64_t samples);
+
+    /// x / keep or 0, of element number `element` of a sample of this micro-batch.
+    double operator()(std::size_t sample, std::size_t element, double x) const;
+
+private:
+    double keep_;
+    std::uint32_t last_kept_;
+    std::vector<WordKey> keys_;  // by sample
+};
 
 /// Gradients that only flow through the op's first output: false when it has none. Any other incoming gradient is a
 /// defect of the graph that asked for it.

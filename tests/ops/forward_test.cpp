@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "cnntrain/base/normal.h"
-#include "cnntrain/ops/op_table.h"
+#include "ops/run_op.h"
 
 namespace cnntrain::test {
 namespace {
@@ -19,40 +19,6 @@ using graph::RefTensor;
 using testing::DoubleNear;
 using testing::Pair;
 using testing::Pointwise;
-
-RefTensor tensor(Shape shape, std::vector<double> values, DType type = DType::f32) {
-    return {{type, std::move(shape)}, std::move(values)};
-}
-
-/// Infers and evaluates; for an update op, the new values of what it overwrites.
-std::vector<RefTensor> run(OpKind kind, const Attrs& attrs, const std::vector<RefTensor>& inputs) {
-    const graph::OpDef& def = ops::op_table()[static_cast<std::size_t>(kind)];
-    std::vector<TensorDesc> descs;
-    std::vector<const RefTensor*> pointers;
-    for (const RefTensor& input : inputs) {
-        descs.push_back(input.desc);
-        pointers.push_back(&input);
-    }
-    std::vector<TensorDesc> result_descs = def.infer(attrs, descs);
-    for (const std::size_t index : def.overwritten_inputs(descs.size()))
-        result_descs.push_back(descs.at(index));
-    std::vector<RefTensor> outputs;
-    outputs.reserve(result_descs.size());
-    for (const TensorDesc& desc : result_descs) {
-        outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
-    }
-    def.evaluate(attrs, pointers, outputs);
-    return outputs;
-}
-
-MATCHER_P(Near, tolerance, "") {
-    return std::abs(std::get<0>(arg) - std::get<1>(arg)) <= tolerance;
-}
-
-void expect_values(const RefTensor& got, const Shape& shape, const std::vector<double>& values) {
-    EXPECT_EQ(got.desc.shape, shape);
-    EXPECT_THAT(got.values, Pointwise(Near(1e-12), values));
-}
 
 TEST(Forward, Pointwise) {
     expect_values(run(OpKind::constant, graph::ConstantAttrs{2.5, {DType::f32, {2}}}, {})[0], {2}, {2.5, 2.5});
@@ -199,7 +165,7 @@ TEST(Forward, Dense) {
     const RefTensor dy = tensor({2, 3}, {1, 0, 2, 0, 1, 1});
     expect_values(run(OpKind::dense, graph::DenseAttrs{}, {x, w, tensor({3}, {0.5, 0, -1})})[0], {2, 3},
                   {9.5, 12, 14, 19.5, 26, 32});
-    expect_values(run(OpKind::dense_input_grad, graph::NoAttrs{}, {dy, w})[0], {2, 2}, {7, 16, 5, 11});
+    expect_values(run(OpKind::dense_input_grad, graph::DenseAttrs{}, {dy, w})[0], {2, 2}, {7, 16, 5, 11});
     expect_values(run(OpKind::dense_weight_grad, graph::DenseAttrs{}, {x, dy})[0], {2, 3}, {1, 3, 5, 2, 4, 8});
     expect_values(run(OpKind::bias_grad, graph::NoAttrs{}, {dy})[0], {3}, {1, 1, 3});
 }
@@ -504,7 +470,7 @@ TEST(Flops, CountMultiplyAddsTwice) {
     const TensorDesc matrix{DType::f32, {17, 10}};
     EXPECT_EQ(flops(OpKind::dense, graph::DenseAttrs{}, {rows, matrix, {DType::f32, {10}}}), 2.0 * 4 * 17 * 10);
     EXPECT_EQ(flops(OpKind::dense_weight_grad, graph::DenseAttrs{}, {rows, {DType::f32, {4, 10}}}), 2.0 * 4 * 17 * 10);
-    EXPECT_EQ(flops(OpKind::dense_input_grad, graph::NoAttrs{}, {{DType::f32, {4, 10}}, matrix}), 2.0 * 4 * 17 * 10);
+    EXPECT_EQ(flops(OpKind::dense_input_grad, graph::DenseAttrs{}, {{DType::f32, {4, 10}}, matrix}), 2.0 * 4 * 17 * 10);
 }
 
 }  // namespace

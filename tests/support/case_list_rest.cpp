@@ -27,12 +27,14 @@ void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
                      .inputs = {{"a", image}, {"b", image}},
                      .tolerance = tolerance});
     for (const graph::Activation activation : graph::kActivations) {
-        // The sigmoid's slope y * (1 - y) loses its digits where a 16-bit y is near 1. At 0 a ReLU has no slope: the gap.
-        const double high = type != DType::f32 && activation == graph::Activation::sigmoid ? 0.5 : 4;
+        // A slope that vanishes with 1 - y loses its digits where a 16-bit y is near 1. At 0 a ReLU has no slope: the gap.
+        const bool levels_off = activation == graph::Activation::sigmoid || activation == graph::Activation::tanh;
+        const double low = type != DType::f32 && activation == graph::Activation::tanh ? -0.5 : -4;
+        const double high = type != DType::f32 && levels_off ? 0.5 : 4;
         cases.push_back({.name = "activation/" + std::string(graph::name(activation)),
                          .kind = OpKind::activation,
                          .attrs = graph::ActivationAttrs{activation},
-                         .inputs = {{.name = "x", .desc = image, .low = -4, .high = high, .gap = 0.01}},
+                         .inputs = {{.name = "x", .desc = image, .low = low, .high = high, .gap = 0.01}},
                          .tolerance = tolerance});
     }
     cases.push_back(

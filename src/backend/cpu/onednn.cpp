@@ -307,6 +307,8 @@ void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
             return append(dnnl::algorithm::eltwise_gelu_erf, 0);
         case graph::Activation::gelu_tanh:
             return append(dnnl::algorithm::eltwise_gelu_tanh, 0);
+        case graph::Activation::tanh:
+            return append(dnnl::algorithm::eltwise_tanh, 0);
     }
 }
 
