@@ -42,9 +42,15 @@ struct Nhwc {
 /// Sliding-window output extent: (in + padding - kernel) / stride + 1. Rejects windows that fit nowhere.
 std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t kernel, std::int64_t stride);
 
-/// A given number of operations per element of the first input / first output.
+/// A given number of operations per element of the first input / all inputs / first output.
 template <int kPerElement> double flops_per_input(const graph::Attrs&, Descs inputs, Descs) {
     return kPerElement * static_cast<double>(inputs[0].elements());
+}
+template <int kPerElement> double flops_of_all_inputs(const graph::Attrs&, Descs inputs, Descs) {
+    double flops = 0;
+    for (const TensorDesc& input : inputs)
+        flops += kPerElement * static_cast<double>(input.elements());
+    return flops;
 }
 template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, Descs outputs) {
     return kPerElement * static_cast<double>(outputs[0].elements());

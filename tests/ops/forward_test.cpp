@@ -406,13 +406,14 @@ TEST(Forward, LarsTrustsWhatHasNoNorm) {
 /// Three updates of w = (0.5, -1, 2) with learning rate 0.1, betas 0.9 and 0.999, epsilon 1e-6, weight decay 0.01, worked out
 /// in float64 by an implementation of BERT's optimisers.
 TEST(Forward, AdamWAndLamb) {
-    const auto after_three = [](graph::UpdateRule rule, bool corrects_bias) {
+    const auto after_three = [](graph::UpdateRule rule, bool corrects_bias, bool corrects_step = false) {
         const graph::UpdateAttrs attrs{.rule = rule,
                                        .momentum = 0.9,
                                        .decay = 0.999,
                                        .epsilon = 1e-6,
                                        .rule_weight_decay = 0.01,
-                                       .corrects_bias = corrects_bias};
+                                       .corrects_bias = corrects_bias,
+                                       .corrects_step = corrects_step};
         std::vector<RefTensor> state = {tensor({3}, {0.5, -1, 2}), tensor({3}, {0, 0, 0}), tensor({3}, {0, 0, 0})};
         double step = 0;
         for (const auto& g :
@@ -424,8 +425,49 @@ TEST(Forward, AdamWAndLamb) {
     using graph::UpdateRule;
     const auto near = [](double a, double b, double c) { return Pointwise(Near(1e-9), std::vector{a, b, c}); };
     EXPECT_THAT(after_three(UpdateRule::adamw, false), near(-0.3354157740, -1.0426126660, 2.0713351638));
+    EXPECT_THAT(after_three(UpdateRule::adamw, false, true), near(0.3239343477, -0.9942355877, 2.0014608572));
     EXPECT_THAT(after_three(UpdateRule::lamb, false), near(0.0784990931, -1.0882673572, 2.0808065619));
     EXPECT_THAT(after_three(UpdateRule::lamb, true), near(0.0745680531, -1.0872995681, 2.0738283722));
+}
+
+/// Each half of the columns is a vector of its own, with |p| = 5 and 13 and |u| = 1 and 0.5.
+TEST(Forward, LambOfMatricesSideBySide) {
+    const graph::UpdateAttrs attrs{
+        .rule = graph::UpdateRule::lamb, .momentum = 0, .decay = 0, .epsilon = 1, .column_blocks = 2};
+    const RefTensor target = tensor({2, 2}, {3, 5, 4, 12});
+    const RefTensor gradient = tensor({2, 2}, {1, 1, 0, 0});
+    const RefTensor zero = tensor({2, 2}, {0, 0, 0, 0});
+    const auto whole = updated(attrs, target, gradient, 0.1, {zero, zero});
+    expect_values(whole[0], {2, 2}, {3 - 0.1 * (5 / 0.5) * 0.5, 5 - 0.1 * (13 / 0.5) * 0.5, 4, 12});
+    graph::UpdateAttrs one = attrs;
+    one.column_blocks = 1;
+    const double trust = std::sqrt(194.0) / std::sqrt(0.5);
+    expect_values(updated(one, target, gradient, 0.1, {zero, zero})[0], {2, 2},
+                  {3 - 0.1 * trust * 0.5, 5 - 0.1 * trust * 0.5, 4, 12});
+}
+
+TEST(Forward, ScaledUpdateMultipliesTheGradientButNotItsDecay) {
+    const graph::UpdateAttrs attrs{.gradient_scale = 0.5, .weight_decay = 0.1};
+    const auto result =
+        run(OpKind::scaled_update, attrs,
+            {tensor({1}, {1}), tensor({1}, {4}), tensor({}, {0.2}), tensor({}, {1}), tensor({}, {0.25})});
+    expect_values(result[0], {1}, {1 - 0.2 * (0.5 * 0.25 * 4 + 0.1)});
+}
+
+/// Of gradients with the norm 0.5 * 10.
+TEST(Forward, GradientFactor) {
+    const auto factor = [](double limit, bool divides, double scale = 1) {
+        const graph::GradientFactorAttrs attrs{0.5, limit, divides};
+        return run(OpKind::gradient_factor, attrs, {tensor({2}, {6 * scale, 0}), tensor({1, 1}, {8 * scale})})[0]
+            .values[0];
+    };
+    EXPECT_DOUBLE_EQ(factor(0, false), 1);
+    EXPECT_DOUBLE_EQ(factor(4, false), 4.0 / 5);
+    EXPECT_DOUBLE_EQ(factor(6, false), 1);
+    EXPECT_DOUBLE_EQ(factor(0, true), 1.0 / 5);
+    EXPECT_DOUBLE_EQ(factor(4, true), 1.0 / 5);  // limited to 4, then divided by it
+    EXPECT_DOUBLE_EQ(factor(4, true, 0.1), 1);   // a norm of 0.5 is divided by nothing
+    EXPECT_TRUE(std::isnan(factor(4, false, std::numeric_limits<double>::infinity())));
 }
 
 /// g = 0.5 * gradient + 0.1 * target = 2.1; r = 0.2 * 0.5.

@@ -49,6 +49,7 @@ std::vector<OpCase> make_cases() {
     for (const DType type : {DType::f32, DType::bf16}) {
         std::vector<OpCase> typed;
         add_text_cases(typed, type);
+        add_bert_update_cases(typed, type);
         add_typed(std::move(typed), type);
     }
     return cases;

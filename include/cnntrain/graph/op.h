@@ -80,6 +80,8 @@ enum class OpKind : std::uint8_t {
     mixed_cross_entropy,
     mixed_cross_entropy_grad,
     update,
+    scaled_update,
+    gradient_factor,
     moving_average_update,
     round_copy,
     count_,  // number of kinds, not a kind; NOLINT(readability-identifier-naming)
@@ -373,7 +375,7 @@ struct MixedTargetsAttrs {
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 
-/// Update ops (update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
+/// Update ops (update, scaled_update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
 /// round_copy: parameter (16 bit), master f32: parameter = master, rounded to nearest. No attributes.
 ///
 /// moving_average_update: moving, value: m = decay * m + (1 - decay) * value_scale * value.
@@ -396,7 +398,7 @@ using Attrs =
                  ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs,
                  ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, EmbeddingAttrs, GatherRowsAttrs,
                  LayerNormAttrs, AttentionMaskAttrs, AttentionAttrs, SoftmaxAttrs, TopKAttrs, MixImagesAttrs,
-                 MixedTargetsAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
+                 MixedTargetsAttrs, UpdateAttrs, GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

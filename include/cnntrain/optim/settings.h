@@ -36,6 +36,8 @@ struct AdamSettings {
     /// The correction multiplies the whole step, decay included, instead of the means, and is one update ahead.
     bool corrects_step = false;
     std::vector<std::string> skip = {"bias", "beta", "gamma"};  // LAMB: trust ratio 1 where a name contains one
+    /// LAMB: a variable whose name contains one is queries, keys and values side by side, each with a trust ratio of its own.
+    std::vector<std::string> column_blocks = {"qkv"};
 };
 
 /// What the norm of all gradients of an update together does to them, before any other rule. The gradients are those that
