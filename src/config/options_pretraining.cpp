@@ -583,7 +583,7 @@ std::vector<Option> pretraining_logging_options() {
         {.flag = "--steps-per-logs",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Steps between log lines; 0: none but the last.",
+         .help = "Steps between log lines; 0: the first only.",
          .unit = "steps",
          .range = between(0, kMostIterations),
          .commands = kP,

@@ -72,8 +72,18 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
 /// What a training shares with the other processes.
 backend::Peers peers(const comm::CommSettings& settings, comm::Communicator& communicator);
 
+/// An output that is a part of the loss: what is minimised is the sum of all, each divided so.
+struct LossTerm {
+    std::string_view output;
+    double divisor = 1;
+};
+
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
-/// averages; with the passes that the backend wants. `loss`: name of the output that is summed over a micro-batch's samples.
+/// averages; with the passes that the backend wants. A loss scaling that changes by the update is left out: it would scale
+/// numbers up and down again that need none.
+graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
+                         const backend::Backend& backend);
+/// `loss`: name of the output that is summed over a micro-batch's samples.
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
                          const backend::Backend& backend);
 
