@@ -172,6 +172,7 @@ template <typename T> void activate(std::int64_t count, Activation activation, c
 template <typename T> void activation_grad(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx);
 void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
+void clear(std::int64_t count, float* y);
 /// y[i] = x[0][i] + x[1][i] + ... in this order, x[parts][count].
 void sum_parts(std::int64_t parts, std::int64_t count, const float* x, float* y);
 /// sum += x.
