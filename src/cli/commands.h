@@ -20,6 +20,7 @@ std::string called(const Invocation& invocation);
 int train_command(const Invocation& invocation);
 int restore_command(const Invocation& invocation);
 int validation_command(const Invocation& invocation);
+int pretrain_command(const Invocation& invocation);
 int inference_command(const Invocation& invocation);
 int average_command(const Invocation& invocation);
 int analyse_command(const Invocation& invocation);
