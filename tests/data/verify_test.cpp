@@ -160,7 +160,7 @@ TEST(Verify, LostRecordsAtTheEndAreFoundByWhatTheWriterNoted) {
     write_shards_of(folder, "train", 2, {image_record(), image_record(), image_record()});
     const std::string file = "train-00001-of-00002";
     const std::uint64_t size = std::filesystem::file_size(folder / file);
-    write_journal(posix_files(), folder.path(), {}, {{"train-00000-of-00002", 3, size}, {file, 3, size}});
+    write_journal(posix_files(), journal_path(folder.path()), {}, {{"train-00000-of-00002", 3, size}, {file, 3, size}});
     EXPECT_THAT(verify_path(folder.path()).findings, IsEmpty());
     std::filesystem::resize_file(folder / file, size / 3 * 2);
     EXPECT_THAT(verify_path(folder.path()).findings,

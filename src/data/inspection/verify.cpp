@@ -260,7 +260,7 @@ void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult
 /// What the folder's writer noted of its files: the only way to see that a file lacks its last records.
 std::map<std::string, FinishedFile> files_in_journal(const std::string& folder, VerifyResult& result) {
     try {
-        std::optional<Journal> journal = read_journal(posix_files(), folder);
+        std::optional<Journal> journal = read_journal(posix_files(), journal_path(folder));
         if (journal) return std::move(journal->finished);
     } catch (const Error& error) {
         const std::string name = std::filesystem::path(journal_path(folder)).filename().string();
