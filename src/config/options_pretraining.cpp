@@ -515,7 +515,7 @@ std::vector<Option> run_folder_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::init_path>()},
         {.flag = "--restore-dir",
          .type = Type::text,
-         .help = "Folder of the run to resume at its latest checkpoint, or one of its checkpoints.",
+         .help = "Folder of the run to resume at its latest checkpoint.",
          .commands = kP,
          .bind = to<&Settings::main, &train::MainSettings::restore_path>()},
         {.flag = "--evaluate",

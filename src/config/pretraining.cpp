@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/base/checked.h"
@@ -408,6 +409,9 @@ Settings pretraining_settings(const Resolution& run) {
     set_optimiser_details(settings, values);
     set_text(settings);
     settings.validation.enabled = false;
+    // A single checkpoint is given by its own flag, a run's folder by another: evaluation reads either.
+    if (settings.pretraining.evaluates && settings.training.init_path)
+        settings.main.restore_path = std::exchange(settings.training.init_path, std::nullopt);
     return settings;
 }
 

@@ -256,6 +256,15 @@ void check_network(const config::Settings& settings) {
     update_plan(settings);
 }
 
+void check_stages_of_text(const config::Settings& settings) {
+    const schedule::BatchPlan batch = batch_plan(settings);
+    if (settings.training.pipeline) {
+        schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
+                                      batch.accumulation);
+    }
+    update_plan(settings);
+}
+
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images) {
     nn::BuildRequest request;

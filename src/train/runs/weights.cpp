@@ -1,5 +1,6 @@
 #include "train/runs/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -74,6 +75,12 @@ void load_all(backend::Executable& executable, const graph::Graph& graph, const 
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path) {
     load_tensors(executable, model_variables(graph, std::move(checkpoint), path));
+}
+
+bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {
+    return std::ranges::all_of(graph.values_with_role(graph::Role::slot), [&](graph::ValueId slot) {
+        return checkpoint.tensors.contains(graph.value(slot).name);
+    });
 }
 
 std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,

@@ -29,6 +29,9 @@ std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, che
 /// The same, drawn anew.
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
 
+/// Does the checkpoint hold a tensor for every slot of the graph?
+bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+
 /// Loads model_variables().
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path);
