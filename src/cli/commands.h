@@ -24,6 +24,7 @@ int pretrain_command(const Invocation& invocation);
 int inference_command(const Invocation& invocation);
 int average_command(const Invocation& invocation);
 int analyse_command(const Invocation& invocation);
+int convert_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 int plan_command(const Invocation& invocation);

@@ -15,8 +15,6 @@ using graph::ValueId;
 
 namespace {
 
-constexpr double kNormEpsilon = 1e-3;
-
 /// What the functions of the network hand on to each other.
 struct State {
     ValueId x;      // [B,S,H]
@@ -80,7 +78,10 @@ private:
             dense(context, projection + "/dense", model_.hidden, model_.projection_bias ? Bias::one : Bias::none);
         const ValueId y = norm(projected, state_.x, projection, model_.hidden_dropout);
         const ValueId wide = dense(y, scope + "/intermediate/dense", model_.intermediate, Bias::one);
-        const ValueId activated = activate(wide, scope + "/intermediate/gelu", graph::Activation::gelu_tanh);
+        const ValueId activated =
+            activate(wide, scope + "/intermediate/gelu",
+                     model_.head_activation == HeadActivation::gelu_erf ? graph::Activation::gelu
+                                                                        : graph::Activation::gelu_tanh);
         const ValueId narrow = dense(activated, scope + "/output/dense", model_.hidden, Bias::one);
         state_.x = norm(narrow, y, scope + "/output", model_.hidden_dropout);
     }
@@ -171,7 +172,8 @@ private:
 
     ValueId transformed(ValueId rows, const std::string& scope) {
         constexpr graph::Activation kActivations[] = {graph::Activation::none, graph::Activation::relu,
-                                                      graph::Activation::gelu_tanh, graph::Activation::tanh};
+                                                      graph::Activation::gelu_tanh, graph::Activation::tanh,
+                                                      graph::Activation::gelu};
         ValueId x = dense(rows, scope + "/dense", model_.hidden, Bias::one);
         if (model_.head_activation != HeadActivation::linear) {
             x = activate(x, scope + "/activation", kActivations[static_cast<std::size_t>(model_.head_activation)]);
@@ -247,7 +249,7 @@ private:
     /// Of dropped x + residual; an invalid residual: of x.
     ValueId norm(ValueId x, ValueId residual, const std::string& scope, double dropout) {
         const std::string leaf = scope + "/LayerNorm";
-        graph::LayerNormAttrs attrs{.epsilon = kNormEpsilon, .residual = residual.valid()};
+        graph::LayerNormAttrs attrs{.epsilon = model_.norm_epsilon, .residual = residual.valid()};
         attrs.keep = kept(dropout);
         attrs.site = hash_text(scope + "/dropout");
         const ValueId beta = vector(leaf + "/beta", model_.hidden, 0);

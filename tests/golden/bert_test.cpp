@@ -41,9 +41,9 @@ const json& golden() {
 
 struct Case {
     std::string name;
-    nn::BertSettings model;
+    nn::BertSettings model = {};
     bool static_mask = false;
-    optim::UpdateSettings update;
+    optim::UpdateSettings update = {};
     double rate = 0;
 };
 

@@ -9,10 +9,11 @@
 
 namespace cnntrain::nn {
 
-/// Of the dense layer between the encoder and the scores of masked words; the encoder's own is always gelu.
-enum class HeadActivation : std::uint8_t { linear, relu, gelu, tanh };
+/// Of the dense layer between the encoder and the scores of masked words. The encoder's own is gelu in its tanh form, or in its
+/// exact form (with erf) where this one is gelu_erf.
+enum class HeadActivation : std::uint8_t { linear, relu, gelu, tanh, gelu_erf };
 /// As flags and configurations spell them, in the enumerators' order.
-inline constexpr std::array<std::string_view, 4> kHeadActivationNames = {"linear", "relu", "gelu", "tanh"};
+inline constexpr std::array<std::string_view, 5> kHeadActivationNames = {"linear", "relu", "gelu", "tanh", "gelu_erf"};
 
 /// Width of an attention head, in every size of the model.
 inline constexpr std::int64_t kHeadSize = 64;
@@ -29,6 +30,7 @@ struct BertSettings {
     HeadActivation head_activation = HeadActivation::gelu;
     double hidden_dropout = 0;        // share of the numbers that is dropped, in [0, 1)
     double attention_dropout = 0;     // of the attention's probabilities
+    double norm_epsilon = 1e-3;       // added to the variances of all norms
     double initializer_range = 0.02;  // deviation of the normal distribution, cut at twice it, of first weights
     bool qkv_bias = false;            // of queries and values; that of keys exists and stays 0
     bool qkv_split = false;           // three variables instead of one

@@ -161,7 +161,8 @@ void load_first_weights(Run& run, backend::Executable& executable, const graph::
     if (!run.settings().training.init_path || !is_first(run.host)) return;  // the others get them from rank 0
     const checkpoint::Found found =
         checkpoint::find_checkpoint(run.files(), "--init-path", *run.settings().training.init_path);
-    const checkpoint::Checkpoint checkpoint = checkpoint::load(run.files(), found.path, edited_checkpoints(run));
+    const checkpoint::Checkpoint checkpoint =
+        in_own_layout(checkpoint::load(run.files(), found.path, edited_checkpoints(run)), graph, found.path);
     if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
         load_all(executable, graph, checkpoint, found.path);
         return;
