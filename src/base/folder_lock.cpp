@@ -41,15 +41,26 @@ std::string printable(std::string text) {
     return text;
 }
 
+std::unique_ptr<FileLock> lock(FileSystem& files, const std::string& lock_path, const std::string& what,
+                               std::string_view command_line) {
+    LockAttempt attempt = files.try_lock(lock_path, describe_holder(command_line));
+    if (attempt.lock) return std::move(attempt.lock);
+    const std::string holder = attempt.holder.empty() ? "that has not said which it is" : printable(attempt.holder);
+    throw Error(ErrorKind::usage,
+                what + ": another process is writing there, " + holder + "; wait until it has ended, or stop it");
+}
+
 }  // namespace
 
 std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& folder, std::string_view command_line) {
     const std::string path = (folder.ends_with('/') ? folder : folder + '/') + std::string(kFolderLockName);
-    LockAttempt attempt = files.try_lock(path, describe_holder(command_line));
-    if (attempt.lock) return std::move(attempt.lock);
-    const std::string holder = attempt.holder.empty() ? "that has not said which it is" : printable(attempt.holder);
-    throw Error(ErrorKind::usage,
-                folder + ": another process is writing there, " + holder + "; wait until it has ended, or stop it");
+    return lock(files, path, folder, command_line);
+}
+
+std::unique_ptr<FileLock> lock_file(FileSystem& files, const std::string& path, std::string_view command_line) {
+    const std::size_t name = path.find_last_of('/') + 1;
+    const std::string lock_path = path.substr(0, name) + "." + path.substr(name) + std::string(kFolderLockName);
+    return lock(files, lock_path, path, command_line);
 }
 
 }  // namespace cnntrain

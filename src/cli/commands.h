@@ -20,9 +20,11 @@ std::string called(const Invocation& invocation);
 int train_command(const Invocation& invocation);
 int restore_command(const Invocation& invocation);
 int validation_command(const Invocation& invocation);
+int pretrain_command(const Invocation& invocation);
 int inference_command(const Invocation& invocation);
 int average_command(const Invocation& invocation);
 int analyse_command(const Invocation& invocation);
+int convert_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 int plan_command(const Invocation& invocation);
@@ -32,6 +34,7 @@ int poprun_command(const Invocation& invocation);
 
 // The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes how it is called and the words behind that,
 // returns the process's exit code and throws Error.
+int dataset_bert(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);

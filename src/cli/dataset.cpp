@@ -44,9 +44,10 @@ struct Kind {
     int (*run)(const std::string& called, const std::vector<std::string>& arguments);
 };
 
-constexpr std::array<Kind, 5> kKinds = {{
+constexpr std::array<Kind, 6> kKinds = {{
     {"cifar", "", "a small generated set that can be learnt, in CIFAR-10's format", dataset_cifar},
     {"imagenet", "imagenet_to_gcs.py", "TFRecord files from folders of images", dataset_imagenet},
+    {"bert", "create_pretraining_data.py", "TFRecord files for BERT's pretraining from text", dataset_bert},
     {"inspect", "", "what TFRecord or CIFAR files hold: records, keys, sizes, labels", dataset_inspect},
     {"verify", "", "whether a data set is whole and sound: checksums, missing files, images", dataset_verify},
     {"reshard", "", "the same records in another number of TFRecord files, shuffled", dataset_reshard},
@@ -70,7 +71,7 @@ int run_script(std::string_view script, const std::vector<std::string>& argument
     for (const Kind& kind : kKinds) {
         if (kind.script == script) return kind.run(std::string(script), arguments);
     }
-    throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(script));
+    throw Error(ErrorKind::internal, "no kind of data set answers to " + std::string(script));
 }
 
 }  // namespace

@@ -35,13 +35,15 @@ struct CommandEntry {
 
 /// Names, script names and help lines are config::commands(); this is what they do. A command without a row is not
 /// available yet.
-constexpr std::array<CommandEntry, 10> kCommands = {{
+constexpr std::array<CommandEntry, 12> kCommands = {{
     {config::Command::train, train_command},
     {config::Command::validation, validation_command},
     {config::Command::restore, restore_command},
     {config::Command::inference, inference_command},
+    {config::Command::pretrain, pretrain_command},
     {config::Command::average, average_command},
     {config::Command::analyse, analyse_command},
+    {config::Command::convert, convert_command},
     {config::Command::dataset, dataset_command},
     {config::Command::benchmark, benchmark_command},
     {config::Command::plan, plan_command},

@@ -78,6 +78,10 @@ int validation_command(const Invocation& invocation) {
     return parse_and_run(config::Command::validation, invocation, train::run_validation);
 }
 
+int pretrain_command(const Invocation& invocation) {
+    return parse_and_run(config::Command::pretrain, invocation, train::run_pretraining);
+}
+
 int inference_command(const Invocation& invocation) {
     return parse_and_run(config::Command::inference, invocation, train::run_inference);
 }

@@ -26,7 +26,8 @@ namespace {
 /// plain mpirun line are measurements beside each other.
 config::Launch launch_of(config::Command command, const comm::Launched& launched) {
     config::Launch launch;
-    const bool trains = command == config::Command::train || command == config::Command::restore;
+    using config::Command;
+    const bool trains = command == Command::train || command == Command::restore || command == Command::pretrain;
     const bool together = trains || (command == config::Command::validation && launched.popdist);
     if (!together) return launch;
     if (launched.world) {
@@ -89,6 +90,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
         if (arguments.launch.index == 0) log::info(notice);
     }
     if (arguments.command == config::Command::train) train::check_network(arguments.settings);
+    if (arguments.command == config::Command::pretrain) train::check_stages_of_text(arguments.settings);
     if (arguments.wants_dry_run) std::cout << train::dry_run_text(arguments);
     config::refuse_unavailable(arguments);
     if (arguments.wants_dry_run) return 0;

@@ -41,8 +41,9 @@ const Option* option_of_flag(std::string_view flag) {
     std::string key_text(flag.substr(std::min(flag.size(), flag.find_first_not_of('-'))));
     std::replace(key_text.begin(), key_text.end(), '-', '_');
     const Alias* alias = nullptr;
-    const Option* option = option_with_key(key_text, &alias);
-    if (option == nullptr && key_text.starts_with("no_")) option = option_with_key(key_text.substr(3), &alias);
+    const Option* option = option_with_key(key_text, Command::train, &alias);
+    if (option == nullptr && key_text.starts_with("no_"))
+        option = option_with_key(key_text.substr(3), Command::train, &alias);
     return option;
 }
 

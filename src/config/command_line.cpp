@@ -65,10 +65,11 @@ constexpr Retired kRetired[] = {
             throw Error(ErrorKind::usage, start + ": removed long ago; " + std::string(retired.advice));
         }
     }
-    std::vector<const Option*> everything;
+    std::vector<const Option*> of_program;
+    std::vector<const Option*> of_others;
     for (const Option& option : option_table())
-        everything.push_back(&option);
-    for (const Spelling& other : spellings(everything)) {
+        ((option.commands & program_of(command)) != 0 ? of_program : of_others).push_back(&option);
+    for (const Spelling& other : spellings(of_program)) {
         if (other.flag != flag) continue;
         std::string reason = start;
         if ((other.option->commands & bit(command)) == 0) {
@@ -86,7 +87,10 @@ constexpr Retired kRetired[] = {
     for (const Spelling& spelling : known)
         flags.push_back(spelling.flag);
     const std::string nearest = nearest_name(flag, flags);
-    throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+    const std::vector<Spelling> others = spellings(of_others);
+    const bool of_other = std::ranges::find(others, flag, &Spelling::flag) != others.end();
+    const std::string reason = of_other ? start + ": it is no option of " + std::string(name(command)) : start;
+    throw Error(ErrorKind::usage, reason + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
 }
 
 const Spelling& find_spelling(Command command, const std::string& flag, const std::vector<Spelling>& known) {
@@ -166,7 +170,7 @@ FrontDoor scan_front_door(Command command, const std::vector<std::string>& argum
     };
     const Door doors[] = {{"--model", &front.model, kTVE},
                           {"--lr-schedule", &front.lr_schedule, kT},
-                          {"--config", &front.config, kTVE},
+                          {"--config", &front.config, kTVE | kP},
                           {"--config-path", &front.config_path, kTVE}};
     for (const Occurrence& occurrence : split_words(arguments)) {
         if (occurrence.flag == "--help" || occurrence.flag == "-h") front.help = true;

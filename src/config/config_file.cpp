@@ -86,11 +86,12 @@ std::vector<std::string> words_of(const YAML::Node& node) {
 }
 
 const Option& option_for(const std::string& key_text, const Alias** alias) {
-    const Option* option = option_with_key(key_text, alias);
+    const Option* option = option_with_key(key_text, Command::train, alias);
     if (option != nullptr) return *option;
     std::vector<std::string> keys;
-    for (const Option& known : option_table())
-        keys.push_back(key(known));
+    for (const Option& known : option_table()) {
+        if ((known.commands & program_of(Command::train)) != 0) keys.push_back(key(known));
+    }
     const std::string nearest = nearest_name(key_text, keys);
     throw Error(ErrorKind::usage,
                 "unknown key '" + key_text + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));

@@ -1,5 +1,6 @@
 #include "config/json.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/checked.h"
@@ -28,6 +29,9 @@ json to_json(const Value& value) {
 
 /// A depth is a number; "B4" and "56b" are names.
 json to_json(const ResolvedOption& entry) {
+    if (entry.option->type == Type::structure && !is_unset(entry.value)) {
+        return json::parse(std::get<std::string>(entry.value));
+    }
     if (key(*entry.option) != "model_size" || is_unset(entry.value)) return to_json(entry.value);
     const std::string& size = std::get<std::string>(entry.value);
     const bool digits = !size.empty() && size.size() < 10 && size.find_first_not_of("0123456789") == std::string::npos;
@@ -38,8 +42,8 @@ std::string word_of(const json& node) {
     return node.is_string() ? node.get<std::string>() : node.dump();
 }
 
-std::vector<std::string> words_of(const json& node) {
-    if (!node.is_array()) return {word_of(node)};
+std::vector<std::string> words_of(const Option& option, const json& node) {
+    if (!node.is_array() || option.type == Type::structure) return {word_of(node)};
     std::vector<std::string> words;
     for (const json& item : node)
         words.push_back(word_of(item));
@@ -58,7 +62,7 @@ std::string arguments_json(const ParseResult& result, const std::map<std::string
     return document.dump(4) + "\n";
 }
 
-Layer layer_from_json(std::string_view text) {
+Layer layer_from_json(std::string_view text, Command command) {
     try {
         check_json(text);
     } catch (const Error& error) {
@@ -71,16 +75,83 @@ Layer layer_from_json(std::string_view text) {
     Layer layer;
     for (const auto& [name, node] : document.items()) {
         const Alias* alias = nullptr;
-        const Option* option = option_with_key(name, &alias);
-        if (option == nullptr || option->action || node.is_null() || node.is_object()) continue;
+        const Option* option = option_with_key(name, command, &alias);
+        if (option == nullptr || option->action || node.is_null()) continue;
+        if (node.is_object() && option->type != Type::structure) continue;
         if (alias != nullptr && (!alias->fixed_value.empty() || document.contains(key(*option)))) continue;
         try {
-            layer[option] = convert(*option, words_of(node));
+            layer[option] = convert(*option, words_of(*option, node));
         } catch (const Error& error) {
             throw Error(ErrorKind::data, "arguments.json: " + std::string(error.what()));
         }
     }
     return layer;
+}
+
+Layer layer_from_json_config(std::string_view text) {
+    check_json(text);
+    const json document = json::parse(text);
+    if (!document.is_object()) throw Error(ErrorKind::usage, "expected a JSON object of options");
+    Layer layer;
+    for (const auto& [name, node] : document.items()) {
+        const Alias* alias = nullptr;
+        const Option* option = option_with_key(name, Command::pretrain, &alias);
+        if (option == nullptr || option->action) {
+            std::vector<std::string> keys;
+            for (const Option& known : option_table()) {
+                if ((known.commands & kP) != 0) keys.push_back(key(known));
+            }
+            const std::string nearest = nearest_name(name, keys);
+            throw Error(ErrorKind::usage,
+                        "unknown key '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+        }
+        const bool not_given = node.is_null() || (node.is_string() && node.get<std::string>().empty());
+        if (!not_given) layer[option] = convert(*option, words_of(*option, node));
+    }
+    return layer;
+}
+
+std::string compact_json(std::string_view text) {
+    check_json(text);
+    const json document = json::parse(text);
+    if (!document.is_array() && !document.is_object()) throw Error(ErrorKind::data, "neither a list nor an object");
+    return document.dump();
+}
+
+std::vector<std::vector<std::string>> word_lists(const std::string& text, const std::string& what) {
+    const json document = json::parse(text);
+    const auto refuse = [&] {
+        throw Error(ErrorKind::usage, what + ": expected a list of lists of words, got " + text);
+    };
+    if (!document.is_array()) refuse();
+    std::vector<std::vector<std::string>> lists;
+    for (const json& list : document) {
+        if (!list.is_array()) refuse();
+        std::vector<std::string>& words = lists.emplace_back();
+        for (const json& word : list) {
+            if (!word.is_string()) refuse();
+            words.push_back(word.get<std::string>());
+        }
+    }
+    return lists;
+}
+
+std::map<std::int64_t, double> numbers_by_step(const std::string& text, const std::string& what) {
+    const json document = json::parse(text);
+    const auto refuse = [&] {
+        throw Error(ErrorKind::usage,
+                    what + ": expected numbers by step, as in {\"0\": 512, \"1000\": 1024}, got " + text);
+    };
+    if (!document.is_object() || document.empty()) refuse();
+    std::map<std::int64_t, double> numbers;
+    for (const auto& [step_text, number] : document.items()) {
+        std::int64_t step = -1;
+        const auto [end, error] = std::from_chars(step_text.data(), step_text.data() + step_text.size(), step);
+        const bool whole = error == std::errc{} && end == step_text.data() + step_text.size() && step >= 0;
+        if (!whole || !number.is_number() || number.get<double>() < 0) refuse();
+        numbers[step] = number.get<double>();
+    }
+    return numbers;
 }
 
 bool seed_was_drawn(std::string_view text) {

@@ -41,6 +41,16 @@ template <> const std::vector<std::string_view>& names<optim::LrSchedule>() {
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<optim::StepSchedule>() {
+    static const std::vector<std::string_view> all(optim::kStepScheduleNames.begin(), optim::kStepScheduleNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::HeadActivation>() {
+    static const std::vector<std::string_view> all(nn::kHeadActivationNames.begin(), nn::kHeadActivationNames.end());
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<nn::Precision>() {
     static const std::vector<std::string_view> all = {"16.16", "16.32", "32.32"};
     return all;

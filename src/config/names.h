@@ -18,6 +18,8 @@ template <> const std::vector<std::string_view>& names<nn::Family>();
 template <> const std::vector<std::string_view>& names<data::DatasetId>();
 template <> const std::vector<std::string_view>& names<optim::Optimiser>();
 template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
+template <> const std::vector<std::string_view>& names<optim::StepSchedule>();
+template <> const std::vector<std::string_view>& names<nn::HeadActivation>();
 template <> const std::vector<std::string_view>& names<nn::Precision>();
 template <> const std::vector<std::string_view>& names<nn::ComputeType>();
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();

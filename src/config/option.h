@@ -23,6 +23,7 @@ enum class Type : std::uint8_t {
     integers,  // lists take every word up to the next option
     numbers,   // ... also separated by commas
     texts,
+    structure,  // nested lists or an object, as JSON text
 };
 
 enum class Group : std::uint8_t {
@@ -36,6 +37,12 @@ enum class Group : std::uint8_t {
     schedule,
     ipu,
     logging,
+    bert,
+    text,
+    pretraining_main,
+    pretraining,
+    pretraining_ipu,
+    pretraining_logging,
 };
 
 /// Sets are bit masks: of commands, model families and learning-rate schedules.
@@ -48,6 +55,13 @@ inline constexpr std::uint32_t kV = bit(Command::validation);
 inline constexpr std::uint32_t kE = bit(Command::inference);
 inline constexpr std::uint32_t kR = bit(Command::restore);
 inline constexpr std::uint32_t kTVE = kT | kV | kE;
+inline constexpr std::uint32_t kP = bit(Command::pretrain);
+
+/// The commands that share one set of options with this one: a flag or a key may mean one thing to networks for images and
+/// another to BERT.
+constexpr std::uint32_t program_of(Command command) {
+    return command == Command::pretrain ? kP : ~kP;
+}
 
 /// Where a run's images come from, as far as options care.
 enum class Images : std::uint8_t {
@@ -90,6 +104,7 @@ inline constexpr double kMostChannels = 4096;
 inline constexpr double kMostThreads = 4096;  // of any machine; this one's are in checks.cpp
 inline constexpr double kMostBytes = 1e15;
 inline constexpr Range kExponents{-126, 127};  // powers of 2 that a 32-bit float holds
+inline constexpr Range kDropped{0, 0.999999};  // something must be left
 
 struct Option {
     std::string_view flag = {};
@@ -136,6 +151,12 @@ std::vector<Option> training_options();
 std::vector<Option> schedule_options();
 std::vector<Option> ipu_options();
 std::vector<Option> logging_options();
+std::vector<Option> bert_options();
+std::vector<Option> text_options();
+std::vector<Option> pretraining_main_options();
+std::vector<Option> pretraining_options();
+std::vector<Option> pretraining_ipu_options();
+std::vector<Option> pretraining_logging_options();
 
 std::string_view title(Group group);
 
@@ -150,7 +171,8 @@ bool is_boolean(const Option& option);
 bool is_list(const Option& option);
 
 std::vector<const Option*> active_options(Command command, nn::Family family, optim::LrSchedule schedule);
-/// The option that a key means (its own or an old name's), nullptr when there is none. `alias` receives the old name.
-const Option* option_with_key(std::string_view key, const Alias** alias);
+/// The option that a key means to the command's program (its own or an old name's), nullptr when there is none. `alias`
+/// receives the old name.
+const Option* option_with_key(std::string_view key, Command command, const Alias** alias);
 
 }  // namespace cnntrain::config

@@ -23,6 +23,12 @@ constexpr TableGroup kGroups[] = {
     {Group::schedule, "Learning-rate schedule", schedule_options},
     {Group::ipu, "IPU", ipu_options},
     {Group::logging, "Logging", logging_options},
+    {Group::pretraining_main, "Pretraining", pretraining_main_options},
+    {Group::bert, "BERT", bert_options},
+    {Group::text, "Data", text_options},
+    {Group::pretraining, "Batches, optimiser, stages", pretraining_options},
+    {Group::pretraining_ipu, "IPUs", pretraining_ipu_options},
+    {Group::pretraining_logging, "Logs", pretraining_logging_options},
 };
 
 std::vector<Option> build_table() {
@@ -89,9 +95,10 @@ std::vector<const Option*> active_options(Command command, nn::Family family, op
     return active;
 }
 
-const Option* option_with_key(std::string_view wanted, const Alias** alias) {
+const Option* option_with_key(std::string_view wanted, Command command, const Alias** alias) {
     *alias = nullptr;
     for (const Option& option : option_table()) {
+        if ((option.commands & program_of(command)) == 0) continue;
         if (key(option) == wanted) return &option;
         for (const Alias& old : option.aliases) {
             if (key_of_flag(old.flag) == wanted) {

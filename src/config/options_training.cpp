@@ -194,7 +194,7 @@ std::vector<Option> parallel_options() {
         {.flag = "--comm-overlap",
          .fallback = true,
          .help = "Sum gradients over the processes while backward goes on. The numbers do not depend on it.",
-         .commands = kT,
+         .commands = kT | kP,
          .needs_processes = true,
          .off_switch = true,
          .bind = to<&Settings::comm, &comm::CommSettings::overlap>()},
@@ -205,7 +205,7 @@ std::vector<Option> parallel_options() {
              "What gradients travel in between hosts (--comm-route flat: between processes). bf16 halves the bytes; "
              "sums stay in f32.",
          .choices = names<comm::Wire>(),
-         .commands = kT,
+         .commands = kT | kP,
          .needs_processes = true,
          .numerics = true,
          .bind = to<&Settings::comm, &comm::CommSettings::wire>()},
@@ -215,7 +215,7 @@ std::vector<Option> parallel_options() {
          .help = "hierarchical: the processes of a host add in memory that they share, and one of them talks to other "
                  "hosts. flat: each process talks to all others.",
          .choices = names<comm::Route>(),
-         .commands = kT,
+         .commands = kT | kP,
          .needs_processes = true,
          .bind = to<&Settings::comm, &comm::CommSettings::route>()},
         {.flag = "--comm-timeout",
@@ -224,7 +224,7 @@ std::vector<Option> parallel_options() {
          .help = "Longest wait for another process; then the run ends and names it.",
          .unit = "seconds",
          .range = between(1, 86400),
-         .commands = kT | kV | kR,
+         .commands = kT | kV | kR | kP,
          .needs_processes = true,
          .bind = to<&Settings::comm, &comm::CommSettings::timeout_seconds>()},
         {.flag = "--pipeline",
@@ -261,7 +261,7 @@ std::vector<Option> parallel_options() {
                  "otherwise 1. Copies of a stage need memory of their own. Last bits follow the threads per lane as "
                  "they follow --threads, unless --thread-independent is given.",
          .range = between(0, kMostThreads),
-         .commands = kT | kR,
+         .commands = kT | kR | kP,
          .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},
         {.flag = "--sharding-exclude-filter",
          .type = Type::texts,
@@ -304,6 +304,7 @@ std::vector<Option> parallel_options() {
          .help = "Smallest variable that is kept off the chip.",
          .unit = "bytes",
          .range = between(0, kMostBytes),
+         .commands = kTVE | kP,
          .ipu_only = true},
     };
 }

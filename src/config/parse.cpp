@@ -9,6 +9,7 @@
 #include "config/command_line.h"
 #include "config/config_file.h"
 #include "config/json.h"
+#include "config/pretraining_config.h"
 #include "config/resolve.h"
 #include "config/value.h"
 
@@ -25,9 +26,9 @@ struct Layers {
     Layer command_line;
 };
 
-const Option& row(std::string_view key_text) {
+const Option& row(std::string_view key_text, Command command = Command::train) {
     const Alias* alias = nullptr;
-    const Option* option = option_with_key(key_text, &alias);
+    const Option* option = option_with_key(key_text, command, &alias);
     CNNTRAIN_CHECK(option != nullptr, "no row for " + std::string(key_text));
     return *option;
 }
@@ -63,17 +64,22 @@ ParseResult resolve(Command command, const std::vector<const Option*>& options, 
     run.values.apply(layers.config, Source::config);
     run.values.apply(layers.arguments, Source::arguments);
     run.values.apply(layers.command_line, Source::command_line);
-    settle_alternatives(run);
-    infer_dataset(run);
-    fill_model_defaults(run);
-    adjust(run);
-    check(run);
+    if (command == Command::pretrain) {
+        adjust_pretraining(run);
+        check_pretraining(run);
+    } else {
+        settle_alternatives(run);
+        infer_dataset(run);
+        fill_model_defaults(run);
+        adjust(run);
+        check(run);
+    }
     report_violations(run.violations);
     notice_idle_options(run);
 
     ParseResult result;
     result.command = command;
-    result.settings = to_settings(run);
+    result.settings = command == Command::pretrain ? pretraining_settings(run) : to_settings(run);
     result.options = run.values.all();
     result.notices = std::move(run.notices);
     result.launch = launch;
@@ -126,6 +132,28 @@ bool asked(const Layer& line, std::string_view key_text) {
     return line.contains(&row(key_text));
 }
 
+/// Without a word there is nothing that could be trained: the original program prints its options then.
+ParseResult parse_pretraining_line(const std::vector<std::string>& arguments, const Environment& environment) {
+    constexpr Command kCommand = Command::pretrain;
+    const FrontDoor front = scan_front_door(kCommand, arguments);
+    if (front.help || arguments.empty()) return help_request(kCommand);
+    Layers layers;
+    std::vector<std::string> notices;
+    if (front.config) {
+        PretrainingConfig config = read_pretraining_config(*front.config, environment.config_folders);
+        layers.config = std::move(config.layer);
+        if (!config.notice.empty()) notices.push_back(std::move(config.notice));
+    }
+    const auto options = active_options(kCommand, nn::Family::resnet, optim::LrSchedule::stepped);
+    layers.command_line = parse_arguments(kCommand, options, arguments);
+    if (asked(layers.command_line, "help")) return help_request(kCommand);
+    ParseResult result = resolve(kCommand, options, layers, environment.launch);
+    result.notices.insert(result.notices.begin(), notices.begin(), notices.end());
+    result.wants_print_config = asked(layers.command_line, "print_config");
+    result.wants_dry_run = asked(layers.command_line, "dry_run");
+    return result;
+}
+
 }  // namespace
 
 Environment process_environment() {
@@ -156,6 +184,7 @@ const ResolvedOption& ParseResult::at(std::string_view wanted) const {
 
 ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
                                const Environment& environment) {
+    if (command == Command::pretrain) return parse_pretraining_line(arguments, environment);
     const FrontDoor front = scan_front_door(command, arguments);
     if (front.help) return help_request(command);
     Layers layers;
@@ -188,7 +217,7 @@ std::map<std::string, Value> read_config(const std::string& config, const std::v
 
 ParseResult resume_from_arguments_json(std::string_view text, const ParseResult& restore_line) {
     Layers layers;
-    layers.arguments = layer_from_json(text);
+    layers.arguments = layer_from_json(text, Command::train);
     const auto family = choose<nn::Family>("model", std::nullopt, layers.arguments);
     const auto schedule = choose<optim::LrSchedule>("lr_schedule", std::nullopt, layers.arguments);
     for (const ResolvedOption& entry : restore_line.options) {

@@ -111,6 +111,13 @@ std::string examples(Command command) {
         case Command::validation:
             return "  cnntrain validation --data-dir DIR --restore-path RUN          all checkpoints of a run\n"
                    "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt-500\n";
+        case Command::pretrain:
+            return "  cnntrain pretrain --config configs/pretrain_base_128_phase1.json --train-file 'DIR/*.tfrecord'\n"
+                   "  cnntrain pretrain --config pretrain_tiny_128_lamb --generated-data --num-train-steps 4\n"
+                   "  cnntrain pretrain --config pretrain_base_384_phase2 --train-file 'DIR/*.tfrecord' "
+                   "--init-checkpoint RUN/ckpt-7031\n"
+                   "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file "
+                   "'DIR/*.tfrecord'\n";
         case Command::restore:
             return "  cnntrain restore --restore-path RUN\n";
         case Command::inference:

@@ -33,6 +33,11 @@ void notice_idle_options(Resolution& run);
 /// Settings of resolved values.
 Settings to_settings(const Resolution& run);
 
+// Of `pretrain`, in the places of adjust(), check() and to_settings().
+void adjust_pretraining(Resolution& run);
+void check_pretraining(Resolution& run);
+Settings pretraining_settings(const Resolution& run);
+
 std::optional<nn::Family> family_of(const OptionValues& values);
 std::optional<data::DatasetId> dataset_of(const OptionValues& values);
 

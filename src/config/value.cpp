@@ -91,13 +91,13 @@ double real(const Option& option, const std::string& word) {
     return *number;
 }
 
-/// The spellings of YAML 1.1.
+/// The spellings of YAML 1.1, and the single letters of the BERT programs.
 bool truth(const Option& option, const std::string& word) {
     const std::string text = lower(word);
-    for (std::string_view yes : {"true", "yes", "on", "y", "1"}) {
+    for (std::string_view yes : {"true", "yes", "on", "y", "t", "1"}) {
         if (text == yes) return true;
     }
-    for (std::string_view no : {"false", "no", "off", "n", "0"}) {
+    for (std::string_view no : {"false", "no", "off", "n", "f", "0"}) {
         if (text == no) return false;
     }
     reject(option, "true or false", word);
@@ -115,6 +115,15 @@ std::string choice(const Option& option, const std::string& word) {
     const std::string nearest = nearest_name(word, known);
     if (!nearest.empty()) expected += " (nearest: " + nearest + ")";
     reject(option, expected, word);
+}
+
+/// In the one form in which equal ones are equal texts.
+std::string structure(const Option& option, const std::string& word) {
+    try {
+        return compact_json(word);
+    } catch (const Error& error) {
+        reject(option, "a list or an object in JSON (" + std::string(error.what()) + ")", word);
+    }
 }
 
 std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
@@ -185,6 +194,8 @@ Value convert(const Option& option, const std::vector<std::string>& words) {
             return real(option, word);
         case Type::choice:
             return choice(option, word);
+        case Type::structure:
+            return structure(option, word);
         default:
             return word;
     }

@@ -63,6 +63,7 @@ constexpr ActivationRow kRows[] = {
      },
      {9, 14}},
     {Activation::sigmoid, "sigmoid", sigmoid, [](double y) { return y * (1 - y); }, {3, 3}},
+    {Activation::tanh, "tanh", [](double x) { return std::tanh(x); }, [](double y) { return 1 - y * y; }, {5, 3}},
 };
 
 static_assert(std::size(kRows) == kActivations.size());

@@ -47,13 +47,18 @@ public:
           contributions_(static_cast<std::size_t>(graph.value_count())) {}
 
     std::map<ValueId, ValueId> run() {
-        const Value& loss = graph_.value(objective_.loss);
-        if (loss.desc != TensorDesc{DType::f32, {}}) {
+        std::map<ValueId, double> losses = objective_.more_losses;
+        losses[objective_.loss] = objective_.seed;
+        for (const auto& [id, seed] : losses) {
+            const Value& loss = graph_.value(id);
+            if (loss.desc == TensorDesc{DType::f32, {}}) continue;
             throw Error(ErrorKind::usage, "the loss " + loss.name + " must be f32[], not " + to_string(loss.desc));
         }
         mark_active();
         const BackwardPhase phase(graph_);
-        if (active(objective_.loss)) seed();
+        for (const auto& [id, seed] : losses) {
+            if (active(id)) add_seed(id, seed);
+        }
         for (std::int32_t i = forward_nodes_ - 1; i >= 0; --i) {
             if (graph_.node(NodeId{i}).phase == Phase::forward) differentiate(NodeId{i});
         }
@@ -82,12 +87,12 @@ private:
         }
     }
 
-    void seed() {
-        const Value& loss = graph_.value(objective_.loss);
+    void add_seed(ValueId id, double seed) {
+        const Value& loss = graph_.value(id);
         const std::string name = loss.name + "/seed";
         if (loss.producer.valid()) graph_.set_stage(graph_.node(loss.producer).stage);
-        const ConstantAttrs attrs{.value = objective_.seed, .desc = loss.desc};
-        contributions(objective_.loss).push_back(graph_.add_one(OpKind::constant, attrs, {}, name));
+        const ConstantAttrs attrs{.value = seed, .desc = loss.desc};
+        contributions(id).push_back(graph_.add_one(OpKind::constant, attrs, {}, name));
     }
 
     /// The sum of all contributions, in the stage of the value's producer (parameters: of the first reader).

@@ -178,7 +178,9 @@ std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective
 
 std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective) {
     CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
-    const StageId last = graph.node(graph.value(objective.loss).producer).stage;
+    StageId last = graph.node(graph.value(objective.loss).producer).stage;
+    for (const auto& [loss, seed] : objective.more_losses)
+        last = std::max(last, graph.node(graph.value(loss).producer).stage);
     Graph plan = graph;
     std::vector<ValueId> points;
     for (const ValueId value : build_backward(plan, objective).stashed) {

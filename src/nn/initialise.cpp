@@ -73,6 +73,8 @@ HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
             const double limit = std::sqrt(6.0 / (fan.in + fan.out));
             return filled(variable.desc, [&, limit] { return rng.uniform(-limit, limit); });
         }
+        case Initialiser::Kind::truncated_normal:
+            return filled(variable.desc, [&] { return initialiser.value * rng.truncated_normal(); });
         case Initialiser::Kind::rows:
             return filled_by_rows(variable);
     }

@@ -1,5 +1,7 @@
 #include "ops/op_support.h"
 
+#include <limits>
+
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::ops {
@@ -70,6 +72,31 @@ std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t ke
                std::to_string(padding) + " pixels of padding");
     }
     return (in + padding - kernel) / stride + 1;
+}
+
+void expect_probability(double probability, std::string_view what) {
+    if (!(probability > 0 && probability <= 1)) {
+        reject(std::string(what) + " must be in (0, 1], not " + std::to_string(probability));
+    }
+}
+
+void expect_random_words(std::int64_t elements_per_sample, const Shape& shape) {
+    if (elements_per_sample > std::numeric_limits<std::uint32_t>::max()) {
+        reject("a sample of x has more elements than there are random words: " + to_string(shape));
+    }
+}
+
+RandomScale::RandomScale(const graph::RandomKey& random, double keep, std::uint64_t site, std::int64_t samples)
+    : keep_(keep), last_kept_(last_word_within(keep)) {
+    for (std::int64_t n = 0; n < samples; ++n) {
+        const auto number = static_cast<std::uint64_t>(random.first_sample + n);
+        keys_.push_back(word_key(random.seed, RngStream::random_scale, site, number));
+    }
+}
+
+double RandomScale::operator()(std::size_t sample, std::size_t element, double x) const {
+    const bool kept = random_word(keys_[sample], static_cast<std::uint32_t>(element)) <= last_kept_;
+    return kept ? x / keep_ : 0;
 }
 
 bool only_first_output_has_gradient(const graph::GradContext& context, std::size_t output_count) {

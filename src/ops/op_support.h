@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/base/rng.h"
 #include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/op.h"
@@ -41,13 +42,37 @@ struct Nhwc {
 /// Sliding-window output extent: (in + padding - kernel) / stride + 1. Rejects windows that fit nowhere.
 std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t kernel, std::int64_t stride);
 
-/// A given number of operations per element of the first input / first output.
+/// A given number of operations per element of the first input / all inputs / first output.
 template <int kPerElement> double flops_per_input(const graph::Attrs&, Descs inputs, Descs) {
     return kPerElement * static_cast<double>(inputs[0].elements());
+}
+template <int kPerElement> double flops_of_all_inputs(const graph::Attrs&, Descs inputs, Descs) {
+    double flops = 0;
+    for (const TensorDesc& input : inputs)
+        flops += kPerElement * static_cast<double>(input.elements());
+    return flops;
 }
 template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, Descs outputs) {
     return kPerElement * static_cast<double>(outputs[0].elements());
 }
+
+void expect_probability(double probability, std::string_view what);  // in (0, 1]
+/// There is a random word for every element of a sample.
+void expect_random_words(std::int64_t elements_per_sample, const Shape& shape);
+
+/// Inverted scaling with random words, of one execution and site (graph::RandomScaleAttrs).
+class RandomScale {
+public:
+    RandomScale(const graph::RandomKey& random, double keep, std::uint64_t site, std::int64_t samples);
+
+    /// x / keep or 0, of element number `element` of a sample of this micro-batch.
+    double operator()(std::size_t sample, std::size_t element, double x) const;
+
+private:
+    double keep_;
+    std::uint32_t last_kept_;
+    std::vector<WordKey> keys_;  // by sample
+};
 
 /// Gradients that only flow through the op's first output: false when it has none. Any other incoming gradient is a
 /// defect of the graph that asked for it.

@@ -1,8 +1,6 @@
 // Dropout (Srivastava et al. 2014) and drop-connect of whole samples (stochastic depth: Huang et al. 2016), inverted scaling.
 #include <algorithm>
-#include <limits>
 
-#include "cnntrain/base/rng.h"
 #include "ops/families.h"
 #include "ops/op_support.h"
 
@@ -23,11 +21,8 @@ std::vector<TensorDesc> infer_random_scale(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_floating(inputs[0], "x");
     if (inputs[0].shape.empty()) reject("x needs an axis of samples");
-    if (!(a.keep > 0 && a.keep <= 1)) reject("keep must be in (0, 1], not " + std::to_string(a.keep));
-    if (inputs[0].elements() / std::max<std::int64_t>(inputs[0].shape[0], 1) >
-        std::numeric_limits<std::uint32_t>::max()) {
-        reject("a sample of x has more elements than there are random words: " + to_string(inputs[0].shape));
-    }
+    expect_probability(a.keep, "keep");
+    expect_random_words(inputs[0].elements() / std::max<std::int64_t>(inputs[0].shape[0], 1), inputs[0].shape);
     return {inputs[0]};
 }
 
@@ -37,18 +32,11 @@ void random_scale_gradient(GradContext& context) {
 
 void evaluate_random_scale(const Attrs& attrs, const graph::RandomKey& random, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<RandomScaleAttrs>(attrs);
-    const std::uint32_t last_kept = last_word_within(a.keep);
-    const auto samples = static_cast<std::size_t>(inputs[0]->desc.shape[0]);
-    const std::size_t elements = inputs[0]->values.size() / samples;
-    for (std::size_t n = 0; n < samples; ++n) {
-        const auto number = static_cast<std::uint64_t>(random.first_sample) + n;
-        const WordKey key = word_key(random.seed, RngStream::random_scale, a.site, number);
-        for (std::size_t e = 0; e < elements; ++e) {
-            const bool kept = random_word(key, a.per_sample ? 0 : static_cast<std::uint32_t>(e)) <= last_kept;
-            const std::size_t i = n * elements + e;
-            outputs[0].values[i] = kept ? inputs[0]->values[i] / a.keep : 0;
-        }
-    }
+    const std::int64_t samples = inputs[0]->desc.shape[0];
+    const RandomScale scale(random, a.keep, a.site, samples);
+    const std::size_t elements = inputs[0]->values.size() / static_cast<std::size_t>(samples);
+    for (std::size_t i = 0; i < inputs[0]->values.size(); ++i)
+        outputs[0].values[i] = scale(i / elements, a.per_sample ? 0 : i % elements, inputs[0]->values[i]);
 }
 
 void describe_random_scale(const Attrs& attrs, AttrText& text) {

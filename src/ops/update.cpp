@@ -27,17 +27,40 @@ constexpr std::size_t kTarget = 0;
 constexpr std::size_t kGradient = 1;
 constexpr std::size_t kLearningRate = 2;
 constexpr std::size_t kStep = 3;
-constexpr std::size_t kFirstSlot = 4;
+constexpr std::size_t kFactor = 4;  // of scaled_update; the slots follow
 
-std::vector<TensorDesc> infer_update(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, kFirstSlot + facts_of(std::get<UpdateAttrs>(attrs).rule).slots);
+std::vector<TensorDesc> infer_any_update(const UpdateAttrs& attrs, Descs inputs, std::size_t first_slot) {
+    expect_inputs(inputs, first_slot + facts_of(attrs.rule).slots);
     expect_floating(inputs[kTarget], "target");
     expect_like_target(inputs[kTarget], inputs[kGradient], "gradient");
     expect_same(inputs[kLearningRate], {DType::f32, {}}, "learning_rate and f32[]");
     expect_same(inputs[kStep], {DType::f32, {}}, "step and f32[]");
-    for (std::size_t i = kFirstSlot; i < inputs.size(); ++i)
+    if (first_slot > kFactor) expect_same(inputs[kFactor], {DType::f32, {}}, "factor and f32[]");
+    for (std::size_t i = first_slot; i < inputs.size(); ++i)
         expect_like_target(inputs[kTarget], inputs[i], "slot");
+    const Shape& shape = inputs[kTarget].shape;
+    const bool blocks_fit = shape.size() == 2 && attrs.column_blocks > 0 && shape[1] % attrs.column_blocks == 0;
+    if (attrs.column_blocks != 1 && !blocks_fit) {
+        reject("only a matrix whose columns it divides has " + std::to_string(attrs.column_blocks) +
+               " blocks of columns, got " + to_string(inputs[kTarget]));
+    }
     return {};
+}
+
+std::vector<TensorDesc> infer_update(const Attrs& attrs, Descs inputs) {
+    return infer_any_update(std::get<UpdateAttrs>(attrs), inputs, kFactor);
+}
+
+std::vector<TensorDesc> infer_scaled_update(const Attrs& attrs, Descs inputs) {
+    return infer_any_update(std::get<UpdateAttrs>(attrs), inputs, kFactor + 1);
+}
+
+std::vector<TensorDesc> infer_gradient_factor(const Attrs& attrs, Descs inputs) {
+    static_cast<void>(std::get<graph::GradientFactorAttrs>(attrs));
+    if (inputs.empty()) reject("there are no gradients");
+    for (const TensorDesc& gradient : inputs)
+        expect_type(gradient, DType::f32, "gradient");
+    return {{DType::f32, {}}};
 }
 
 std::vector<TensorDesc> infer_round_copy(const Attrs& attrs, Descs inputs) {
@@ -64,28 +87,43 @@ std::vector<TensorDesc> infer_moving_average(const Attrs& attrs, Descs inputs) {
 struct UpdateView {
     const UpdateAttrs& attrs;
     RefInputs inputs;
-    RefOutputs outputs;  // the target, the slots
+    RefOutputs outputs;      // the target, the slots
+    std::size_t first_slot;  // among the inputs
+    double factor;           // of the gradient
 
     std::size_t count() const { return outputs[0].values.size(); }
-    double rate() const { return inputs[kLearningRate]->values[0] * attrs.learning_rate_scale; }
+    double step() const { return inputs[kStep]->values[0]; }
+    double rate() const {
+        return inputs[kLearningRate]->values[0] * attrs.learning_rate_scale * step_correction(attrs, step());
+    }
     double target(std::size_t i) const { return inputs[kTarget]->values[i]; }
     double gradient(std::size_t i) const {
-        return attrs.gradient_scale * inputs[kGradient]->values[i] + attrs.weight_decay * target(i);
+        return attrs.gradient_scale * factor * inputs[kGradient]->values[i] + attrs.weight_decay * target(i);
     }
-    double correction(double decay) const { return bias_correction(attrs, decay, inputs[kStep]->values[0]); }
-    double slot(std::size_t k, std::size_t i) const { return inputs[kFirstSlot + k]->values[i]; }
+    double correction(double decay) const { return bias_correction(attrs, decay, step()); }
+    double slot(std::size_t k, std::size_t i) const { return inputs[first_slot + k]->values[i]; }
     double& new_target(std::size_t i) const { return outputs[0].values[i]; }
     double& new_slot(std::size_t k, std::size_t i) const { return outputs[1 + k].values[i]; }
 
-    /// `other`: the vector whose norm the trust compares with the target's.
-    template <typename Other> double trust(Other other) const {
-        double targets = 0;
-        double others = 0;
+    /// The block of columns that an element is in.
+    std::size_t block(std::size_t i) const {
+        if (attrs.column_blocks == 1) return 0;
+        const auto columns = static_cast<std::size_t>(inputs[kTarget]->desc.shape[1]);
+        return i % columns / (columns / static_cast<std::size_t>(attrs.column_blocks));
+    }
+    /// Of every block. `other`: the vector whose norm the trust compares with the target's.
+    template <typename Other> std::vector<double> trusts(Other other) const {
+        const auto blocks = static_cast<std::size_t>(attrs.column_blocks);
+        std::vector<double> targets(blocks);
+        std::vector<double> others(blocks);
         for (std::size_t i = 0; i < count(); ++i) {
-            targets += target(i) * target(i);
-            others += other(i) * other(i);
+            targets[block(i)] += target(i) * target(i);
+            others[block(i)] += other(i) * other(i);
         }
-        return trust_ratio(attrs, std::sqrt(targets), std::sqrt(others));
+        std::vector<double> result;
+        for (std::size_t k = 0; k < blocks; ++k)
+            result.push_back(trust_ratio(attrs, std::sqrt(targets[k]), std::sqrt(others[k])));
+        return result;
     }
 };
 
@@ -120,8 +158,9 @@ void rmsprop(const UpdateView& u) {
 }
 
 void lars(const UpdateView& u) {
-    const double rate = u.rate() * u.trust([&](std::size_t i) { return u.gradient(i); });
+    const std::vector<double> trusts = u.trusts([&](std::size_t i) { return u.gradient(i); });
     for (std::size_t i = 0; i < u.count(); ++i) {
+        const double rate = u.rate() * trusts[u.block(i)];
         const double g = u.gradient(i) + u.attrs.rule_weight_decay * u.target(i);
         u.new_slot(0, i) = u.attrs.momentum * u.slot(0, i) + rate * g;
         u.new_target(i) = u.target(i) - u.new_slot(0, i);
@@ -151,13 +190,12 @@ void adamw(const UpdateView& u) {
 void lamb(const UpdateView& u) {
     for (std::size_t i = 0; i < u.count(); ++i)
         set_moments(u, i);
-    const double rate = u.rate() * u.trust([&](std::size_t i) { return adam_direction(u, i); });
+    const std::vector<double> trusts = u.trusts([&](std::size_t i) { return adam_direction(u, i); });
     for (std::size_t i = 0; i < u.count(); ++i)
-        u.new_target(i) = u.target(i) - rate * adam_direction(u, i);
+        u.new_target(i) = u.target(i) - u.rate() * trusts[u.block(i)] * adam_direction(u, i);
 }
 
-void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const UpdateView view{std::get<UpdateAttrs>(attrs), inputs, outputs};
+void apply_rule(const UpdateView& view) {
     switch (view.attrs.rule) {
         case UpdateRule::sgd:
             return sgd(view);
@@ -174,6 +212,23 @@ void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
         case UpdateRule::lamb:
             return lamb(view);
     }
+}
+
+void evaluate_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    apply_rule({std::get<UpdateAttrs>(attrs), inputs, outputs, kFactor, 1});
+}
+
+void evaluate_scaled_update(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    apply_rule({std::get<UpdateAttrs>(attrs), inputs, outputs, kFactor + 1, inputs[kFactor]->values[0]});
+}
+
+void evaluate_gradient_factor(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    double squares = 0;
+    for (const graph::RefTensor* gradient : inputs) {
+        for (const double value : gradient->values)
+            squares += value * value;
+    }
+    outputs[0].values[0] = gradient_factor(std::get<graph::GradientFactorAttrs>(attrs), squares);
 }
 
 void evaluate_round_copy(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
@@ -202,6 +257,15 @@ void describe_update(const Attrs& attrs, AttrText& text) {
     text.item("trust scale", a.trust_scale);
     text.flag("does not adapt", !a.adapts);
     text.flag("corrects bias", a.corrects_bias);
+    text.flag("corrects step", a.corrects_step);
+    text.item("column blocks", a.column_blocks, std::int64_t{1});
+}
+
+void describe_gradient_factor(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::GradientFactorAttrs>(attrs);
+    text.item("gradient scale", a.gradient_scale, 1.0);
+    text.item("limit", a.limit);
+    text.flag("divides", a.divides);
 }
 
 void describe_moving_average(const Attrs& attrs, AttrText& text) {
@@ -221,6 +285,19 @@ std::vector<OpDef> update_ops() {
          .flops = flops_per_input<10>,
          .evaluate = evaluate_update,
          .describe = describe_update},
+        {.kind = OpKind::scaled_update,
+         .name = "scaled_update",
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}, {}, {}, {.use = Use::slot}},
+         .infer = infer_scaled_update,
+         .flops = flops_per_input<11>,
+         .evaluate = evaluate_scaled_update,
+         .describe = describe_update},
+        {.kind = OpKind::gradient_factor,
+         .name = "gradient_factor",
+         .infer = infer_gradient_factor,
+         .flops = flops_of_all_inputs<2>,
+         .evaluate = evaluate_gradient_factor,
+         .describe = describe_gradient_factor},
         {.kind = OpKind::round_copy,
          .name = "round_copy",
          .inputs = {{.use = Use::target}, {}},

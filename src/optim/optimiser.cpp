@@ -17,6 +17,9 @@ bool contains_any(const std::string& name, const std::vector<std::string>& parts
     return std::ranges::any_of(parts, [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
+/// Queries, keys and values.
+constexpr std::int64_t kAttentionMatrices = 3;
+
 struct SlotRow {
     std::string_view suffix;
     double start = 0;
@@ -57,12 +60,14 @@ void set_adam(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const s
     attrs.decay = settings.adam.beta2;
     attrs.epsilon = settings.adam.epsilon;
     attrs.corrects_bias = settings.adam.corrects_bias;
+    attrs.corrects_step = settings.adam.corrects_step;
     attrs.rule_weight_decay = std::exchange(attrs.weight_decay, 0);
 }
 
 void set_lamb(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const std::string& variable) {
     set_adam(attrs, settings, variable);
     attrs.adapts = !contains_any(variable, settings.adam.skip);
+    if (contains_any(variable, settings.adam.column_blocks)) attrs.column_blocks = kAttentionMatrices;
 }
 
 const std::vector<OptimiserRow>& optimisers() {
@@ -90,12 +95,17 @@ std::string update_name(const std::string& variable) {
     return variable + "/update";
 }
 
+/// Micro-batches by whose number the gradients of an update are divided.
+double divisor(const UpdateSettings& settings) {
+    return settings.adds_micro_batches ? 1 : static_cast<double>(settings.micro_batches);
+}
+
 graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::string& variable) {
     const OptimiserRow& row = row_of(settings.kind);
     graph::UpdateAttrs attrs;
     attrs.rule = row.rule;
     const double left_in_gradient = row.unscales_gradient ? 1 : settings.loss_scaling;
-    attrs.gradient_scale = left_in_gradient / (static_cast<double>(settings.micro_batches) * settings.loss_scaling);
+    attrs.gradient_scale = left_in_gradient / (divisor(settings) * settings.loss_scaling);
     if (!contains_any(variable, settings.weight_decay_exclude)) {
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
     }
@@ -108,6 +118,7 @@ graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::strin
 struct UpdateScalars {
     ValueId learning_rate;
     ValueId step;
+    ValueId gradient_factor{};  // invalid: gradients are taken as they are
 };
 
 /// `target`: the parameter, or its master.
@@ -116,9 +127,12 @@ void add_update_node(Graph& graph, const UpdateSettings& settings, ValueId param
     const std::string variable = graph.value(parameter).name;
     const TensorDesc desc = graph.desc(target);
     std::vector<ValueId> inputs = {target, gradient, scalars.learning_rate, scalars.step};
+    const bool scaled = scalars.gradient_factor.valid();
+    if (scaled) inputs.push_back(scalars.gradient_factor);
     for (const SlotRow& slot : row_of(settings.kind).slots)
         inputs.push_back(graph.add_slot(parameter, variable + std::string(slot.suffix), desc, {.value = slot.start}));
-    graph.add(OpKind::update, update_attrs(settings, variable), std::move(inputs), update_name(variable));
+    graph.add(scaled ? OpKind::scaled_update : OpKind::update, update_attrs(settings, variable), std::move(inputs),
+              update_name(variable));
 }
 
 /// The 32-bit slot that is updated instead of the parameter; it starts at the parameter's own value.
@@ -140,7 +154,7 @@ std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const gra
 ValueId add_proxy_gradient(Graph& graph, const UpdateSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
                            ValueId gradient, const std::string& variable) {
     // Brings the decay to the scale of a gradient that is still a sum and still multiplied with the loss scaling.
-    attrs.weight_decay = settings.weight_decay * settings.loss_scaling * static_cast<double>(settings.micro_batches);
+    attrs.weight_decay = settings.weight_decay * settings.loss_scaling * divisor(settings);
     return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient}, variable + "/gradient");
 }
 
@@ -159,6 +173,22 @@ void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId 
     if (has_master) {
         graph.add(OpKind::round_copy, graph::NoAttrs{}, {parameter, target}, variable.name + "/round");
     }
+}
+
+/// Of all gradients, in the order of their parameters.
+ValueId add_gradient_factor(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings) {
+    std::vector<ValueId> all;
+    for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
+        const auto gradient = gradients.of.find(parameter);
+        if (gradient != gradients.of.end()) all.push_back(gradient->second);
+    }
+    using enum GradientNorm;
+    graph::GradientFactorAttrs attrs;
+    attrs.gradient_scale = 1 / (divisor(settings) * settings.loss_scaling);
+    const bool limits = settings.gradient_norm == limited || settings.gradient_norm == limits_divides;
+    attrs.limit = limits ? settings.gradient_norm_limit : 0;
+    attrs.divides = settings.gradient_norm == GradientNorm::divides || settings.gradient_norm == limits_divides;
+    return graph.add_one(OpKind::gradient_factor, attrs, std::move(all), "gradient_factor");
 }
 
 /// The backend sums the statistic over the micro-batches.
@@ -197,7 +227,9 @@ void append_update(Graph& graph, const graph::Gradients& gradients, const Update
                    "batch factors and loss scaling must be positive");
     const graph::StageId stage = graph.stage();
     graph.set_phase(graph::Phase::update);
-    const UpdateScalars scalars{graph.add_scalar(std::string(kLearningRate)), graph.add_scalar(std::string(kStep))};
+    UpdateScalars scalars{graph.add_scalar(std::string(kLearningRate)), graph.add_scalar(std::string(kStep))};
+    if (settings.gradient_norm != GradientNorm::ignored)
+        scalars.gradient_factor = add_gradient_factor(graph, gradients, settings);
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const auto gradient = gradients.of.find(parameter);
         if (gradient == gradients.of.end()) continue;

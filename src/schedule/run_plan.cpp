@@ -32,11 +32,15 @@ bool crosses(std::int64_t begin, std::int64_t end, std::int64_t interval) {
     return floor_divide(begin, interval) < floor_divide(end, interval);
 }
 
-void check(const RunShape& shape) {
-    require(shape.images >= 1, "there are no training images");
+void check_batch(const ScheduleSettings& shape) {
     require(shape.micro_batch_size >= 1 && shape.gradient_accumulation_count >= 1 && shape.replicas >= 1 &&
                 shape.processes >= 1,
             "micro-batch size, gradient accumulation count, replicas and processes must be at least 1");
+}
+
+void check(const RunShape& shape) {
+    require(shape.images >= 1, "there are no training images");
+    check_batch(shape);
     require(shape.norm_span >= 1 && norm_span_fits(shape.norm_span, shape.replicas, shape.processes),
             "--BN-span must divide the replicas of a process, or be those of a divisor of the processes");
     require(shape.device_iterations >= 1,
@@ -102,6 +106,32 @@ RunPlan make_run_plan(const RunShape& shape) {
     return plan;
 }
 
+RunPlan make_step_plan(const StepShape& shape) {
+    require(shape.samples >= 1, "there are no training samples");
+    check_batch(shape);
+    require(shape.device_iterations >= 1, "--device-iterations must be at least 1");
+    require(shape.iterations && *shape.iterations >= 0 && *shape.iterations < kNever,
+            "the number of training steps must be given, at least 0");
+    require(shape.steps_per_log >= 0 && shape.steps_per_checkpoint >= 0,
+            "periods of log lines and checkpoints must not be negative");
+    const std::int64_t at_once = shape.device_iterations;
+    const auto whole_host_steps = [&](std::int64_t period) {
+        return period == 0 ? kNever / at_once * at_once : (period + at_once - 1) / at_once * at_once;
+    };
+    RunPlan plan;
+    plan.images = shape.samples;
+    plan.global_batch = batch_plan(shape).global_batch();
+    plan.iterations_per_epoch = plan.images / plan.global_batch;
+    plan.iterations = *shape.iterations / at_once * at_once;
+    checked_product(plan.iterations, plan.global_batch, "the number of samples of the run");
+    plan.epochs = plan.epoch_at(plan.iterations);
+    plan.log_freq = whole_host_steps(shape.steps_per_log);
+    plan.iterations_per_host_step = at_once;
+    plan.iterations_per_checkpoint = whole_host_steps(shape.steps_per_checkpoint);
+    plan.follows_first_step = true;
+    return plan;
+}
+
 std::int64_t RunPlan::host_steps() const {
     return last_step() + 1;
 }
@@ -125,6 +155,12 @@ HostStep RunPlan::host_step(std::int64_t start) const {
     step.first_iteration = start;
     step.iterations = end - start;
     step.epoch_after = epoch_at(end);
+    if (follows_first_step) {
+        step.lr_iteration = begin;
+        step.log = begin % log_freq == 0;
+        step.checkpoint = last || (begin > 0 && begin % *iterations_per_checkpoint == 0);
+        return step;
+    }
     step.lr_iteration = begin + (end - begin) / 2;
     step.log = crosses(begin, end, log_freq) || begin == 0 || iterations - end <= iterations_per_host_step;
     if (iterations_per_checkpoint && begin >= first_checkpoint_from - iterations_per_host_step) {
@@ -145,6 +181,13 @@ std::int64_t RunPlan::first_step_to_save() const {
 
 /// The first host step before the last one, from number `step` on, in which a multiple of the checkpoint's interval lies.
 std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
+    if (follows_first_step) {
+        const std::int64_t steps_per_checkpoint = *iterations_per_checkpoint / iterations_per_host_step;
+        const std::int64_t from = std::max<std::int64_t>(step, 1);
+        const std::int64_t found = (from + steps_per_checkpoint - 1) / steps_per_checkpoint * steps_per_checkpoint;
+        if (found >= last_step()) return std::nullopt;
+        return found;
+    }
     const std::int64_t begin = step * iterations_per_host_step - first_checkpoint_from;
     const std::int64_t multiple = (floor_divide(begin, *iterations_per_checkpoint) + 1) * *iterations_per_checkpoint;
     const std::int64_t holding = (first_checkpoint_from + multiple - 1) / iterations_per_host_step;
@@ -166,7 +209,11 @@ std::optional<HostStep> RunPlan::next_checkpoint(std::int64_t start) const {
 
 std::int64_t RunPlan::checkpoint_count() const {
     const std::int64_t first = first_step_to_save();
-    if (!iterations_per_checkpoint || first > last_step()) return 0;
+    if (!iterations_per_checkpoint || first > last_step() || iterations == 0) return 0;
+    if (follows_first_step) {
+        const std::int64_t before_last = std::max<std::int64_t>(0, last_step() - 1);
+        return before_last / (*iterations_per_checkpoint / iterations_per_host_step) + 1;
+    }
     const auto intervals_before = [&](std::int64_t step) {
         return floor_divide(step * iterations_per_host_step - first_checkpoint_from, *iterations_per_checkpoint);
     };

@@ -104,6 +104,11 @@ void check_lanes(const schedule::UpdatePlan& plan, int threads) {
                                       " have work for " + std::to_string(most));
 }
 
+/// One that changes by the update is left out of the graph.
+double graph_loss_scaling(const optim::OptimiserSettings& settings) {
+    return settings.loss_scaling_by_step.empty() ? settings.loss_scaling : 1;
+}
+
 /// The ring holds the batches that a consumer keeps at the same time and one that is ready.
 void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector<data::Field>& fields) {
     loader.batches_ahead = std::max(loader.batches_ahead, held + 1);
@@ -261,6 +266,15 @@ void check_network(const config::Settings& settings) {
     update_plan(settings);
 }
 
+void check_stages_of_text(const config::Settings& settings) {
+    const schedule::BatchPlan batch = batch_plan(settings);
+    if (settings.training.pipeline) {
+        schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
+                                      batch.accumulation);
+    }
+    update_plan(settings);
+}
+
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images) {
     nn::BuildRequest request;
@@ -277,6 +291,7 @@ nn::BuildRequest build_request(const config::Settings& settings, const backend::
 optim::UpdateSettings update_settings(const config::Settings& settings) {
     const schedule::BatchPlan batch = batch_plan(settings);
     optim::UpdateSettings result{settings.optimiser};
+    result.loss_scaling = graph_loss_scaling(settings.optimiser);
     result.micro_batches = batch.passes();
     result.moving_average_decay = settings.model.bn_decay;
     result.mean_square_decay = optim::rmsprop_decay(settings.optimiser, batch.global_batch());
@@ -304,14 +319,31 @@ backend::Peers peers(const config::Settings& settings, comm::Communicator& commu
             static_cast<std::int32_t>(batch_plan(settings).norm_processes())};
 }
 
+namespace {
+
+graph::ValueId output_of(const graph::Graph& graph, std::string_view name) {
+    const auto output = std::ranges::find(graph.outputs(), name, &graph::Output::name);
+    CNNTRAIN_CHECK(output != graph.outputs().end(), "the graph has no output '" + std::string(name) + "'");
+    return output->value;
+}
+
+}  // namespace
+
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
                          const backend::Backend& backend) {
+    const auto samples = static_cast<double>(batch_plan(settings).samples_per_pass());
+    return with_update(std::move(forward), {{loss, samples}}, settings, backend);
+}
+
+graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
+                         const backend::Backend& backend) {
     graph::Graph graph = graph::run_passes(std::move(forward), backend.passes().training);
-    const auto output = std::ranges::find(graph.outputs(), loss, &graph::Output::name);
-    CNNTRAIN_CHECK(output != graph.outputs().end(), "the graph has no output '" + std::string(loss) + "'");
+    const double scaling = graph_loss_scaling(settings.optimiser);
     graph::Objective objective;
-    objective.loss = output->value;
-    objective.seed = settings.optimiser.loss_scaling / static_cast<double>(batch_plan(settings).samples_per_pass());
+    objective.loss = output_of(graph, loss.at(0).output);
+    objective.seed = scaling / loss.at(0).divisor;
+    for (std::size_t i = 1; i < loss.size(); ++i)
+        objective.more_losses[output_of(graph, loss[i].output)] = scaling / loss[i].divisor;
     objective.targets = optim::trainable_parameters(graph, settings.optimiser.variable_filter);
     if (settings.training.recomputation) {
         objective.recompute_points = settings.training.pipeline ? graph::values_of_last_stage(graph, objective)

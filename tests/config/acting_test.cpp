@@ -112,8 +112,9 @@ std::string reason(const Acts& acts, const Place& place, std::int64_t processes 
     std::string line = place.line + " --abs-learning-rate 0.1";
     if (!acts.with.empty()) line += " " + std::string(acts.with);
     std::vector<const Option*> all;
-    for (const Option& candidate : option_table())
-        all.push_back(&candidate);
+    for (const Option& candidate : option_table()) {
+        if ((candidate.commands & program_of(Command::train)) != 0) all.push_back(&candidate);
+    }
     OptionValues values(all, {.processes = processes});
     std::vector<std::string> line_words = words(line);
     for (std::size_t i = 0; i < line_words.size(); ++i) {
@@ -144,6 +145,7 @@ TEST(Acting, EveryOptionHasARowHere) {
     const std::set<std::string> own_tests = {"--iterations", "--log-freq"};  // below
     for (const Option& option : option_table()) {
         const std::string flag = documented_flag(option);
+        if ((option.commands & program_of(Command::train)) == 0) continue;
         if (!option.action && !option.ipu_only && !own_tests.contains(flag)) {
             EXPECT_TRUE(rows.contains(flag)) << flag;
         }

@@ -177,9 +177,11 @@ TEST(Table, HasEveryDocumentedFlag) {
 }
 
 TEST(Table, HelpNamesEveryFlagOfTheCommand) {
-    for (const Command command : {Command::train, Command::validation, Command::inference, Command::restore}) {
+    for (const Command command :
+         {Command::train, Command::validation, Command::inference, Command::restore, Command::pretrain}) {
         const std::string text = help_text(command, "some.py");
         for (const Option& option : option_table()) {
+            if ((option.commands & program_of(command)) == 0) continue;  // its flag may mean something else here
             const bool taken = (option.commands & bit(command)) != 0;
             const std::string entry = "\n  " + documented_flag(option);
             EXPECT_EQ(text.find(entry + " ") != std::string::npos || text.find(entry + "\n") != std::string::npos,
@@ -194,9 +196,10 @@ TEST(Table, HelpNamesEveryFlagOfTheCommand) {
     }
 }
 
-TEST(Table, NamesAreUnique) {
+void expect_unique_names(Command command) {
     std::set<std::string> seen;
     for (const Option& option : option_table()) {
+        if ((option.commands & program_of(command)) == 0) continue;
         EXPECT_TRUE(seen.insert(std::string(option.flag)).second) << option.flag;
         for (const Alias& alias : option.aliases) {
             EXPECT_TRUE(seen.insert(std::string(alias.flag)).second) << alias.flag;
@@ -205,6 +208,11 @@ TEST(Table, NamesAreUnique) {
             EXPECT_TRUE(seen.insert(negated(option.flag)).second) << option.flag;
         }
     }
+}
+
+TEST(Table, NamesAreUniqueInEachProgram) {
+    expect_unique_names(Command::train);
+    expect_unique_names(Command::pretrain);
 }
 
 TEST(Table, DefaultsFitTheirType) {
@@ -226,6 +234,7 @@ TEST(Table, EveryRowHasAnEffectOrIsRefused) {
     const std::set<std::string> derived = {"batch_norm",     "group_norm",       "groups",     "generated_data",
                                            "synthetic_data", "no_dataset_cache", "batch_size", "config_path"};
     for (const Option& option : option_table()) {
+        if ((option.commands & program_of(Command::train)) == 0) continue;
         const bool other_model = (option.models & bit(nn::Family::resnet)) == 0;
         const bool other_command = (option.commands & (kT | kV | kR)) == 0;
         const bool handled = option.bind.write != nullptr || option.ipu_only || !option.idle.empty() || option.action ||

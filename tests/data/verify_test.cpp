@@ -6,6 +6,7 @@
 #include "data/records/raw_records.h"
 #include "data/writing/shard_journal.h"
 #include "fixtures.h"
+#include "sequences.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
@@ -160,7 +161,7 @@ TEST(Verify, LostRecordsAtTheEndAreFoundByWhatTheWriterNoted) {
     write_shards_of(folder, "train", 2, {image_record(), image_record(), image_record()});
     const std::string file = "train-00001-of-00002";
     const std::uint64_t size = std::filesystem::file_size(folder / file);
-    write_journal(posix_files(), folder.path(), {}, {{"train-00000-of-00002", 3, size}, {file, 3, size}});
+    write_journal(posix_files(), journal_path(folder.path()), {}, {{"train-00000-of-00002", 3, size}, {file, 3, size}});
     EXPECT_THAT(verify_path(folder.path()).findings, IsEmpty());
     std::filesystem::resize_file(folder / file, size / 3 * 2);
     EXPECT_THAT(verify_path(folder.path()).findings,
@@ -206,16 +207,32 @@ TEST(Verify, DecodingFindsWhatChecksumsCannot) {
     EXPECT_EQ(result.images_decoded, 6);
 }
 
-TEST(Verify, PretrainingRecordsKeepTheLengthOfTheirIds) {
+TEST(Verify, PretrainingRecordsKeepTheirLayout) {
+    for (const bool static_mask : {false, true}) {
+        const TemporaryFolder folder;
+        const SequenceRecord sound = four_token_record(static_mask);
+        SequenceRecord shorter = sound;
+        shorter.integers["input_ids"].pop_back();
+        SequenceRecord wrong_value = sound;
+        wrong_value.integers["next_sentence_labels"] = {2};
+        SequenceRecord many_types = sound;
+        many_types.integers["segment_ids"] = {0, 5, 1, 0};
+        write_records(folder / "wiki_00.tfrecord",
+                      {sound.bytes(), four_token_record(static_mask, 99).bytes(), shorter.bytes(), wrong_value.bytes(),
+                       four_token_record(!static_mask).bytes(), many_types.bytes(),
+                       wire::example({{"other", wire::integers({1})}})});
+        const std::string missing = static_mask ? "input_position" : "input_mask";
+        EXPECT_THAT(
+            verify_path(folder.path()).findings,
+            ElementsAre(finds(Fault::not_an_example, "wiki_00.tfrecord", 2, "input_ids has 3 values, not 4"),
+                        finds(Fault::wrong_value, "wiki_00.tfrecord", 3, "next_sentence_labels[0] is 2, not in 0..1"),
+                        finds(Fault::not_an_example, "wiki_00.tfrecord", 4, "key " + missing + " is missing"),
+                        finds(Fault::not_an_example, "wiki_00.tfrecord", 6, "input_ids is missing")));
+    }
     const TemporaryFolder folder;
-    const auto ids = [](const std::vector<std::int64_t>& values) {
-        return wire::example({{"input_ids", wire::integers(values)}});
-    };
-    write_records(folder / "wiki_00.tfrecord",
-                  {ids({1, 2, 3}), ids({4, 5, 6}), ids({4, 5}), wire::example({{"other", wire::integers({1})}})});
+    write_records(folder / "a.tfrecord", {wire::example({{"input_ids", wire::integers({1})}})});
     EXPECT_THAT(verify_path(folder.path()).findings,
-                ElementsAre(finds(Fault::not_an_example, "wiki_00.tfrecord", 2, "2 values, not 3"),
-                            finds(Fault::not_an_example, "wiki_00.tfrecord", 3, "input_ids is missing")));
+                ElementsAre(finds(Fault::not_an_example, "a.tfrecord", 0, "masked_lm_weights has no float value")));
 }
 
 TEST(Verify, OtherRecordsAreNotJudgedByTheirKeys) {

@@ -68,6 +68,7 @@ const std::vector<ThirdParty>& third_party() {
         {"jpeglib.h", {"src/data/images/"}},
         {"png.h", {"src/data/writing/"}},
         {"pugixml", {"src/data/writing/"}},
+        {"utf8proc.h", {"src/data/text/"}},
         {"jerror.h", {"src/data/images/"}},
         {"google/protobuf/", {"src/data/writing/"}},
         {"mpi.h", {"src/comm/mpi.cpp"}},

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "cnntrain/base/normal.h"
-#include "cnntrain/ops/op_table.h"
+#include "ops/run_op.h"
 
 namespace cnntrain::test {
 namespace {
@@ -19,40 +19,6 @@ using graph::RefTensor;
 using testing::DoubleNear;
 using testing::Pair;
 using testing::Pointwise;
-
-RefTensor tensor(Shape shape, std::vector<double> values, DType type = DType::f32) {
-    return {{type, std::move(shape)}, std::move(values)};
-}
-
-/// Infers and evaluates; for an update op, the new values of what it overwrites.
-std::vector<RefTensor> run(OpKind kind, const Attrs& attrs, const std::vector<RefTensor>& inputs) {
-    const graph::OpDef& def = ops::op_table()[static_cast<std::size_t>(kind)];
-    std::vector<TensorDesc> descs;
-    std::vector<const RefTensor*> pointers;
-    for (const RefTensor& input : inputs) {
-        descs.push_back(input.desc);
-        pointers.push_back(&input);
-    }
-    std::vector<TensorDesc> result_descs = def.infer(attrs, descs);
-    for (const std::size_t index : def.overwritten_inputs(descs.size()))
-        result_descs.push_back(descs.at(index));
-    std::vector<RefTensor> outputs;
-    outputs.reserve(result_descs.size());
-    for (const TensorDesc& desc : result_descs) {
-        outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
-    }
-    def.evaluate(attrs, pointers, outputs);
-    return outputs;
-}
-
-MATCHER_P(Near, tolerance, "") {
-    return std::abs(std::get<0>(arg) - std::get<1>(arg)) <= tolerance;
-}
-
-void expect_values(const RefTensor& got, const Shape& shape, const std::vector<double>& values) {
-    EXPECT_EQ(got.desc.shape, shape);
-    EXPECT_THAT(got.values, Pointwise(Near(1e-12), values));
-}
 
 TEST(Forward, Pointwise) {
     expect_values(run(OpKind::constant, graph::ConstantAttrs{2.5, {DType::f32, {2}}}, {})[0], {2}, {2.5, 2.5});
@@ -199,7 +165,7 @@ TEST(Forward, Dense) {
     const RefTensor dy = tensor({2, 3}, {1, 0, 2, 0, 1, 1});
     expect_values(run(OpKind::dense, graph::DenseAttrs{}, {x, w, tensor({3}, {0.5, 0, -1})})[0], {2, 3},
                   {9.5, 12, 14, 19.5, 26, 32});
-    expect_values(run(OpKind::dense_input_grad, graph::NoAttrs{}, {dy, w})[0], {2, 2}, {7, 16, 5, 11});
+    expect_values(run(OpKind::dense_input_grad, graph::DenseAttrs{}, {dy, w})[0], {2, 2}, {7, 16, 5, 11});
     expect_values(run(OpKind::dense_weight_grad, graph::DenseAttrs{}, {x, dy})[0], {2, 3}, {1, 3, 5, 2, 4, 8});
     expect_values(run(OpKind::bias_grad, graph::NoAttrs{}, {dy})[0], {3}, {1, 1, 3});
 }
@@ -440,13 +406,14 @@ TEST(Forward, LarsTrustsWhatHasNoNorm) {
 /// Three updates of w = (0.5, -1, 2) with learning rate 0.1, betas 0.9 and 0.999, epsilon 1e-6, weight decay 0.01, worked out
 /// in float64 by an implementation of BERT's optimisers.
 TEST(Forward, AdamWAndLamb) {
-    const auto after_three = [](graph::UpdateRule rule, bool corrects_bias) {
+    const auto after_three = [](graph::UpdateRule rule, bool corrects_bias, bool corrects_step = false) {
         const graph::UpdateAttrs attrs{.rule = rule,
                                        .momentum = 0.9,
                                        .decay = 0.999,
                                        .epsilon = 1e-6,
                                        .rule_weight_decay = 0.01,
-                                       .corrects_bias = corrects_bias};
+                                       .corrects_bias = corrects_bias,
+                                       .corrects_step = corrects_step};
         std::vector<RefTensor> state = {tensor({3}, {0.5, -1, 2}), tensor({3}, {0, 0, 0}), tensor({3}, {0, 0, 0})};
         double step = 0;
         for (const auto& g :
@@ -458,8 +425,49 @@ TEST(Forward, AdamWAndLamb) {
     using graph::UpdateRule;
     const auto near = [](double a, double b, double c) { return Pointwise(Near(1e-9), std::vector{a, b, c}); };
     EXPECT_THAT(after_three(UpdateRule::adamw, false), near(-0.3354157740, -1.0426126660, 2.0713351638));
+    EXPECT_THAT(after_three(UpdateRule::adamw, false, true), near(0.3239343477, -0.9942355877, 2.0014608572));
     EXPECT_THAT(after_three(UpdateRule::lamb, false), near(0.0784990931, -1.0882673572, 2.0808065619));
     EXPECT_THAT(after_three(UpdateRule::lamb, true), near(0.0745680531, -1.0872995681, 2.0738283722));
+}
+
+/// Each half of the columns is a vector of its own, with |p| = 5 and 13 and |u| = 1 and 0.5.
+TEST(Forward, LambOfMatricesSideBySide) {
+    const graph::UpdateAttrs attrs{
+        .rule = graph::UpdateRule::lamb, .momentum = 0, .decay = 0, .epsilon = 1, .column_blocks = 2};
+    const RefTensor target = tensor({2, 2}, {3, 5, 4, 12});
+    const RefTensor gradient = tensor({2, 2}, {1, 1, 0, 0});
+    const RefTensor zero = tensor({2, 2}, {0, 0, 0, 0});
+    const auto whole = updated(attrs, target, gradient, 0.1, {zero, zero});
+    expect_values(whole[0], {2, 2}, {3 - 0.1 * (5 / 0.5) * 0.5, 5 - 0.1 * (13 / 0.5) * 0.5, 4, 12});
+    graph::UpdateAttrs one = attrs;
+    one.column_blocks = 1;
+    const double trust = std::sqrt(194.0) / std::sqrt(0.5);
+    expect_values(updated(one, target, gradient, 0.1, {zero, zero})[0], {2, 2},
+                  {3 - 0.1 * trust * 0.5, 5 - 0.1 * trust * 0.5, 4, 12});
+}
+
+TEST(Forward, ScaledUpdateMultipliesTheGradientButNotItsDecay) {
+    const graph::UpdateAttrs attrs{.gradient_scale = 0.5, .weight_decay = 0.1};
+    const auto result =
+        run(OpKind::scaled_update, attrs,
+            {tensor({1}, {1}), tensor({1}, {4}), tensor({}, {0.2}), tensor({}, {1}), tensor({}, {0.25})});
+    expect_values(result[0], {1}, {1 - 0.2 * (0.5 * 0.25 * 4 + 0.1)});
+}
+
+/// Of gradients with the norm 0.5 * 10.
+TEST(Forward, GradientFactor) {
+    const auto factor = [](double limit, bool divides, double scale = 1) {
+        const graph::GradientFactorAttrs attrs{0.5, limit, divides};
+        return run(OpKind::gradient_factor, attrs, {tensor({2}, {6 * scale, 0}), tensor({1, 1}, {8 * scale})})[0]
+            .values[0];
+    };
+    EXPECT_DOUBLE_EQ(factor(0, false), 1);
+    EXPECT_DOUBLE_EQ(factor(4, false), 4.0 / 5);
+    EXPECT_DOUBLE_EQ(factor(6, false), 1);
+    EXPECT_DOUBLE_EQ(factor(0, true), 1.0 / 5);
+    EXPECT_DOUBLE_EQ(factor(4, true), 1.0 / 5);  // limited to 4, then divided by it
+    EXPECT_DOUBLE_EQ(factor(4, true, 0.1), 1);   // a norm of 0.5 is divided by nothing
+    EXPECT_TRUE(std::isnan(factor(4, false, std::numeric_limits<double>::infinity())));
 }
 
 /// g = 0.5 * gradient + 0.1 * target = 2.1; r = 0.2 * 0.5.
@@ -504,7 +512,7 @@ TEST(Flops, CountMultiplyAddsTwice) {
     const TensorDesc matrix{DType::f32, {17, 10}};
     EXPECT_EQ(flops(OpKind::dense, graph::DenseAttrs{}, {rows, matrix, {DType::f32, {10}}}), 2.0 * 4 * 17 * 10);
     EXPECT_EQ(flops(OpKind::dense_weight_grad, graph::DenseAttrs{}, {rows, {DType::f32, {4, 10}}}), 2.0 * 4 * 17 * 10);
-    EXPECT_EQ(flops(OpKind::dense_input_grad, graph::NoAttrs{}, {{DType::f32, {4, 10}}, matrix}), 2.0 * 4 * 17 * 10);
+    EXPECT_EQ(flops(OpKind::dense_input_grad, graph::DenseAttrs{}, {{DType::f32, {4, 10}}, matrix}), 2.0 * 4 * 17 * 10);
 }
 
 }  // namespace

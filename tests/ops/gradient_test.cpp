@@ -56,7 +56,8 @@ TEST(OpGradients, WrongOnesAreCaughtWithTheirIndices) {
 
     wrong[static_cast<std::size_t>(OpKind::dense)].gradient = [](GradContext& context) {
         const graph::ValueId dy = context.grad_output(0);
-        context.set_grad(0, context.add_one(OpKind::dense_input_grad, graph::NoAttrs{}, {dy, context.input(1)}, "x"));
+        context.set_grad(0,
+                         context.add_one(OpKind::dense_input_grad, graph::DenseAttrs{}, {dy, context.input(1)}, "x"));
         context.set_grad(1,
                          context.add_one(OpKind::dense_weight_grad, graph::DenseAttrs{}, {context.input(0), dy}, "w"));
         context.set_grad(2, context.input(2));

@@ -301,5 +301,65 @@ TEST(AppendUpdate, SixteenBitVariablesAreCopiesOfMasters) {
     EXPECT_EQ(model.update_of("all/dense/bias")->kind, OpKind::update);
 }
 
+UpdateSettings lamb() {
+    UpdateSettings settings = momentum();
+    settings.kind = Optimiser::lamb;
+    return settings;
+}
+
+TEST(AppendUpdate, GradientsOfOneNormShareAFactor) {
+    SmallModel model;
+    UpdateSettings settings = lamb();
+    settings.gradient_norm = GradientNorm::limits_divides;
+    settings.gradient_norm_limit = 4;
+    model.append(settings);
+    const graph::Node& factor = *model.updates().front();
+    ASSERT_EQ(factor.kind, OpKind::gradient_factor);
+    EXPECT_EQ(factor.inputs.size(), 4U);  // two dense ones, gamma and beta
+    const auto& attrs = factor.as<graph::GradientFactorAttrs>();
+    EXPECT_EQ(attrs.gradient_scale, 1.0 / (8 * 128));
+    EXPECT_EQ(attrs.limit, 4);
+    EXPECT_TRUE(attrs.divides);
+    for (const char* name : {"all/dense/weight", "all/dense/bias", "all/bn/gamma"}) {
+        const graph::Node* update = model.update_of(name);
+        ASSERT_EQ(update->kind, OpKind::scaled_update);
+        EXPECT_EQ(update->inputs.at(4), factor.outputs.at(0));
+        EXPECT_EQ(model.graph.value(update->inputs.at(5)).name, std::string(name) + "/lamb_m");
+    }
+}
+
+TEST(AppendUpdate, OnlyDivisionOrOnlyALimit) {
+    for (const GradientNorm how : {GradientNorm::limited, GradientNorm::divides}) {
+        SmallModel model;
+        UpdateSettings settings = lamb();
+        settings.gradient_norm = how;
+        model.append(settings);
+        const auto& attrs = model.updates().front()->as<graph::GradientFactorAttrs>();
+        EXPECT_EQ(attrs.limit, how == GradientNorm::limited ? 1 : 0);
+        EXPECT_EQ(attrs.divides, how == GradientNorm::divides);
+    }
+}
+
+TEST(AppendUpdate, AddedMicroBatchesAreNotDivided) {
+    SmallModel model;
+    UpdateSettings settings = lamb();
+    settings.adds_micro_batches = true;
+    model.append(settings);
+    EXPECT_EQ(model.update_of("all/dense/weight")->as<graph::UpdateAttrs>().gradient_scale, 1.0 / 128);
+}
+
+TEST(AppendUpdate, MatricesSideBySideHaveTrustsOfTheirOwn) {
+    SmallModel model;
+    UpdateSettings settings = lamb();
+    settings.adam.column_blocks = {"dense/weight"};
+    settings.adam.corrects_step = true;
+    EXPECT_THROW(model.append(settings), Error);  // two columns are not three blocks
+    SmallModel other;
+    settings.adam.column_blocks = {"qkv"};
+    other.append(settings);
+    EXPECT_EQ(other.update_of("all/dense/weight")->as<graph::UpdateAttrs>().column_blocks, 1);
+    EXPECT_TRUE(other.update_of("all/dense/weight")->as<graph::UpdateAttrs>().corrects_step);
+}
+
 }  // namespace
 }  // namespace cnntrain::optim

@@ -512,5 +512,68 @@ TEST(ValidationPlan, CountsEveryImageOnce) {
     EXPECT_THROW(make_validation_plan(8, 0), Error);
 }
 
+StepShape steps(std::int64_t count, std::int64_t at_once = 1) {
+    StepShape shape;
+    shape.micro_batch_size = 8;
+    shape.gradient_accumulation_count = 4;
+    shape.replicas = 2;
+    shape.iterations = count;
+    shape.device_iterations = at_once;
+    shape.samples = 640;
+    shape.steps_per_log = 1;
+    shape.steps_per_checkpoint = 100;
+    return shape;
+}
+
+/// The numbers of the steps after which the plan saves.
+std::vector<std::int64_t> saved_steps(const RunPlan& plan) {
+    std::vector<std::int64_t> numbers;
+    for (const HostStep& step : plan.checkpoint_steps())
+        numbers.push_back(step.first_iteration);
+    EXPECT_EQ(plan.checkpoint_count(), std::ssize(numbers));
+    for (std::int64_t start = 0; start < plan.iterations; start += plan.iterations_per_host_step) {
+        const bool listed = std::ranges::find(numbers, start) != numbers.end();
+        EXPECT_EQ(plan.host_step(start).checkpoint, listed) << start;
+    }
+    return numbers;
+}
+
+TEST(StepPlan, SavesAfterStepsWhoseNumberIsAMultipleAndAfterTheLast) {
+    const RunPlan plan = make_step_plan(steps(402));
+    EXPECT_EQ(plan.global_batch, 64);
+    EXPECT_EQ(plan.iterations_per_epoch, 10);
+    EXPECT_EQ(saved_steps(plan), (std::vector<std::int64_t>{100, 200, 300, 400, 401}));
+    EXPECT_EQ(saved_steps(make_step_plan(steps(401))), (std::vector<std::int64_t>{100, 200, 300, 400}));
+    EXPECT_EQ(saved_steps(make_step_plan(steps(1))), (std::vector<std::int64_t>{0}));
+    StepShape never = steps(402);
+    never.steps_per_checkpoint = 0;
+    EXPECT_EQ(saved_steps(make_step_plan(never)), (std::vector<std::int64_t>{401}));
+}
+
+TEST(StepPlan, PeriodsAreWholeHostSteps) {
+    StepShape shape = steps(22, 4);
+    shape.steps_per_checkpoint = 7;  // 8
+    shape.steps_per_log = 5;         // 8
+    const RunPlan plan = make_step_plan(shape);
+    EXPECT_EQ(plan.iterations, 20);
+    EXPECT_EQ(saved_steps(plan), (std::vector<std::int64_t>{8, 16}));
+    std::vector<std::int64_t> logged;
+    for (std::int64_t start = 0; start < plan.iterations; start += 4) {
+        const HostStep step = plan.host_step(start);
+        EXPECT_EQ(step.lr_iteration, start);
+        EXPECT_EQ(step.iterations, 4);
+        if (step.log) logged.push_back(start);
+    }
+    EXPECT_EQ(logged, (std::vector<std::int64_t>{0, 8, 16}));
+}
+
+TEST(StepPlan, ARunOfNoStepIsOne) {
+    const RunPlan plan = make_step_plan(steps(3, 4));
+    EXPECT_EQ(plan.iterations, 0);
+    EXPECT_EQ(plan.checkpoint_count(), 0);
+    EXPECT_TRUE(plan.checkpoint_steps().empty());
+    EXPECT_THROW(make_step_plan(steps(-1)), Error);
+}
+
 }  // namespace
 }  // namespace cnntrain::schedule

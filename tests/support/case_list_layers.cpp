@@ -208,9 +208,10 @@ void add_norm_cases(std::vector<OpCase>& cases, DType type) {
     }
     for (const Activation activation : graph::kActivations) {
         for (const std::int64_t groups : {0, 4}) {
-            // With a residual there is a gradient only where the slope follows from the result; that of the sigmoid has too
-            // few digits in 16 bits where the result is near 1.
-            const bool exact = type == DType::f32 || activation != Activation::sigmoid;
+            // With a residual there is a gradient only where the slope follows from the result; those of the sigmoid and of tanh
+            // have too few digits in 16 bits where the result is near 1.
+            const bool levels_off = activation == Activation::sigmoid || activation == Activation::tanh;
+            const bool exact = type == DType::f32 || !levels_off;
             const bool residual = slope_follows_from_result(activation) && exact;
             const NormRow row{graph::name(activation).data(), 32, groups, residual, activation};
             for (OpCase op_case : {norm_case(row, type, DType::f32), summed_gradient_case(row, type)}) {

@@ -27,12 +27,14 @@ void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
                      .inputs = {{"a", image}, {"b", image}},
                      .tolerance = tolerance});
     for (const graph::Activation activation : graph::kActivations) {
-        // The sigmoid's slope y * (1 - y) loses its digits where a 16-bit y is near 1. At 0 a ReLU has no slope: the gap.
-        const double high = type != DType::f32 && activation == graph::Activation::sigmoid ? 0.5 : 4;
+        // A slope that vanishes with 1 - y loses its digits where a 16-bit y is near 1. At 0 a ReLU has no slope: the gap.
+        const bool levels_off = activation == graph::Activation::sigmoid || activation == graph::Activation::tanh;
+        const double low = type != DType::f32 && activation == graph::Activation::tanh ? -0.5 : -4;
+        const double high = type != DType::f32 && levels_off ? 0.5 : 4;
         cases.push_back({.name = "activation/" + std::string(graph::name(activation)),
                          .kind = OpKind::activation,
                          .attrs = graph::ActivationAttrs{activation},
-                         .inputs = {{.name = "x", .desc = image, .low = -4, .high = high, .gap = 0.01}},
+                         .inputs = {{.name = "x", .desc = image, .low = low, .high = high, .gap = 0.01}},
                          .tolerance = tolerance});
     }
     cases.push_back(
@@ -183,6 +185,47 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
          .attrs = graph::MovingAverageAttrs{.decay = 0.97, .value_scale = 0.26},
          .inputs = {{"moving", {type, {17}}, 0.1, 2}, {.name = "value", .desc = {DType::f32, {17}}, .computed = true}},
          .tolerance = tolerance});
+}
+
+/// What BERT's optimisers ask of updates besides.
+void add_bert_update_cases(std::vector<OpCase>& cases, DType type) {
+    const double tolerance = tolerance_of(type);
+    const auto add = [&](const std::string& name, OpKind kind, const graph::UpdateAttrs& attrs, const TensorDesc& of) {
+        OpCase update{.name = name,
+                      .kind = kind,
+                      .attrs = attrs,
+                      .inputs = {{"target", of},
+                                 {.name = "gradient", .desc = {DType::f32, of.shape}, .computed = true},
+                                 {"learning_rate", {DType::f32, {}}, 0.05, 0.5},
+                                 {"step", {DType::f32, {}}, 1, 1}},
+                      .tolerance = tolerance};
+        if (kind == OpKind::scaled_update) update.inputs.push_back({"factor", {DType::f32, {}}, 0.1, 0.9});
+        for (std::size_t i = 0; i < facts_of(attrs.rule).slots; ++i)
+            update.inputs.push_back({"slot" + std::to_string(i), of, 0.01, 1.5});
+        cases.push_back(std::move(update));
+    };
+    graph::UpdateAttrs attrs{.rule = graph::UpdateRule::lamb,
+                             .gradient_scale = 0.25,
+                             .momentum = 0.9,
+                             .decay = 0.9,
+                             .epsilon = 1e-3,
+                             .rule_weight_decay = 5e-3};
+    add("scaled_update/lamb", OpKind::scaled_update, attrs, {type, {301, 333}});
+    attrs.column_blocks = 3;
+    add("update/lamb_3_blocks", OpKind::update, attrs, {type, {301, 333}});
+    add("scaled_update/lamb_3_blocks", OpKind::scaled_update, attrs, {type, {17, 9}});
+    attrs.column_blocks = 1;
+    attrs.rule = graph::UpdateRule::adamw;
+    attrs.corrects_step = true;
+    add("scaled_update/adamw_step", OpKind::scaled_update, attrs, {type, {64}});
+    if (type != DType::f32) return;
+    const auto gradient = [](const std::string& name, const Shape& shape) {
+        return CaseInput{.name = name, .desc = {DType::f32, shape}};
+    };
+    cases.push_back({.name = "gradient_factor/limited_and_divided",
+                     .kind = OpKind::gradient_factor,
+                     .attrs = graph::GradientFactorAttrs{.gradient_scale = 0.25, .limit = 3, .divides = true},
+                     .inputs = {gradient("a", {3, 3, 10, 17}), gradient("b", {65536 + 17}), gradient("c", {64, 48})}});
 }
 
 }  // namespace cnntrain::test

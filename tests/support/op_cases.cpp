@@ -46,6 +46,12 @@ std::vector<OpCase> make_cases() {
         add_top_k_cases(typed, type);
         add_typed(std::move(typed), type);
     }
+    for (const DType type : {DType::f32, DType::bf16}) {
+        std::vector<OpCase> typed;
+        add_text_cases(typed, type);
+        add_bert_update_cases(typed, type);
+        add_typed(std::move(typed), type);
+    }
     return cases;
 }
 

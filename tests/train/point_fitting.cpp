@@ -7,6 +7,7 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
+#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/assemble.h"
 
 namespace cnntrain::train::testing {
@@ -199,6 +200,16 @@ std::unique_ptr<Samples> PointFitting::open(data::Split split) const {
 
 std::int64_t PointFitting::published_samples(data::Split split) const {
     return split == data::Split::train ? kTraining : kValidation;
+}
+
+schedule::RunPlan PointFitting::plan(std::int64_t samples) const {
+    return run_plan(settings_, samples);
+}
+
+std::function<double(std::int64_t)> PointFitting::learning_rate(const schedule::RunPlan& plan) const {
+    const double base = optim::base_learning_rate(settings_.learning_rate, plan.global_batch);
+    const optim::LearningRate rate(settings_.learning_rate, base, plan.iterations, plan.epochs);
+    return [rate](std::int64_t iteration) { return rate.at(iteration); };
 }
 
 graph::Graph PointFitting::training_graph(const std::vector<data::Field>& fields) const {

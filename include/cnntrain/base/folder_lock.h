@@ -1,4 +1,4 @@
-// One process at a time writes into a folder.
+// One process at a time writes into a folder, or a file.
 #pragma once
 
 #include <memory>
@@ -15,5 +15,7 @@ inline constexpr std::string_view kFolderLockName = ".cnntrain-lock";
 /// The right to write into an existing folder. Error(usage) when another process has it, with that one's number, host,
 /// start and command; `command_line` is what others are told about this one.
 std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& folder, std::string_view command_line);
+/// Likewise to make the file `path`; what is locked is ".<its name>.cnntrain-lock" beside it.
+std::unique_ptr<FileLock> lock_file(FileSystem& files, const std::string& path, std::string_view command_line);
 
 }  // namespace cnntrain

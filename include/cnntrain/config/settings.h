@@ -8,7 +8,9 @@
 
 #include "cnntrain/backend/settings.h"
 #include "cnntrain/comm/settings.h"
+#include "cnntrain/data/pretraining.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/nn/bert_settings.h"
 #include "cnntrain/nn/settings.h"
 #include "cnntrain/optim/settings.h"
 #include "cnntrain/train/settings.h"
@@ -38,6 +40,11 @@ struct Settings {
     train::DeviceSettings device;
     train::LoggingSettings logging;
     comm::CommSettings comm;
+    // Of `pretrain`, which leaves `model`, `data` and `learning_rate` alone.
+    nn::BertSettings bert;
+    data::PretrainingSettings text;
+    optim::StepRateSettings step_rate;
+    train::PretrainingSettings pretraining;
 };
 
 /// Name of a run's folder: `RN20_bs32_BN_16.16_3S9`. `random` is three characters of

@@ -45,6 +45,8 @@ public:
 
     std::int64_t size() const { return starts_.back(); }
     const std::vector<std::string>& paths() const { return paths_; }
+    /// The number of a file's first record; for the number of files, size().
+    std::int64_t first_record(std::size_t file) const { return starts_[file]; }
     /// The payload: a view of the shared cache, valid as long as this object, or of `buffer`, valid until it changes.
     /// `buffer` only grows, so that one reader's buffer stops allocating; its size means nothing.
     [[nodiscard]] std::span<const std::byte> read(std::int64_t index, std::vector<std::byte>& buffer) const;

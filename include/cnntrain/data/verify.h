@@ -21,6 +21,7 @@ enum class Fault {
     not_an_example,   // no tf.Example, or a key of the wrong type
     no_image,
     wrong_label,
+    wrong_value,    // of a pretraining record
     damaged_image,  // only when images are decoded: an error or a warning of libjpeg's
     wrong_size,     // a CIFAR file that is no whole number of records; not the records that conversion.jsonl notes
 };
@@ -54,8 +55,8 @@ struct VerifyResult {
 
 /// Reads everything once. Everything that is wrong is a finding; Error(data) only when there is no such file or folder
 /// or no data file in it. What a record must hold: an image record (of files named train- or validation-, or with a key
-/// image/...) an image and a label in 1..1000, a pretraining record (key input_ids) as many input ids as the file's
-/// first; others are tf.Examples only.
+/// image/...) an image and a label in 1..1000, a pretraining record (key input_ids) the keys of its layout, as many values as
+/// the file's first record has, and values that some model takes; others are tf.Examples only.
 VerifyResult verify(const VerifySettings& settings);
 
 }  // namespace cnntrain::data

@@ -9,11 +9,12 @@
 
 namespace cnntrain::graph {
 
-enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh };
+enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh, tanh };
 
 /// All of them: what tests run over. activation.cpp has as many rows, or does not compile.
 inline constexpr std::array kActivations = {Activation::none,    Activation::relu, Activation::swish,
-                                            Activation::sigmoid, Activation::gelu, Activation::gelu_tanh};
+                                            Activation::sigmoid, Activation::gelu, Activation::gelu_tanh,
+                                            Activation::tanh};
 
 /// "relu", as graphs are printed.
 std::string_view name(Activation activation);
@@ -24,7 +25,8 @@ double activated(Activation activation, double x);
 /// Whether the slope is a function of y alone: backward then reads y, and x need not be kept. It decides what slope() and the
 /// kernels' times_slope() are given.
 constexpr bool slope_follows_from_result(Activation activation) {
-    return activation == Activation::none || activation == Activation::relu || activation == Activation::sigmoid;
+    return activation == Activation::none || activation == Activation::relu || activation == Activation::sigmoid ||
+           activation == Activation::tanh;
 }
 
 /// f'(x). `at` is y where slope_follows_from_result(), else x.

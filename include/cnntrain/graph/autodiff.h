@@ -18,6 +18,8 @@ struct Objective {
     /// these, from inputs, from values that another stage reads, and from parameters and what depends on them alone.
     /// Empty: everything needed is kept, nothing is recomputed.
     std::vector<ValueId> recompute_points;
+    /// Further terms of the objective, each a loss with its seed.
+    std::map<ValueId, double> more_losses = {};
 };
 
 struct Gradients {

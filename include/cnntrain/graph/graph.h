@@ -45,9 +45,10 @@ struct Initialiser {
         truncated_normal_fan_out,  // the same with fan_out
         glorot_uniform,            // U(-l, l), l = sqrt(6 / (I + O))
         rows,                      // row r of the first axis = rows[r]
+        truncated_normal,          // sigma = value before the cut at 2 sigma
     };
     Kind kind = Kind::constant;
-    double value = 0;            // the constant, or the variance scale
+    double value = 0;            // the constant, the variance scale, or sigma
     std::vector<double> rows{};  // Kind::rows
     bool operator==(const Initialiser&) const = default;
 };

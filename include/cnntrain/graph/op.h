@@ -49,6 +49,15 @@ enum class OpKind : std::uint8_t {
     dense_input_grad,
     dense_weight_grad,
     bias_grad,
+    embedding,
+    embedding_grad,
+    gather_rows,
+    gather_rows_grad,
+    layer_norm,
+    layer_norm_grad,
+    attention_mask,
+    attention,
+    attention_grad,
     batch_norm,
     batch_norm_inference,
     batch_norm_grad,
@@ -65,10 +74,14 @@ enum class OpKind : std::uint8_t {
     softmax_cross_entropy,
     softmax_cross_entropy_grad,
     top_k_correct,
+    token_cross_entropy,
+    token_cross_entropy_grad,
     mix_images,
     mixed_cross_entropy,
     mixed_cross_entropy_grad,
     update,
+    scaled_update,
+    gradient_factor,
     moving_average_update,
     round_copy,
     count_,  // number of kinds, not a kind; NOLINT(readability-identifier-naming)
@@ -246,13 +259,72 @@ struct MatmulAttrs {
     bool operator==(const MatmulAttrs&) const = default;
 };
 
-/// dense: x[...,I], w[I,O], bias[O] -> y[...,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw, summed over
-/// all rows. A w[1,1,I,O] is taken as w[I,O]: a 1x1 convolution of a 1x1 picture (squeeze-excite).
+/// dense: x[...,I], w[I,O] (, bias[O]) -> y[...,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw, summed over
+/// all rows. A w[1,1,I,O] is taken as w[I,O]: a 1x1 convolution of a 1x1 picture (squeeze-excite). With `transposed` the
+/// weight and its gradient are [O,I]: a table of embeddings, of which the rows are also the units of the last layer.
 /// bias_grad: dy -> db f32[last axis], summed over all other axes.
 struct DenseAttrs {
+    bool bias = true;                // of dense
+    bool transposed = false;         // of all three
     DType result_type = DType::f32;  // of dense_weight_grad
     bool kernel = false;             // of dense_weight_grad: dw is [1,1,I,O]
     bool operator==(const DenseAttrs&) const = default;
+};
+
+/// embedding: ids i32[...], table[V,C] -> y[...,C] of `type`: row ids[i] of the table; an id outside 0..V-1 gives a row of zeros.
+/// embedding_grad: ids, dy (, others f32[V,C]) -> dtable f32[V,C], V = `rows`: others + for each row of the table the sum of dy
+/// over the places that read it. Ids outside 0..V-1 add nothing.
+struct EmbeddingAttrs {
+    DType type = DType::f32;  // of embedding
+    std::int64_t rows = 0;    // of embedding_grad
+    bool operator==(const EmbeddingAttrs&) const = default;
+};
+
+/// gather_rows: x[B,S,C], positions i32[B,M] -> y[B,M,C]: rows of the same sample; a position outside 0..S-1 gives a row of zeros.
+/// gather_rows_grad: positions, dy -> dx[B,S,C], S = `rows`: what repeated positions send back is summed, in f32.
+struct GatherRowsAttrs {
+    std::int64_t rows = 0;  // of gather_rows_grad
+    bool operator==(const GatherRowsAttrs&) const = default;
+};
+
+/// layer_norm (Ba et al. 2016): x[N,...,C], gamma[C], beta[C] (, residual like x) -> y like x, mean f32[N,...], variance
+/// f32[N,...] (biased, over C) (, z like x, with a residual). y = gamma * (z - mean) / sqrt(variance + epsilon) + beta, where
+/// z = random_scale(x) + residual, or x itself without a residual. The random_scale is that of RandomScaleAttrs with `keep` and
+/// `site`, element by element: only with a residual may keep be less than 1.
+/// layer_norm_grad: z, gamma, mean, variance, dy -> dz, which is dresidual too, dgamma f32[C], dbeta f32[C] (, dx where keep < 1,
+/// which otherwise is dz). With `summed_gradient` it takes a second dy directly after the first: the true dy is their sum.
+struct LayerNormAttrs {
+    double epsilon = 1e-3;
+    bool residual = false;
+    double keep = 1;
+    std::uint64_t site = 0;
+    bool summed_gradient = false;  // of layer_norm_grad
+    bool operator==(const LayerNormAttrs&) const = default;
+};
+
+/// attention_mask: what attention adds to the scores of each key, 0 for a key that is seen and kMaskedScore for another, f32[B,S].
+/// Of input_mask i32[B,S]: (1 - input_mask) * kMaskedScore. Where `sequence` is not 0, of mask_padding_index i32[B,1] and
+/// seq_padding_index i32[B,1]: S = sequence; key k is seen when (k < mask_padding_index or k >= predictions) and
+/// k < seq_padding_index.
+inline constexpr double kMaskedScore = -1000;
+struct AttentionMaskAttrs {
+    std::int64_t sequence = 0;
+    std::int64_t predictions = 0;
+    bool operator==(const AttentionMaskAttrs&) const = default;
+};
+
+/// attention (Vaswani et al. 2017): q, k, v [B,S,H], mask f32[B,S] -> y[B,S,H], statistics f32[B,h,S]. The H features are those
+/// of h = `heads` heads, one behind the other. Per sample and head: s = scale * q * k^T + mask (over the keys),
+/// y = random_scale(softmax(s)) * v, statistics = log(sum over the keys of exp(s)). Random words are those of
+/// RandomScaleAttrs for an element of [h,S,S]. Instead of q, k and v it takes one qkv[B,S,3H] that holds them one behind the other.
+/// attention_grad: q, k, v, mask, y, statistics, dy -> dq, dk, dv; or qkv, mask, y, statistics, dy -> dqkv. The mask gets no
+/// gradient. No value holds the scores: backward computes them again.
+struct AttentionAttrs {
+    std::int64_t heads = 1;
+    double scale = 1;
+    double keep = 1;  // probability, in (0, 1]
+    std::uint64_t site = 0;
+    bool operator==(const AttentionAttrs&) const = default;
 };
 
 /// softmax_cross_entropy: logits[N,C], labels i32[N] -> loss f32[], correct f32[]: both SUMS over the samples whose
@@ -272,6 +344,14 @@ struct TopKAttrs {
     std::int64_t k = 5;
     bool operator==(const TopKAttrs&) const = default;
 };
+
+/// token_cross_entropy: logits[N,C], labels i32[N], weights f32[N] -> loss f32[], correct f32[], log_sums f32[N]. Means over the
+/// weighted tokens of the micro-batch: loss = sum of weights * cross entropy / (sum of weights + kTokenWeightEpsilon), where a
+/// label outside 0..C-1 has no cross entropy; correct = sum of the weights of the tokens whose first largest logit is the label's
+/// / sum of weights, 0 where that sum is 0. log_sums: log(sum over the classes of exp(logits)). No attributes; only the loss
+/// has a gradient, and only in the logits.
+/// token_cross_entropy_grad: logits, labels, weights, log_sums, dloss f32[] -> dlogits.
+inline constexpr double kTokenWeightEpsilon = 1e-5;
 
 /// Mixed samples (mixup, Zhang et al. 2017; cutmix, Yun et al. 2019). The partner of sample n at distance d is sample
 /// (n - d) mod N of the micro-batch.
@@ -295,7 +375,7 @@ struct MixedTargetsAttrs {
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 
-/// Update ops (update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
+/// Update ops (update, scaled_update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
 /// round_copy: parameter (16 bit), master f32: parameter = master, rounded to nearest. No attributes.
 ///
 /// moving_average_update: moving, value: m = decay * m + (1 - decay) * value_scale * value.
@@ -316,8 +396,9 @@ struct FoldNormAttrs {
 using Attrs =
     std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs,
                  ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs,
-                 ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, SoftmaxAttrs, TopKAttrs,
-                 MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs, MovingAverageAttrs, FoldNormAttrs>;
+                 ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, EmbeddingAttrs, GatherRowsAttrs,
+                 LayerNormAttrs, AttentionMaskAttrs, AttentionAttrs, SoftmaxAttrs, TopKAttrs, MixImagesAttrs,
+                 MixedTargetsAttrs, UpdateAttrs, GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {
@@ -370,7 +451,7 @@ struct OpDef {
     bool follows_weights = false;
     /// A forward op with NormAttrs: an addition and an activation behind it can become part of it.
     bool absorbs_activation = false;
-    /// An op with NormAttrs: this input may be given as two summands (NormAttrs::summed_gradient).
+    /// An op with NormAttrs or LayerNormAttrs: this input may be given as two summands (their summed_gradient).
     std::optional<std::size_t> sum_operand = {};
 
     /// Descriptors of the outputs; throws Error(usage) with the reason when the inputs do not fit.

@@ -27,7 +27,10 @@ enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, rmsprop, lars, a
 ///           p -= r * u
 /// lamb      (You et al. 2020) as adamw, but p -= r * trust * u with trust = |p| / |u|
 ///
-/// Norms are taken over the whole tensor. A trust is 1 where one of its two norms is 0, and where `adapts` is false.
+/// Norms are taken over the whole tensor, or of a matrix apart over each of `column_blocks` equal blocks of its columns. A trust
+/// is 1 where one of its two norms is 0, and where `adapts` is false.
+///
+/// scaled_update: the same with a factor f32[] behind step (gradient_factor's result), by which the gradient is multiplied.
 struct UpdateAttrs {
     UpdateRule rule = UpdateRule::sgd;
     double gradient_scale = 1;       // 1 / (micro-batches per update * replicas), and 1 / loss scaling where g needs it
@@ -40,6 +43,8 @@ struct UpdateAttrs {
     double trust_scale = 0;        // lars
     bool adapts = true;            // rules with a trust
     bool corrects_bias = false;    // means that start at 0 are divided by 1 - momentum^step and 1 - decay^step
+    bool corrects_step = false;    // the whole step is multiplied by sqrt(1 - decay^(step+1)) / (1 - momentum^(step+1))
+    std::int64_t column_blocks = 1;  // rules with a trust: of a matrix that is several side by side
     bool operator==(const UpdateAttrs&) const = default;
 };
 
@@ -89,6 +94,32 @@ inline double trust_ratio(const UpdateAttrs& attrs, double target_norm, double o
 /// By which a mean is multiplied that started at 0 and has decayed so for `step` updates; 1 for rules without the correction.
 inline double bias_correction(const UpdateAttrs& attrs, double decay, double step) {
     return attrs.corrects_bias ? 1 / (1 - std::pow(decay, step)) : 1;
+}
+
+/// By which the whole step is multiplied.
+inline double step_correction(const UpdateAttrs& attrs, double step) {
+    if (!attrs.corrects_step) return 1;
+    return std::sqrt(1 - std::pow(attrs.decay, step + 1)) / (1 - std::pow(attrs.momentum, step + 1));
+}
+
+/// gradient_factor: gradients of any shapes -> f32[], by which updates multiply them. With q the norm of
+/// gradient_scale * gradient over all of them: min(1, limit / q) where `limit` is above 0, divided by max(1, the norm that is left)
+/// where `divides`. Not a number where q is not finite.
+struct GradientFactorAttrs {
+    double gradient_scale = 1;
+    double limit = 0;
+    bool divides = false;
+    bool operator==(const GradientFactorAttrs&) const = default;
+};
+
+/// `squares`: the sum of the squares of all gradients, unscaled.
+inline double gradient_factor(const GradientFactorAttrs& attrs, double squares) {
+    const double norm = attrs.gradient_scale * std::sqrt(squares);
+    if (!std::isfinite(norm)) return std::nan("");
+    double factor = 1;
+    if (attrs.limit > 0 && norm > attrs.limit) factor = attrs.limit / norm;
+    if (attrs.divides && norm * factor > 1) factor /= norm * factor;
+    return factor;
 }
 
 }  // namespace cnntrain::graph

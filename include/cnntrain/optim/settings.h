@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +33,20 @@ struct AdamSettings {
     double beta2 = 0.999;  // decay of the mean of squares
     double epsilon = 1e-6;
     bool corrects_bias = true;
+    /// The correction multiplies the whole step, decay included, instead of the means, and is one update ahead.
+    bool corrects_step = false;
     std::vector<std::string> skip = {"bias", "beta", "gamma"};  // LAMB: trust ratio 1 where a name contains one
+    /// LAMB: a variable whose name contains one is queries, keys and values side by side, each with a trust ratio of its own.
+    std::vector<std::string> column_blocks = {"qkv"};
+};
+
+/// What the norm of all gradients of an update together does to them, before any other rule. The gradients are those that
+/// the rule reads, without loss scaling.
+enum class GradientNorm : std::uint8_t {
+    ignored,
+    limited,         // to `gradient_norm_limit`
+    divides,         // where it is above 1 (LAMB of You et al. 2020 as NVIDIA trains BERT)
+    limits_divides,  // the first, then the second
 };
 
 struct OptimiserSettings {
@@ -48,6 +62,11 @@ struct OptimiserSettings {
     AdamSettings adam;
     bool fp32_weight_copy = false;             // 16-bit variables are updated through 32-bit masters, which are slots
     std::vector<std::string> variable_filter;  // train only variables whose name contains one; empty: all
+    bool adds_micro_batches = false;           // gradients of micro-batches are added instead of averaged
+    GradientNorm gradient_norm = GradientNorm::ignored;
+    double gradient_norm_limit = 1;
+    /// Loss scaling from an update on (0 is the first), instead of `loss_scaling`; empty: none.
+    std::map<std::int64_t, double> loss_scaling_by_step;
 };
 
 /// Members of the schedules that are not selected keep their defaults.
@@ -72,6 +91,22 @@ inline double base_learning_rate(const LearningRateSettings& settings, std::int6
     if (settings.absolute) return *settings.absolute;
     return std::exp2(settings.base_exponent) * static_cast<double>(global_batch);
 }
+
+/// Schedules by the number of the update, the first of which is 0 (step_rate.h).
+enum class StepSchedule : std::uint8_t { custom, natural_exponential, polynomial, cosine };
+/// As flags and configurations spell them, in the enumerators' order.
+inline constexpr std::array<std::string_view, 4> kStepScheduleNames = {"custom", "natural_exponential",
+                                                                       "polynomial_decay", "cosine_decay"};
+
+struct StepRateSettings {
+    StepSchedule schedule = StepSchedule::polynomial;
+    double base = 2e-5;                     // at the end of the warm-up
+    std::vector<double> powers = {1};       // of the warm-up (the first) and of the decay (the last)
+    double warmup = 0.1;                    // updates, or below 1 the share of the run
+    std::map<std::int64_t, double> values;  // custom: the rate from an update on
+    std::int64_t decay_steps = 1;           // natural_exponential: updates between drops by
+    double decay_rate = 0;                  // exp(-decay_rate)
+};
 
 inline bool warms_up(const LearningRateSettings& settings) {
     return settings.schedule == LrSchedule::gradual ? settings.warmup_iterations > 0 : settings.warmup_epochs > 0;

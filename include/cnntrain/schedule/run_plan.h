@@ -20,6 +20,14 @@ struct RunShape : ScheduleSettings, CheckpointTimes {
     bool validate = true;
 };
 
+/// The same for a run whose length, log lines and checkpoints are all given in weight updates ("steps"), numbered from 0.
+/// Each host step is `device_iterations` steps; periods are rounded up to whole host steps.
+struct StepShape : ScheduleSettings {
+    std::int64_t samples = 0;               // of an epoch, of all processes together
+    std::int64_t steps_per_log = 1;         // 0: the first step's line only
+    std::int64_t steps_per_checkpoint = 0;  // 0: the last step's only
+};
+
 struct HostStep {
     std::int64_t first_iteration = 0;
     std::int64_t iterations = 0;
@@ -46,6 +54,9 @@ struct RunPlan {
     std::int64_t first_checkpoint_from = 0;  // iterations
     bool avoid_early_checkpoint = false;     // see host_step()
     bool validate = false;
+    /// The number of a host step's first step decides, where otherwise its end does: one whose number is a multiple of log_freq
+    /// is logged, and where it is a multiple above 0 of iterations_per_checkpoint, saved.
+    bool follows_first_step = false;
 
     std::int64_t host_steps() const;
     /// Host steps whose values loss_avg and train_acc_avg are the means of: one epoch's, at least 1.
@@ -75,6 +86,8 @@ private:
 
 /// Error(usage) when a number is out of range, the run would have no iteration or more samples than can be counted.
 RunPlan make_run_plan(const RunShape& shape);
+/// Likewise, except that a run of no step is one.
+RunPlan make_step_plan(const StepShape& shape);
 
 /// Forward passes of a validation: every image is counted once, the last batch may be short.
 struct ValidationPlan {

@@ -59,6 +59,8 @@ nn::NetworkSettings network_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, not as many splits as --shards asks for, micro-batches
 /// that the pipeline's schedule cannot take, or what update_plan() refuses.
 void check_network(const config::Settings& settings);
+/// The same for BERT's pretraining, whose splits the options have settled.
+void check_stages_of_text(const config::Settings& settings);
 /// Of a network in one stage.
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images);
@@ -72,8 +74,18 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
 /// What a training shares with the other processes.
 backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator);
 
+/// An output that is a part of the loss: what is minimised is the sum of all, each divided so.
+struct LossTerm {
+    std::string_view output;
+    double divisor = 1;
+};
+
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
-/// averages; with the passes that the backend wants. `loss`: name of the output that is summed over a micro-batch's samples.
+/// averages; with the passes that the backend wants. A loss scaling that changes by the update is left out: it would scale
+/// numbers up and down again that need none.
+graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
+                         const backend::Backend& backend);
+/// `loss`: name of the output that is summed over a micro-batch's samples.
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
                          const backend::Backend& backend);
 

@@ -48,6 +48,9 @@ inline bool is_first(const Host& host) {
 /// was switched off; Error(usage) when the folder holds another run or another process writes there.
 int run_training(const config::ParseResult& arguments, const Host& host);
 
+/// `pretrain`: likewise; with --evaluate, the results of checkpoints on held-out sequences.
+int run_pretraining(const config::ParseResult& arguments, const Host& host);
+
 /// `restore`: the same for the run that is recorded in the folder of the restore line.
 int run_restored(const config::ParseResult& restore_line, const Host& host);
 

@@ -48,6 +48,17 @@ struct CheckpointSettings : schedule::CheckpointTimes {
     std::vector<double> exponential_decays;  // after training: exponential averages of all checkpoints
 };
 
+/// BERT's pretraining beyond what every training has.
+struct PretrainingSettings {
+    double duplicate_factor = 5;               // how often the files have every document: an epoch is that part of them
+    bool synthetic = false;                    // generated data, whose results are told as 0
+    std::int64_t steps_per_log = 1;            // 0: the first step's line only
+    std::int64_t steps_per_checkpoint = 256;   // 0: the first and the last only
+    std::vector<std::int64_t> device_mapping;  // of pipeline stages; empty: one device
+    bool evaluates = false;                    // checkpoints on held-out sequences, and trains nothing
+    std::optional<std::string> held_out_files;
+};
+
 struct ValidationSettings {
     bool enabled = true;  // after training
 };

@@ -27,6 +27,8 @@ bool is_primitive(OpKind kind) {
         case OpKind::dense_input_grad:
         case OpKind::dense_weight_grad:
         case OpKind::batched_matmul:
+        case OpKind::attention:
+        case OpKind::attention_grad:
             return true;
         default:
             return false;

@@ -4,6 +4,7 @@
 
 namespace cnntrain::cpu {
 
+using graph::DenseAttrs;
 using graph::ValueId;
 
 namespace {
@@ -22,55 +23,80 @@ Placed viewed(Placed tensor, const Desc& desc) {
     return tensor;
 }
 
+/// Of a product with a weight. Stored, the weight is [I,O], or [O,I] where it is transposed.
+struct DenseShape {
+    DenseShape(const TensorDesc& x, const TensorDesc& y)
+        : rows(y.elements() / y.shape.back()), inputs(x.shape.back()), outputs(y.shape.back()) {}
+
+    Desc stored(bool is_transposed, DType type) const {
+        return is_transposed ? matrix(outputs, inputs, type) : matrix(inputs, outputs, type);
+    }
+    /// The stored weight as the [I,O] that it stands for.
+    Desc weight(bool is_transposed, DType type) const {
+        return is_transposed ? transposed(inputs, outputs, type) : matrix(inputs, outputs, type);
+    }
+    /// The same as [O,I].
+    Desc turned_weight(bool is_transposed, DType type) const {
+        return is_transposed ? matrix(outputs, inputs, type) : transposed(outputs, inputs, type);
+    }
+
+    std::int64_t rows, inputs, outputs;
+};
+
 void lower_dense(Lowering& lower) {
+    const auto& attrs = lower.node().as<DenseAttrs>();
     const auto& inputs = lower.node().inputs;
     const ValueId y = lower.node().outputs[0];
     const TensorDesc& x_desc = lower.graph().desc(inputs[0]);
     const TensorDesc& y_desc = lower.graph().desc(y);
-    const std::int64_t n = y_desc.elements() / y_desc.shape.back();
-    const std::int64_t in = x_desc.shape.back();
-    const std::int64_t out = y_desc.shape.back();
-    const Primitive product = lower.onednn().matmul(matrix(n, in, x_desc.dtype), matrix(in, out, x_desc.dtype),
-                                                    matrix(n, out, y_desc.dtype), true);
+    const DenseShape shape(x_desc, y_desc);
+    const DType type = x_desc.dtype;
+    const Primitive product =
+        lower.onednn().matmul(matrix(shape.rows, shape.inputs, type), shape.weight(attrs.transposed, type),
+                              matrix(shape.rows, shape.outputs, type), attrs.bias);
     const Placed x = viewed(lower.in_order(inputs[0]), product.src);
-    const Placed w = lower.prepared(inputs[1], product.weights);
-    const Placed bias = viewed(lower.float_vector(inputs[2]), product.bias);
-    const Placed result = viewed(lower.define(y, row_major(y_desc)), product.dst);
-    lower.add_primitive(product,
-                        {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_BIAS, bias}, {DNNL_ARG_DST, result}},
-                        {DNNL_ARG_DST});
+    const Placed w = viewed(lower.prepared(inputs[1], shape.stored(attrs.transposed, type)), product.weights);
+    Arguments arguments = {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}};
+    if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, viewed(lower.float_vector(inputs[2]), product.bias));
+    arguments.emplace_back(DNNL_ARG_DST, viewed(lower.define(y, row_major(y_desc)), product.dst));
+    lower.add_primitive(product, arguments, {DNNL_ARG_DST});
 }
 
 void lower_dense_input_grad(Lowering& lower) {
+    const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
     const auto& inputs = lower.node().inputs;
     const ValueId dx = lower.node().outputs[0];
     const TensorDesc& dy_desc = lower.graph().desc(inputs[0]);
     const TensorDesc& dx_desc = lower.graph().desc(dx);
-    const std::int64_t n = dy_desc.elements() / dy_desc.shape.back();
-    const std::int64_t in = dx_desc.shape.back();
-    const std::int64_t out = dy_desc.shape.back();
-    const Primitive product = lower.onednn().matmul(matrix(n, out, dy_desc.dtype), transposed(out, in, dy_desc.dtype),
-                                                    matrix(n, in, dx_desc.dtype), false);
+    const DenseShape shape(dx_desc, dy_desc);
+    const DType type = dy_desc.dtype;
+    const Primitive product =
+        lower.onednn().matmul(matrix(shape.rows, shape.outputs, type), shape.turned_weight(is_transposed, type),
+                              matrix(shape.rows, shape.inputs, type), false);
     const Placed dy = viewed(lower.in_order(inputs[0]), product.src);
-    const Placed w = viewed(lower.prepared(inputs[1], matrix(in, out, dy_desc.dtype)), product.weights);
+    const Placed w = viewed(lower.prepared(inputs[1], shape.stored(is_transposed, type)), product.weights);
     const Placed result = viewed(lower.define(dx, row_major(dx_desc)), product.dst);
     lower.add_primitive(product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
 }
 
+/// x^T * dy, or dy^T * x where the weight is transposed.
 void lower_dense_weight_grad(Lowering& lower) {
+    const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
     const auto& inputs = lower.node().inputs;
     const ValueId dw = lower.node().outputs[0];
-    const TensorDesc& x_desc = lower.graph().desc(inputs[0]);
-    const TensorDesc& dw_desc = lower.graph().desc(dw);
-    const std::int64_t n = x_desc.elements() / x_desc.shape.back();
-    const std::int64_t in = x_desc.shape.back();
-    const std::int64_t out = lower.graph().desc(inputs[1]).shape.back();
-    const Primitive product = lower.onednn().matmul(transposed(in, n, x_desc.dtype), matrix(n, out, x_desc.dtype),
-                                                    matrix(in, out, dw_desc.dtype), false);
-    const Placed x = viewed(lower.in_order(inputs[0]), product.src);
-    const Placed dy = viewed(lower.in_order(inputs[1]), product.weights);
+    const ValueId left = inputs[is_transposed ? 1 : 0];
+    const ValueId right = inputs[is_transposed ? 0 : 1];
+    const TensorDesc& left_desc = lower.graph().desc(left);
+    const std::int64_t rows = left_desc.elements() / left_desc.shape.back();
+    const std::int64_t m = left_desc.shape.back();
+    const std::int64_t n = lower.graph().desc(right).shape.back();
+    const DType type = left_desc.dtype;
+    const Primitive product = lower.onednn().matmul(transposed(m, rows, type), matrix(rows, n, type),
+                                                    matrix(m, n, lower.graph().desc(dw).dtype), false);
+    const Placed a = viewed(lower.in_order(left), product.src);
+    const Placed b = viewed(lower.in_order(right), product.weights);
     const Placed result = lower.define(dw, product.dst);
-    lower.add_primitive(product, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+    lower.add_primitive(product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
 }
 
 void lower_bias_grad(Lowering& lower) {

@@ -20,12 +20,15 @@ struct UpdateOperands {
     std::int64_t count = 0;
 };
 
-/// The parameter is kept in its gradient's layout where that layout exists for its type; else both are row-major.
-UpdateOperands place_update(Lowering& lower) {
+/// The parameter is kept in its gradient's layout where that layout exists for its type; else both are row-major, as they must
+/// be where columns are told apart.
+UpdateOperands place_update(Lowering& lower, bool row_by_row) {
     const ValueId parameter = lower.node().inputs[0];
     const ValueId gradient = lower.node().inputs[1];
     UpdateOperands at;
-    const Placed as_it_lies = lower.operand(gradient);
+    const Placed as_it_lies = row_by_row ? lower.operand_as(gradient, row_major(lower.graph().desc(gradient)),
+                                                            "blocks of columns have norms of their own")
+                                         : lower.operand(gradient);
     at.parameter = lower.master(parameter, with_type(as_it_lies.desc, lower.graph().desc(parameter).dtype));
     at.gradient = as_it_lies;
     if (with_type(at.parameter.desc, DType::f32) != as_it_lies.desc) {
@@ -37,18 +40,20 @@ UpdateOperands place_update(Lowering& lower) {
     return at;
 }
 
-UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context) {
+/// `gradient_factor`: of a scaled update, else 1.
+UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context, double gradient_factor) {
     const auto step = static_cast<double>(context.iteration + 1);
     const auto correction = [&](double decay) { return bias_correction(attrs, decay, step); };
-    return {.gradient_scale = static_cast<float>(attrs.gradient_scale),
-            .weight_decay = static_cast<float>(attrs.weight_decay),
-            .rate = static_cast<float>(context.learning_rate * attrs.learning_rate_scale),
-            .momentum = static_cast<float>(attrs.momentum),
-            .decay = static_cast<float>(attrs.decay),
-            .epsilon = static_cast<float>(attrs.epsilon),
-            .rule_weight_decay = static_cast<float>(attrs.rule_weight_decay),
-            .mean_correction = static_cast<float>(correction(attrs.momentum)),
-            .square_correction = static_cast<float>(correction(attrs.decay))};
+    return {
+        .gradient_scale = static_cast<float>(attrs.gradient_scale * gradient_factor),
+        .weight_decay = static_cast<float>(attrs.weight_decay),
+        .rate = static_cast<float>(context.learning_rate * attrs.learning_rate_scale * step_correction(attrs, step)),
+        .momentum = static_cast<float>(attrs.momentum),
+        .decay = static_cast<float>(attrs.decay),
+        .epsilon = static_cast<float>(attrs.epsilon),
+        .rule_weight_decay = static_cast<float>(attrs.rule_weight_decay),
+        .mean_correction = static_cast<float>(correction(attrs.momentum)),
+        .square_correction = static_cast<float>(correction(attrs.decay))};
 }
 
 /// The iteration is filled in by each step.
@@ -62,7 +67,7 @@ std::uint64_t name_hash(const Lowering& lower, ValueId variable) {
 
 /// Inputs of an update node.
 constexpr std::size_t kTarget = 0;
-constexpr std::size_t kFirstSlot = 4;
+constexpr std::size_t kGradientFactor = 4;  // of a scaled update; the slots are behind it, or stand here
 
 template <typename From, typename To> void convert(std::int64_t count, const From* from, To* to) {
     if constexpr (std::is_same_v<From, To>) {
@@ -78,6 +83,8 @@ template <typename T> struct ParameterUpdate {
     UpdateOperands at;
     std::vector<Placed> slots;
     UpdateRounding rounding;
+    Placed gradient_factor = {};           // set: of a scaled update
+    ColumnBlocks columns = {};             // of a matrix whose blocks have trusts of their own
     GradientExchange* exchange = nullptr;  // set: of a piece
     std::size_t sum = 0;                   // whose piece it is
 
@@ -101,16 +108,31 @@ template <typename T> struct ParameterUpdate {
         return result;
     }
 
+    UpdateFactors factors_at(const StepContext& context) const {
+        return factors_of(attrs, context, gradient_factor ? static_cast<double>(*gradient_factor.as<float>()) : 1);
+    }
+
     SquareSums norms(const StepContext& context, std::span<float> scratch) const {
         const auto [begin, count] = range();
-        return update_norms(attrs.rule, count, tensors(begin), factors_of(attrs, context), rounding_at(context, begin),
+        return update_norms(attrs.rule, count, tensors(begin), factors_at(context), rounding_at(context, begin),
                             scratch);
     }
     void run(const StepContext& context, double trust) const {
         const auto [begin, count] = range();
-        UpdateFactors factors = factors_of(attrs, context);
+        UpdateFactors factors = factors_at(context);
         factors.rate = static_cast<float>(static_cast<double>(factors.rate) * trust);
         update(attrs.rule, count, tensors(begin), factors, rounding_at(context, begin));
+    }
+    void run_columns(const StepContext& context, std::span<float> scratch, std::span<SquareSums> sums,
+                     std::span<UpdateFactors> factors) const {
+        const UpdateRounding how = rounding_at(context, 0);
+        std::ranges::fill(factors, factors_at(context));
+        column_norms(attrs.rule, columns, tensors(0), factors[0], how, scratch, sums);
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            const double rate = static_cast<double>(factors[i].rate) * trust(sums[i].target, sums[i].other);
+            factors[i].rate = static_cast<float>(rate);
+        }
+        update_columns<T>(attrs.rule, columns, tensors(0), factors, how);
     }
     double trust(double target_squares, double other_squares) const {
         return trust_ratio(attrs, std::sqrt(target_squares), std::sqrt(other_squares));
@@ -137,6 +159,15 @@ template <typename T> void add_whole_update(Lowering& lower, const ParameterUpda
     });
 }
 
+template <typename T> void add_column_update(Lowering& lower, const ParameterUpdate<T>& update,
+                                             const std::vector<Placed>& reads, const std::vector<Placed>& writes) {
+    const auto scratch = lower.scratch_floats(column_scratch_floats(update.columns));
+    const auto blocks = static_cast<std::size_t>(update.columns.blocks);
+    lower.add_step("kernel", reads, writes,
+                   [=, sums = std::vector<SquareSums>(blocks), factors = std::vector<UpdateFactors>(blocks)](
+                       const StepContext& context) mutable { update.run_columns(context, scratch(), sums, factors); });
+}
+
 /// Norms are over the whole parameter, so that the updates of pieces wait for those of all ranks.
 template <typename T> void add_sharded_update(Lowering& lower, const ParameterUpdate<T>& update,
                                               const std::vector<Placed>& reads, const std::vector<Placed>& writes) {
@@ -158,30 +189,82 @@ template <typename T> void add_sharded_update(Lowering& lower, const ParameterUp
     });
 }
 
-void lower_optimiser_update(Lowering& lower) {
+ColumnBlocks column_blocks(const UpdateAttrs& attrs, const Shape& shape) {
+    if (attrs.column_blocks == 1) return {};
+    return {.rows = shape.at(0), .columns = shape.at(1), .blocks = attrs.column_blocks};
+}
+
+void lower_any_update(Lowering& lower, std::size_t first_slot) {
     const auto attrs = lower.node().as<UpdateAttrs>();
     const auto& inputs = lower.node().inputs;
-    const UpdateOperands at = place_update(lower);
+    const ColumnBlocks columns = column_blocks(attrs, lower.graph().desc(inputs[kTarget]).shape);
+    const UpdateOperands at = place_update(lower, columns.blocks > 1);
     const std::optional<std::size_t> sum = lower.sharded_sum(inputs[1], at.gradient);
+    if (sum && columns.blocks > 1) {
+        throw Error(ErrorKind::unsupported, lower.graph().value(inputs[kTarget]).name +
+                                                ": an optimiser's state that processes share needs queries, keys and "
+                                                "values apart; use --use-qkv-split");
+    }
     std::vector<Placed> slots;
-    for (std::size_t i = kFirstSlot; i < inputs.size(); ++i) {
+    for (std::size_t i = first_slot; i < inputs.size(); ++i) {
         slots.push_back(sum ? lower.sharded_slot(inputs[i], inputs[kTarget], *sum)
                             : lower.slot_master(inputs[i], inputs[kTarget]));
     }
     UpdateRounding rounding{.how = rounding_of(lower), .target = name_hash(lower, inputs[kTarget])};
-    if (slots.size() > 1) rounding.second_slot = name_hash(lower, inputs[kFirstSlot + 1]);
+    if (slots.size() > 1) rounding.second_slot = name_hash(lower, inputs[first_slot + 1]);
 
     std::vector<Placed> reads = {at.parameter, at.gradient};
     std::vector<Placed> writes = {at.parameter};
     reads.insert(reads.end(), slots.begin(), slots.end());
     writes.insert(writes.end(), slots.begin(), slots.end());
+    Placed factor;
+    if (first_slot > kGradientFactor) factor = reads.emplace_back(lower.operand(inputs[kGradientFactor]));
     with_float_type(at.parameter.dtype, [&]<typename T>() {
-        const ParameterUpdate<T> update{attrs, at, slots, rounding, sum ? lower.exchange() : nullptr, sum.value_or(0)};
-        if (sum) {
+        const ParameterUpdate<T> update{
+            attrs, at, slots, rounding, factor, columns, sum ? lower.exchange() : nullptr, sum.value_or(0)};
+        if (columns.blocks > 1) {
+            add_column_update(lower, update, reads, writes);
+        } else if (sum) {
             add_sharded_update(lower, update, reads, writes);
         } else {
             add_whole_update(lower, update, reads, writes);
         }
+    });
+}
+
+void lower_update(Lowering& lower) {
+    lower_any_update(lower, kGradientFactor);
+}
+
+void lower_scaled_update(Lowering& lower) {
+    lower_any_update(lower, kGradientFactor + 1);
+}
+
+/// Sums of squares do not ask how a tensor lies.
+void lower_gradient_factor(Lowering& lower) {
+    const auto attrs = lower.node().as<graph::GradientFactorAttrs>();
+    const ValueId output = lower.node().outputs[0];
+    const Placed result = lower.define(output, row_major(lower.graph().desc(output)));
+    std::vector<Placed> gradients;
+    std::int64_t most = 0;
+    const auto count_of = [](const Placed& placed) {
+        return static_cast<std::int64_t>(placed.desc.get_size() / sizeof(float));
+    };
+    for (const ValueId input : lower.node().inputs) {
+        gradients.push_back(lower.as_it_lies(input));
+        if (lower.sharded_sum(input, gradients.back())) {
+            throw Error(ErrorKind::unsupported,
+                        "the norm of all gradients needs them whole in every process: leave out "
+                        "--replicated-tensor-sharding, or --use-nvlamb and --use-mpclip");
+        }
+        most = std::max(most, count_of(gradients.back()));
+    }
+    const auto scratch = lower.scratch_floats(square_scratch_floats(most));
+    lower.add_step("kernel", gradients, {result}, [=](const StepContext&) {
+        double squares = 0;
+        for (const Placed& gradient : gradients)
+            squares += square_sum(count_of(gradient), gradient.as<float>(), scratch());
+        *result.as<float>() = static_cast<float>(gradient_factor(attrs, squares));
     });
 }
 
@@ -215,7 +298,9 @@ void lower_moving_average_update(Lowering& lower) {
 }
 
 constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::update, lower_optimiser_update},
+    {graph::OpKind::update, lower_update},
+    {graph::OpKind::scaled_update, lower_scaled_update},
+    {graph::OpKind::gradient_factor, lower_gradient_factor},
     {graph::OpKind::moving_average_update, lower_moving_average_update},
     {graph::OpKind::round_copy, lower_round_copy},
 };

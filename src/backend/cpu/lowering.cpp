@@ -20,8 +20,9 @@ namespace {
 using Family = std::span<const LoweringEntry> (*)();
 
 constexpr Family kFamilies[] = {
-    conv_lowerings, dense_lowerings,     gate_lowerings,       loss_lowerings,   matmul_lowerings, mixing_lowerings,
-    norm_lowerings, pointwise_lowerings, proxy_norm_lowerings, update_lowerings, view_lowerings,
+    attention_lowerings, conv_lowerings,   dense_lowerings, gate_lowerings,      loss_lowerings,
+    matmul_lowerings,    mixing_lowerings, norm_lowerings,  pointwise_lowerings, proxy_norm_lowerings,
+    token_lowerings,     update_lowerings, view_lowerings,
 };
 
 }  // namespace
@@ -354,6 +355,10 @@ bool Lowering::dies_here(ValueId value, const Desc& desc) const {
 
 bool Lowering::is_output(ValueId value) const {
     return std::ranges::any_of(graph_.outputs(), [&](const graph::Output& output) { return output.value == value; });
+}
+
+bool Lowering::is_read(ValueId result) const {
+    return is_output(result) || !graph_.value(result).users.empty();
 }
 
 bool Lowering::may_alias(ValueId result) const {

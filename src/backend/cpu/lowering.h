@@ -96,6 +96,8 @@ public:
     bool dies_here(graph::ValueId value, const Desc& desc) const;
     /// define_over when it dies here, else define.
     Placed define_or_reuse(graph::ValueId result, const Desc& desc, graph::ValueId candidate);
+    /// Does anything read it? A result that nothing reads needs no memory.
+    bool is_read(graph::ValueId result) const;
     /// False where a result must have memory of its own, to be read after the micro-batch.
     bool may_alias(graph::ValueId result) const;
     /// The result is a view of memory that other values have, too.
@@ -212,6 +214,7 @@ struct LoweringEntry {
 };
 
 // The tables that lowering_of() searches, one per family file.
+std::span<const LoweringEntry> attention_lowerings();
 std::span<const LoweringEntry> conv_lowerings();
 std::span<const LoweringEntry> dense_lowerings();
 std::span<const LoweringEntry> gate_lowerings();
@@ -221,6 +224,7 @@ std::span<const LoweringEntry> mixing_lowerings();
 std::span<const LoweringEntry> norm_lowerings();
 std::span<const LoweringEntry> pointwise_lowerings();
 std::span<const LoweringEntry> proxy_norm_lowerings();
+std::span<const LoweringEntry> token_lowerings();
 std::span<const LoweringEntry> update_lowerings();
 std::span<const LoweringEntry> view_lowerings();
 

@@ -1,6 +1,7 @@
 #include "backend/cpu/onednn.h"
 
 #include <array>
+#include <new>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -269,6 +270,13 @@ std::string layout_name(const Desc& desc) {
     return found == nullptr ? "blocked" : found->name;
 }
 
+void require_success(dnnl_status_t status) {
+    if (status == dnnl_success) return;
+    if (status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw Error(ErrorKind::internal,
+                "cpu backend: a oneDNN primitive failed with status " + std::to_string(static_cast<int>(status)));
+}
+
 bool Primitive::is_naive() const {
     return implementation.starts_with("ref");
 }
@@ -307,6 +315,8 @@ void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
             return append(dnnl::algorithm::eltwise_gelu_erf, 0);
         case graph::Activation::gelu_tanh:
             return append(dnnl::algorithm::eltwise_gelu_tanh, 0);
+        case graph::Activation::tanh:
+            return append(dnnl::algorithm::eltwise_tanh, 0);
     }
 }
 
@@ -405,13 +415,26 @@ Primitive OneDnn::max_pool_grad(const Desc& diff_src, const Desc& diff_dst, cons
 }
 
 Primitive OneDnn::matmul(const Desc& a, const Desc& b, const Desc& c, bool bias) const {
+    return matmul(a, b, c, bias, user_scratchpad());
+}
+
+Primitive OneDnn::accumulating_matmul(const Desc& a, const Desc& b, const Desc& c) const {
+    dnnl::primitive_attr attributes = user_scratchpad();
+    dnnl::post_ops post_ops;
+    post_ops.append_sum(1.0F);
+    attributes.set_post_ops(post_ops);
+    return matmul(a, b, c, false, attributes);
+}
+
+Primitive OneDnn::matmul(const Desc& a, const Desc& b, const Desc& c, bool bias,
+                         const dnnl::primitive_attr& attributes) const {
     const Desc bias_desc({1, dims_of(c)[1]}, dnnl::memory::data_type::f32, Tag::ab);
 #if DNNL_VERSION_MAJOR >= 3
-    const auto desc = bias ? dnnl::matmul::primitive_desc(engine_, a, b, bias_desc, c, user_scratchpad())
-                           : dnnl::matmul::primitive_desc(engine_, a, b, c, user_scratchpad());
+    const auto desc = bias ? dnnl::matmul::primitive_desc(engine_, a, b, bias_desc, c, attributes)
+                           : dnnl::matmul::primitive_desc(engine_, a, b, c, attributes);
 #else
     const auto description = bias ? dnnl::matmul::desc(a, b, bias_desc, c) : dnnl::matmul::desc(a, b, c);
-    const dnnl::matmul::primitive_desc desc(description, user_scratchpad(), engine_);
+    const dnnl::matmul::primitive_desc desc(description, attributes, engine_);
 #endif
     Primitive result = finish<dnnl::matmul>(desc);
     result.src = desc.src_desc();

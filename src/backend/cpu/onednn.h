@@ -64,6 +64,9 @@ struct ConvEpilogue {
     graph::Activation activation = graph::Activation::none;
 };
 
+/// Throws std::bad_alloc or Error(internal) when a primitive has failed.
+void require_success(dnnl_status_t status);
+
 class OneDnn {
 public:
     OneDnn();
@@ -80,12 +83,16 @@ public:
     Primitive max_pool_grad(const Desc& diff_src, const Desc& diff_dst, const graph::PoolAttrs& attrs) const;
     /// a[M,K] * b[K,N] (+ bias[1,N]) -> c[M,N]; operands may be transposed through their strides.
     Primitive matmul(const Desc& a, const Desc& b, const Desc& c, bool bias) const;
+    /// c += a * b.
+    Primitive accumulating_matmul(const Desc& a, const Desc& b, const Desc& c) const;
     Primitive reorder(const Desc& from, const Desc& to) const;
     /// For a copy outside a program; brings its own scratch memory.
     dnnl::reorder::primitive_desc reorder_desc(const Desc& from, const Desc& to,
                                                const dnnl::primitive_attr& = {}) const;
 
 private:
+    Primitive matmul(const Desc& a, const Desc& b, const Desc& c, bool bias, const dnnl::primitive_attr& attr) const;
+
     dnnl::engine engine_;
     dnnl::stream stream_;
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <new>
 
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
@@ -136,13 +135,6 @@ dnnl_status_t execute(const dnnl::primitive& primitive, const dnnl::stream& stre
     return dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(call.size()), call.data());
 }
 
-void check(dnnl_status_t status) {
-    if (status == dnnl_success) return;
-    if (status == dnnl_out_of_memory) throw std::bad_alloc();
-    throw Error(ErrorKind::internal,
-                "cpu backend: a oneDNN primitive failed with status " + std::to_string(static_cast<int>(status)));
-}
-
 }  // namespace
 
 void Program::add_primitive(Section section, Step like, const Primitive& primitive, const Arguments& arguments,
@@ -150,7 +142,7 @@ void Program::add_primitive(Section section, Step like, const Primitive& primiti
     Step step = primitive_step(std::move(like), primitive, arguments, written);
     step.run = [handle = primitive.primitive, stream = onednn_.stream(),
                 call = bind_call(section, primitive, arguments, 0)](const StepContext&) {
-        check(execute(handle, stream, call));
+        require_success(execute(handle, stream, call));
     };
     add_step(section, std::move(step));
 }
@@ -169,7 +161,7 @@ void Program::add_parts(Section section, Step like, const Primitive& primitive, 
             const dnnl_status_t status = execute(handle, stream, calls[static_cast<std::size_t>(part)]);
             if (status != dnnl_success) failure = status;
         });
-        check(failure);
+        require_success(failure);
     };
     add_step(section, std::move(step));
 }

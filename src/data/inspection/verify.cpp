@@ -17,6 +17,8 @@
 #include "data/inspection/byte_progress.h"
 #include "data/records/example.h"
 #include "data/records/features.h"
+#include "data/records/pretraining_example.h"
+#include "data/records/pretraining_keys.h"
 #include "data/records/raw_records.h"
 #include "data/sets/cifar.h"
 #include "data/sets/data_files.h"
@@ -39,8 +41,8 @@ enum class Contents { image, pretraining, other };
 
 /// The keys that matter here, from the one walk through a record.
 struct Keys {
-    bool image = false;                     // there is one of images
-    std::optional<std::int64_t> token_ids;  // int64 values in "input_ids"
+    bool image = false;      // there is one of images
+    bool token_ids = false;  // of pretraining records
 };
 
 /// Checks the records of one TFRecord file.
@@ -57,9 +59,9 @@ public:
                        "the checksum of its " + std::to_string(record.payload.size()) + " bytes is wrong");
         }
         Keys keys;
-        if (!visit_features(record.payload, [&](std::string_view key, const FeatureSummary& feature) {
+        if (!visit_features(record.payload, [&](std::string_view key, const FeatureSummary&) {
                 keys.image |= key.starts_with("image/");
-                if (key == "input_ids") keys.token_ids = feature.type == FeatureType::integers ? feature.length : 0;
+                keys.token_ids |= key == kInputIds;
             })) {
             return add(Fault::not_an_example, "the record is not a tf.Example");
         }
@@ -68,7 +70,7 @@ public:
             case Contents::image:
                 return check_image();
             case Contents::pretraining:
-                return check_pretraining(keys.token_ids.value_or(0));
+                return check_pretraining();
             case Contents::other:
                 result_.unknown_contents = true;
         }
@@ -104,13 +106,24 @@ private:
         if (!problem.empty()) add(Fault::damaged_image, problem);
     }
 
-    void check_pretraining(std::int64_t length) {
-        if (!input_ids_) input_ids_ = length;
-        if (length == 0) return add(Fault::not_an_example, "input_ids is missing or has no int64 value");
-        if (length != *input_ids_) {
-            add(Fault::not_an_example, "input_ids has " + std::to_string(length) + " values, not " +
-                                           std::to_string(*input_ids_) + " as in the file's first record");
+    /// Layout and lengths are those of the file's first record.
+    void check_pretraining() {
+        if (pretraining_keys_.empty() && !take_pretraining_layout()) {
+            return add(Fault::not_an_example, "input_ids has no int64 value, or masked_lm_weights has no float value");
         }
+        const auto fault = parse_pretraining_example(record_->payload, pretraining_keys_, field_views_);
+        if (!fault) return;
+        const bool is_value = fault->kind == PretrainingFault::Kind::wrong_value;
+        add(is_value ? Fault::wrong_value : Fault::not_an_example, fault->what);
+    }
+
+    bool take_pretraining_layout() {
+        const std::optional<PretrainingSettings> settings = settings_of_record(record_->payload);
+        if (!settings || settings->sequence_length == 0 || settings->max_predictions == 0) return false;
+        pretraining_keys_ = pretraining_keys(*settings);
+        for (const Field& field : pretraining_fields(*settings))
+            field_views_.emplace_back(fields_.emplace_back(field.desc.bytes()));
+        return true;
     }
 
     const FileSet& set_;
@@ -119,7 +132,9 @@ private:
     FileResult& result_;
     const RawRecord* record_ = nullptr;
     std::optional<Contents> contents_;
-    std::optional<std::int64_t> input_ids_;
+    std::vector<PretrainingKey> pretraining_keys_;  // empty before the first such record
+    std::vector<std::vector<std::byte>> fields_;
+    std::vector<std::span<std::byte>> field_views_;  // of fields_
     ImageExample example_;
     JpegChecker jpeg_;
 };
@@ -260,7 +275,7 @@ void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult
 /// What the folder's writer noted of its files: the only way to see that a file lacks its last records.
 std::map<std::string, FinishedFile> files_in_journal(const std::string& folder, VerifyResult& result) {
     try {
-        std::optional<Journal> journal = read_journal(posix_files(), folder);
+        std::optional<Journal> journal = read_journal(posix_files(), journal_path(folder));
         if (journal) return std::move(journal->finished);
     } catch (const Error& error) {
         const std::string name = std::filesystem::path(journal_path(folder)).filename().string();
@@ -289,8 +304,9 @@ void add_file(FileResult& file, VerifyResult& result) {
 
 std::string_view name(Fault fault) {
     constexpr std::array<std::string_view, kFaults> kNames = {
-        "missing file",    "mixed sets",       "empty file", "unfinished file", "unreadable file", "damaged length",
-        "damaged payload", "not a tf.Example", "no image",   "wrong label",     "damaged image",   "wrong file size"};
+        "missing file",   "mixed sets",      "empty file",       "unfinished file", "unreadable file",
+        "damaged length", "damaged payload", "not a tf.Example", "no image",        "wrong label",
+        "wrong value",    "damaged image",   "wrong file size"};
     return kNames[static_cast<std::size_t>(fault)];
 }
 

@@ -28,6 +28,9 @@ template <typename T> void store_little_endian(T value, std::span<std::byte> byt
     }
 }
 
+/// The record as it stands in a file, frame included.
+void append_record(std::span<const std::byte> payload, std::string& bytes);
+
 /// Error(data): "<path>, record <n> (at byte <offset>): <what>".
 [[noreturn]] void fail_record(const std::string& path, std::int64_t record, std::uint64_t offset,
                               const std::string& what);

@@ -140,6 +140,18 @@ std::string RecordFiles::describe(std::int64_t index) const {
     return paths_[at.file] + ", record " + std::to_string(at.record) + " (at byte " + std::to_string(at.offset) + ")";
 }
 
+void append_record(std::span<const std::byte> payload, std::string& bytes) {
+    std::array<std::byte, kRecordHeaderBytes> header{};
+    const std::span<std::byte> parts(header);
+    store_little_endian<std::uint64_t>(payload.size(), parts.first<8>());
+    store_little_endian<std::uint32_t>(mask_crc(crc32c(parts.first<8>())), parts.last<4>());
+    std::array<std::byte, kRecordFooterBytes> footer{};
+    store_little_endian<std::uint32_t>(mask_crc(crc32c(payload)), footer);
+    for (const std::span<const std::byte> part :
+         {std::span<const std::byte>(header), payload, std::span<const std::byte>(footer)})
+        bytes.append(reinterpret_cast<const char*>(part.data()), part.size());
+}
+
 void RecordWriter::write(std::span<const std::byte> payload) {
     std::array<std::byte, kRecordHeaderBytes> header{};
     const std::span<std::byte> bytes(header);

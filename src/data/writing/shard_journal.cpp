@@ -72,10 +72,10 @@ std::string journal_path(const std::string& folder) {
     return folder + "/" + std::string(kJournal);
 }
 
-std::optional<Journal> read_journal(const FileSystem& files, const std::string& folder) {
-    if (!files.exists(journal_path(folder))) return std::nullopt;
+std::optional<Journal> read_journal(const FileSystem& files, const std::string& path) {
+    if (!files.exists(path)) return std::nullopt;
     Journal journal;
-    std::istringstream lines(files.read_text(journal_path(folder)));
+    std::istringstream lines(files.read_text(path));
     for (std::string line; std::getline(lines, line);) {
         try {
             check_json(line);
@@ -89,17 +89,17 @@ std::optional<Journal> read_journal(const FileSystem& files, const std::string& 
     return journal;
 }
 
-void write_journal(FileSystem& files, const std::string& folder, const Fingerprint& fingerprint,
+void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
                    const std::vector<FinishedFile>& finished) {
     std::string text = line_of(fingerprint);
     for (const FinishedFile& file : finished) {
         text += line_of(file);
     }
-    files.write_text(journal_path(folder), text);
+    files.write_text(path, text);
 }
 
-void append_to_journal(FileSystem& files, const std::string& folder, const FinishedFile& file) {
-    files.append(journal_path(folder), line_of(file));
+void append_to_journal(FileSystem& files, const std::string& path, const FinishedFile& file) {
+    files.append(path, line_of(file));
 }
 
 std::string differences(const Fingerprint& now, const Fingerprint& before) {

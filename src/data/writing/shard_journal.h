@@ -1,4 +1,4 @@
-// <folder>/conversion.jsonl: what was planned, then a line for each file that is finished.
+// The journal of a conversion: what was planned, then a line for each file that is finished.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,18 @@ struct Journal {
     std::map<std::string, FinishedFile> finished;
 };
 
+/// <folder>/conversion.jsonl, of the conversions that fill a folder.
 std::string journal_path(const std::string& folder);
 
 /// Nothing if there is no journal. Lines that cannot be read (the last one, cut by a kill) count for nothing: their
 /// files are made anew.
-std::optional<Journal> read_journal(const FileSystem& files, const std::string& folder);
+std::optional<Journal> read_journal(const FileSystem& files, const std::string& path);
 
 /// Replaces the journal in one step.
-void write_journal(FileSystem& files, const std::string& folder, const Fingerprint& fingerprint,
+void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
                    const std::vector<FinishedFile>& finished);
 
-void append_to_journal(FileSystem& files, const std::string& folder, const FinishedFile& file);
+void append_to_journal(FileSystem& files, const std::string& path, const FinishedFile& file);
 
 /// "seed is 7, was 6; training files is 8, was 4"
 std::string differences(const Fingerprint& now, const Fingerprint& before);

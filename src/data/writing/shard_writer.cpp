@@ -115,7 +115,7 @@ void Run::prepare() {
         planned.insert(file.name);
         total_ += static_cast<std::int64_t>(file.sources->size());
     }
-    const std::optional<Journal> journal = read_journal(files_, plan_.folder);
+    const std::optional<Journal> journal = read_journal(files_, journal_path(plan_.folder));
     const bool same = journal && journal->fingerprint == plan_.fingerprint;
     std::vector<std::string> others;
     for (const std::string& name : files_.list(plan_.folder)) {
@@ -142,7 +142,7 @@ void Run::prepare() {
         }
     }
     check_skipped();
-    write_journal(files_, plan_.folder, plan_.fingerprint, entries);
+    write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries);
 }
 
 void Run::refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal) {
@@ -208,7 +208,7 @@ void Run::write_file(std::size_t file, int worker) {
     const std::lock_guard lock(mutex_);
     if (failure_) return;  // the journal itself may be what cannot be written
     entry.skipped = skipped_[file];
-    append_to_journal(files_, plan_.folder, entry);
+    append_to_journal(files_, journal_path(plan_.folder), entry);
     finished_[file] = std::move(entry);
 }
 

@@ -180,7 +180,10 @@ config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed) 
 }
 
 config::ParseResult with_absolute_paths(config::ParseResult arguments) {
-    for (const char* key : {"data_dir", "init_path", "restore_path"}) {
+    const bool text = arguments.command == config::Command::pretrain;
+    const std::vector<const char*> keys = text ? std::vector{"init_checkpoint", "restore_dir"}
+                                               : std::vector{"data_dir", "init_path", "restore_path"};
+    for (const char* key : keys) {
         auto* path = std::get_if<std::string>(&option(arguments, key).value);
         if (path != nullptr && !path->empty()) *path = std::filesystem::absolute(*path).lexically_normal().string();
     }
@@ -198,7 +201,11 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
     std::ostringstream out;
     out << '\n' << task.summary_head;
     if (plan != nullptr) {
-        write_training(out, settings);
+        if (task.summary_training.empty()) {
+            write_training(out, settings);
+        } else {
+            out << task.summary_training;
+        }
         if (!plan->validate) out << "No Validation\n";
     }
     if (plan == nullptr || plan->validate)
@@ -221,8 +228,9 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         if (value.empty()) return std::monostate{};
         return value;
     };
+    const bool text = arguments.command == config::Command::pretrain;
     std::map<std::string, config::Value> derived = {
-        {"training", arguments.command == config::Command::train},
+        {"training", arguments.command == config::Command::train || text},
         {"restoring", facts.restoring},
         {"command", std::string(config::name(arguments.command))},
         {"use_popdist", arguments.launch.replicas.has_value()},
@@ -231,7 +239,6 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"distributed_worker_index", arguments.launch.index},
         {"distributed_cluster", std::monostate{}},
         {"wd_exclude", settings.optimiser.weight_decay_exclude},
-        {"warmup", optim::warms_up(settings.learning_rate)},
         {"global_batch_size", batch},
         {"lr_scale", unscales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
         {"grad_scale", unscales_gradient ? 1.0 / settings.optimiser.loss_scaling : 1.0},
@@ -245,6 +252,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"logs_path", optional_text(facts.folder.logs)},
         {"checkpoint_path", facts.folder.checkpoints + "/ckpt"},
     };
+    if (!text) derived["warmup"] = optim::warms_up(settings.learning_rate);
     if (validation_samples) {
         derived["validation_iterations"] = std::int64_t{1};
         derived["validation_device_iterations"] =

@@ -1,6 +1,7 @@
 #include "cnntrain/train/dry_run.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
 #include "train/runs/compiled_model.h"
-#include "train/tasks/image_classification.h"
+#include "train/tasks/make_task.h"
 
 namespace cnntrain::train {
 
@@ -44,8 +45,9 @@ class Description {
 public:
     Description(const Task& task, const config::ParseResult& arguments)
         : task_(task), arguments_(arguments), settings_(arguments.settings) {
-        if (arguments_.command != config::Command::train) return;
-        plan_ = run_plan(settings_, task_.used_samples(data::Split::train));
+        const bool trains = arguments_.command == config::Command::train || of_text();
+        if (!trains) return;
+        plan_ = task_.plan(task_.used_samples(data::Split::train));
         checkpoint_count_ = plan_->checkpoint_count();
     }
 
@@ -66,6 +68,8 @@ private:
         constexpr std::size_t kColumn = 16;
         out_ << topic << ": " << std::string(kColumn - std::min(kColumn, topic.size()), ' ') << what << '\n';
     }
+
+    bool of_text() const { return arguments_.command == config::Command::pretrain; }
 
     bool measures_inference() const {
         return arguments_.command == config::Command::inference && settings_.training.iterations;
@@ -89,7 +93,11 @@ private:
                            std::to_string(plan.iterations_per_host_step));
         line("Optimiser", optimiser(how) + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
                               text(how.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
-        learning_rate(plan);
+        if (of_text()) {
+            step_rates(plan);
+        } else {
+            learning_rate(plan);
+        }
         const std::string none = "none";
         line("Checkpoints", checkpoint_count_ == 0 ? none : "after iterations " + checkpoints(plan));
         line("Validation", validates() ? "of each of them, " + passes() : none);
@@ -192,6 +200,21 @@ private:
              values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration));
     }
 
+    /// Of the first step, the quarters and the last.
+    void step_rates(const schedule::RunPlan& plan) {
+        if (plan.iterations == 0) return;
+        const auto rate = task_.learning_rate(plan);
+        line("Learning rate", config::to_string(arguments_.at("lr_schedule").value) + ", base " +
+                                  text(settings_.step_rate.base) + ", warm-up " + text(settings_.step_rate.warmup));
+        std::string values;
+        for (const int quarter : {0, 1, 2, 3, 4}) {
+            const std::int64_t at = std::min(plan.iterations - 1, plan.iterations * quarter / 4);
+            const std::int64_t step = plan.host_step(at).lr_iteration;
+            values += (values.empty() ? "" : ", ") + short_text(rate(step)) + " at " + std::to_string(step);
+        }
+        line("Rates", values);
+    }
+
     bool validates() const { return plan_->validate && checkpoint_count_ > 0; }
 
     std::string passes() const {
@@ -266,8 +289,8 @@ private:
 
 std::string dry_run_text(const config::ParseResult& arguments) {
     const auto backend = make_backend(arguments.settings.run.backend);
-    const ImageClassification task(arguments, *backend, 0);
-    return Description(task, arguments).whole();
+    const std::unique_ptr<Task> task = make_task(arguments, *backend, 0);
+    return Description(*task, arguments).whole();
 }
 
 }  // namespace cnntrain::train

@@ -1,5 +1,6 @@
 #include "train/runs/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <sstream>
@@ -33,7 +34,7 @@ Trainer::End Trainer::run() {
     loop_watch_ = Stopwatch();
     while (iteration_ < plan.iterations) {
         const schedule::HostStep step = plan.host_step(iteration_);
-        const double learning_rate = parts_.learning_rate.at(step.lr_iteration);
+        const double learning_rate = parts_.learning_rate(step.lr_iteration);
         run_host_step(step, learning_rate);
         if (iteration_ == step.end()) {
             parts_.meters.finish_host_step();
@@ -87,7 +88,8 @@ void Trainer::check_loss(double loss, const schedule::HostStep& step, double lea
         return;
     }
     message += parts_.last_saved
-                   ? "; last good checkpoint: " + checkpoint::checkpoint_prefix(folder_.checkpoints, *parts_.last_saved)
+                   ? "; last good checkpoint: " +
+                         checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(*parts_.last_saved))
                    : "; no checkpoint has been written";
     observers_.run_ended();
     throw Error(ErrorKind::diverged, message + "; lower the learning rate, lengthen the warm-up or use more precision");
@@ -120,6 +122,10 @@ std::map<std::string, HostTensor> Trainer::checked_variables() const {
     return variables;
 }
 
+std::int64_t Trainer::checkpoint_number(std::int64_t iteration) const {
+    return std::max<std::int64_t>(0, iteration - settings_.checkpoint_lag);
+}
+
 void Trainer::save() {
     const Stopwatch watch;
     std::map<std::string, HostTensor> variables = checked_variables();
@@ -136,11 +142,13 @@ void Trainer::save() {
     checkpoint.tensors = std::move(variables);
     if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, checkpoint.tensors)));
     files_.make_directories(folder_.checkpoints);
-    checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, iteration_), checkpoint);
+    checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
+                     checkpoint);
     parts_.last_saved = iteration_;
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
-    observers_.checkpoint_saved(
-        {iteration_, checkpoint::checkpoint_prefix(folder_.checkpoints, iteration_), watch.seconds()});
+    observers_.checkpoint_saved({iteration_,
+                                 checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(iteration_)),
+                                 watch.seconds()});
 }
 
 }  // namespace cnntrain::train

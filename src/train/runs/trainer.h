@@ -14,7 +14,6 @@
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/meters.h"
 #include "cnntrain/metrics/observer.h"
-#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
@@ -25,9 +24,9 @@ namespace cnntrain::train {
 /// What a run trains with: all of it is there before the trainer is.
 struct TrainingParts {
     schedule::RunPlan plan;
-    optim::LearningRate learning_rate;
-    std::unique_ptr<backend::Executable> executable;  // with the weights to begin with
-    std::unique_ptr<data::Stream> stream;             // from the first sample to train on
+    std::function<double(std::int64_t)> learning_rate;  // by HostStep::lr_iteration
+    std::unique_ptr<backend::Executable> executable;    // with the weights to begin with
+    std::unique_ptr<data::Stream> stream;               // from the first sample to train on
     metrics::Meters meters;
     std::int64_t iteration = 0;                   // weight updates that earlier processes have done
     std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: it has none
@@ -39,6 +38,7 @@ struct TrainerSettings {
     bool stop_on_nan = true;               // Error(diverged) at a loss that is not finite
     bool saves = true;                     // does this process write checkpoints?
     std::int64_t iterations_per_sync = 0;  // between broadcasts of rank 0's variables; 0: never
+    std::int64_t checkpoint_lag = 0;       // Task::checkpoint_lag()
     /// For the metadata of every checkpoint.
     std::map<std::string, std::string> metadata;
 };
@@ -66,6 +66,8 @@ private:
     bool stop_requested() const {
         return stop_agreed_ || (communicator_.size() == 1 && stop_requested_ && stop_requested_());
     }
+    /// In its name.
+    std::int64_t checkpoint_number(std::int64_t iteration) const;
     /// Error(peers) when a process has other variables than the others.
     std::map<std::string, HostTensor> checked_variables() const;
     void tell_exchange();

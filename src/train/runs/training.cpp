@@ -26,7 +26,7 @@
 #include "train/runs/timing.h"
 #include "train/runs/trainer.h"
 #include "train/runs/weights.h"
-#include "train/tasks/image_classification.h"
+#include "train/tasks/make_task.h"
 
 namespace cnntrain::train {
 
@@ -61,7 +61,7 @@ bool wants_checkpoints(const CheckpointSettings& settings) {
 RunData open_data(const Task& task, const config::Settings& settings) {
     RunData data;
     data.training = task.open(data::Split::train);
-    data.plan = run_plan(settings, data.training->count());
+    data.plan = task.plan(data.training->count());
     data.batch = batch_plan(settings);
     data.update = update_plan(settings);
     // Opened now, so that missing files are reported before the training and not after it.
@@ -161,7 +161,12 @@ void load_first_weights(Run& run, backend::Executable& executable, const graph::
     if (!run.settings().training.init_path || !is_first(run.host)) return;  // the others get them from rank 0
     const checkpoint::Found found =
         checkpoint::find_checkpoint(run.files(), "--init-path", *run.settings().training.init_path);
-    const checkpoint::Checkpoint checkpoint = checkpoint::load(run.files(), found.path, edited_checkpoints(run));
+    const checkpoint::Checkpoint checkpoint =
+        in_own_layout(checkpoint::load(run.files(), found.path, edited_checkpoints(run)), graph, found.path);
+    if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
+        load_all(executable, graph, checkpoint, found.path);
+        return;
+    }
     load_model(executable, graph, checkpoint, found.path);
     load_masters(executable, graph, checkpoint);
 }
@@ -169,7 +174,7 @@ void load_first_weights(Run& run, backend::Executable& executable, const graph::
 void load_resumed_weights(Run& run, backend::Executable& executable, const graph::Graph& graph,
                           const ResumePoint& resume) {
     run.observers.line(
-        metrics::restoring_line(checkpoint::checkpoint_prefix(run.folder.checkpoints, resume.checkpoint.iteration)));
+        metrics::restoring_line(checkpoint::checkpoint_prefix(run.folder.checkpoints, resume.found.iteration)));
     load_all(executable, graph, resume.checkpoint, resume.found.path);
 }
 
@@ -207,9 +212,6 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
 
 /// Takes the resume point, whose tensors are not needed any more.
 TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
-    const optim::LearningRateSettings& rate = run.settings().learning_rate;
-    const double base = optim::base_learning_rate(rate, data.plan.global_batch);
-    const optim::LearningRate learning_rate(rate, base, data.plan.iterations, data.plan.epochs);
     const std::vector<data::Field> fields = data.training->fields(data.batch.samples_per_pass());
     auto executable = make_executable(run, fields, data.update, resume);
     metrics::Meters meters = make_meters(run, data, resume);
@@ -225,8 +227,13 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
         training_loader_settings(run.settings(), fields, iteration * data.plan.global_batch), *run.host.communicator);
     loader.stop_requested = run.host.stop_requested;
     auto stream = data.training->stream(loader);
-    return {data.plan, learning_rate, std::move(executable), std::move(stream), std::move(meters),
-            iteration, last_saved};
+    return {data.plan,
+            run.task.learning_rate(data.plan),
+            std::move(executable),
+            std::move(stream),
+            std::move(meters),
+            iteration,
+            last_saved};
 }
 
 std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const schedule::RunPlan& plan) {
@@ -244,6 +251,7 @@ TrainerSettings trainer_settings(const Run& run, const schedule::RunPlan& plan) 
             settings.run.stop_on_nan,
             saves,
             iterations_per_sync(settings.training, plan),
+            run.task.checkpoint_lag(),
             run_metadata(run.arguments, run.task.description().arithmetic)};
 }
 
@@ -379,10 +387,10 @@ int measure_training_input(Run& run, const RunData& data) {
     return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 
-int train_images(RunStart start, const Host& host) {
+int train_task(RunStart start, const Host& host) {
     const auto backend = make_backend(start.arguments.settings.run.backend);
-    const ImageClassification task(start.arguments, *backend, seed_of(start));
-    return train(task, *backend, std::move(start), host);
+    const std::unique_ptr<Task> task = make_task(start.arguments, *backend, seed_of(start));
+    return train(*task, *backend, std::move(start), host);
 }
 
 }  // namespace
@@ -416,14 +424,18 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
 
 int run_training(const config::ParseResult& arguments, const Host& host) {
     RunStart start = is_first(host) ? run_start(arguments, host) : RunStart{with_absolute_paths(arguments), {}, {}};
-    return train_images(agreed_start(std::move(start), host), host);
+    return train_task(agreed_start(std::move(start), host), host);
+}
+
+int run_pretraining(const config::ParseResult& arguments, const Host& host) {
+    return arguments.settings.pretraining.evaluates ? run_validation(arguments, host) : run_training(arguments, host);
 }
 
 int run_restored(const config::ParseResult& restore_line, const Host& host) {
     RunStart start = is_first(host)
                          ? restored_run_start(restore_line, host)
                          : RunStart{with_absolute_paths(restored_arguments(restore_line, *host.files)), {}, {}};
-    return train_images(agreed_start(std::move(start), host), host);
+    return train_task(agreed_start(std::move(start), host), host);
 }
 
 }  // namespace cnntrain::train

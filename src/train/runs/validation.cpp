@@ -1,4 +1,5 @@
 // `cnntrain validation`: the results of checkpoints that are already there.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
-#include "train/tasks/image_classification.h"
+#include "train/tasks/make_task.h"
 
 namespace cnntrain::train {
 
@@ -123,7 +124,8 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const std::vector<checkpoint::Found> points = points_to_validate(settings, host);
     const auto backend = make_backend(settings.run.backend);
-    const ImageClassification task(arguments, *backend, seed);
+    const std::unique_ptr<Task> made = make_task(arguments, *backend, seed);
+    const Task& task = *made;
     const auto data = task.open(data::Split::validation);
     const RunFolder folder = folder_of_all(task, settings, host);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);

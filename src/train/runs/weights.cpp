@@ -1,9 +1,11 @@
 #include "train/runs/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
 
+#include "cnntrain/checkpoint/hugging_face.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/assemble.h"
@@ -76,8 +78,27 @@ void load_model(backend::Executable& executable, const graph::Graph& graph, chec
     load_tensors(executable, model_variables(graph, std::move(checkpoint), path));
 }
 
+checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
+                                     const std::string& path) {
+    if (!checkpoint::is_hugging_face(checkpoint)) return checkpoint;
+    checkpoint::ImportSettings settings;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        const graph::Value& variable = graph.value(id);
+        if (variable.name.ends_with("/qkv_weight")) settings.qkv_split = false;
+        if (variable.name.ends_with("/word_embeddings")) settings.vocabulary = variable.desc.shape[0];
+    }
+    return checkpoint::from_hugging_face(checkpoint, settings, path).checkpoint;
+}
+
+bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {
+    return std::ranges::all_of(graph.values_with_role(graph::Role::slot), [&](graph::ValueId slot) {
+        return checkpoint.tensors.contains(graph.value(slot).name);
+    });
+}
+
 std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                                                   const std::string& path) {
+    checkpoint = in_own_layout(std::move(checkpoint), graph, path);
     std::map<std::string, TensorDesc> wanted = variables(graph);
     for (const graph::ValueId slot : graph.values_with_role(graph::Role::slot))
         wanted.erase(graph.value(slot).name);

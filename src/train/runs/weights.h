@@ -29,6 +29,14 @@ std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, che
 /// The same, drawn anew.
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
 
+/// A BERT checkpoint of Hugging Face's transformers in the variables of the graph; any other as it is. Error(data) names tensors
+/// that are missing.
+checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
+                                     const std::string& path);
+
+/// Does the checkpoint hold a tensor for every slot of the graph?
+bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+
 /// Loads model_variables().
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path);

@@ -13,6 +13,7 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/model.h"
+#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/assemble.h"
 
 namespace cnntrain::train {
@@ -209,6 +210,17 @@ ImageClassification::Count ImageClassification::count_in_files(data::Split split
     }
     const data::SampleCount count = data::count_samples(data_settings(settings(), backend_, seed_), split);
     return {count.samples, count.exact ? Known::counted : Known::estimated};
+}
+
+schedule::RunPlan ImageClassification::plan(std::int64_t samples) const {
+    return run_plan(settings(), samples);
+}
+
+std::function<double(std::int64_t)> ImageClassification::learning_rate(const schedule::RunPlan& plan) const {
+    const optim::LearningRateSettings& rate = settings().learning_rate;
+    const optim::LearningRate schedule(rate, optim::base_learning_rate(rate, plan.global_batch), plan.iterations,
+                                       plan.epochs);
+    return [schedule](std::int64_t iteration) { return schedule.at(iteration); };
 }
 
 graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {

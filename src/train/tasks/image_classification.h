@@ -41,6 +41,9 @@ public:
     std::int64_t published_samples(data::Split split) const override;
     std::int64_t used_samples(data::Split split) const override;
 
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
+
     graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
     /// With the extra output kLogits.

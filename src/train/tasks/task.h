@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/rows.h"
+#include "cnntrain/schedule/run_plan.h"
 
 namespace cnntrain::train {
 
@@ -46,6 +48,7 @@ struct TaskDescription {
     std::string model;                            // in names of files: "resnet50"
     std::map<std::string, std::string> identity;  // what a compiled model depends on: "model" -> "resnet-50"
     std::string summary_head;                     // first and last lines of a run's summary
+    std::string summary_training = {};  // what it says about a training; empty: what it says about networks for images
     std::string summary_tail;
     backend::Arithmetic arithmetic;  // of this machine's part of the run
     std::size_t io_bits = 0;  // of each number in which samples travel to the device; 0: nothing is said about it
@@ -84,6 +87,16 @@ public:
     /// Samples that a run uses: counted in its files when they are there, else of the published set. For plans, before the data
     /// are opened. Error(data) when the files are damaged.
     virtual std::int64_t used_samples(data::Split split) const = 0;
+
+    /// Length, host steps, log lines and checkpoints of a training on so many samples. Error(usage) as
+    /// schedule::make_run_plan().
+    virtual schedule::RunPlan plan(std::int64_t samples) const = 0;
+    /// The learning rate by HostStep::lr_iteration.
+    virtual std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const = 0;
+    /// By how much the number in a checkpoint's name is below the weight updates that it holds (the first one's is 0 always).
+    virtual std::int64_t checkpoint_lag() const { return 0; }
+    /// Whether a training that begins with the weights of a checkpoint also takes over the optimiser's state, if it is there.
+    virtual bool takes_over_optimiser() const { return false; }
 
     /// One whole weight update, with all that the options ask for; with_update() in assemble.h makes it of a forward graph.
     /// `fields`: Samples::fields().

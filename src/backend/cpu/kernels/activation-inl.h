@@ -108,6 +108,24 @@ HWY_INLINE Floats gelu_tanh_slope(Floats x) {
     return hn::MulAdd(hn::Mul(hn::Mul(x, s), rest), inner_slope, s);
 }
 
+/// (1 - e) / (1 + e) with e = exp(-2 |x|), and the sign of x. Where that difference would lose digits, the first terms of the
+/// power series, of which the next one is below 1e-7 of the sum. NaN stays NaN.
+HWY_INLINE Floats tanh_of(Floats x) {
+    const FloatTag d;
+    const Floats one = hn::Set(d, 1.0F);
+    const Floats size = hn::Abs(x);
+    const Floats exponential = exp_of_number(hn::Mul(hn::Min(size, hn::Set(d, 20.0F)), hn::Set(d, -2.0F)));
+    const Floats quotient = hn::Div(hn::Sub(one, exponential), hn::Add(one, exponential));
+    const Floats square = hn::Mul(x, x);
+    Floats series = hn::Set(d, 62.0F / 2835);
+    series = hn::MulAdd(series, square, hn::Set(d, -17.0F / 315));
+    series = hn::MulAdd(series, square, hn::Set(d, 2.0F / 15));
+    series = hn::MulAdd(series, square, hn::Set(d, -1.0F / 3));
+    series = hn::MulAdd(hn::Mul(series, square), x, x);
+    const Floats value = hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.3F)), series, hn::CopySign(quotient, x));
+    return hn::IfThenElse(hn::IsNaN(x), x, value);
+}
+
 /// What the kernels know of an activation: its value, and a gradient times its slope.
 template <Activation kActivation> struct ActivationOf;
 
@@ -136,6 +154,13 @@ template <> struct ActivationOf<Activation::gelu_tanh> {
     static HWY_INLINE Floats times_slope(Floats x, Floats dy) { return hn::Mul(gelu_tanh_slope(x), dy); }
 };
 
+template <> struct ActivationOf<Activation::tanh> {
+    static HWY_INLINE Floats value(Floats x) { return tanh_of(x); }
+    static HWY_INLINE Floats times_slope(Floats y, Floats dy) {
+        return hn::Mul(hn::NegMulAdd(y, y, hn::Set(FloatTag(), 1.0F)), dy);
+    }
+};
+
 /// dy * f'(x) from x, also where the slope is given as a function of y.
 template <Activation kActivation> HWY_INLINE Floats times_slope_at_input(Floats x, Floats dy) {
     using Function = ActivationOf<kActivation>;
@@ -159,6 +184,8 @@ template <typename Call> void with_activation(Activation activation, Call call) 
             return call.template operator()<Activation::gelu>();
         case Activation::gelu_tanh:
             return call.template operator()<Activation::gelu_tanh>();
+        case Activation::tanh:
+            return call.template operator()<Activation::tanh>();
     }
 }
 

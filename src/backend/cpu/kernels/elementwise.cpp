@@ -212,6 +212,10 @@ template <typename T> void accumulate(std::int64_t count, const T* x, float* sum
     });
 }
 
+void clear(std::int64_t count, float* y) {
+    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) { std::fill(y + begin, y + end, 0.0F); });
+}
+
 std::int64_t first_non_finite(std::span<const float> values) {
     return search(values);
 }

@@ -181,6 +181,7 @@ template <typename T> void activate(std::int64_t count, Activation activation, c
 template <typename T> void activation_grad(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx);
 void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
+void clear(std::int64_t count, float* y);
 /// y[i] = x[0][i] + x[1][i] + ... in this order, x[parts][count].
 void sum_parts(std::int64_t parts, std::int64_t count, const float* x, float* y);
 /// sum += x.
@@ -362,6 +363,24 @@ template <typename T> SquareSums update_norms(UpdateRule rule, std::int64_t coun
                                               const UpdateFactors& factors, const UpdateRounding& rounding,
                                               std::span<float> scratch);
 std::int64_t update_scratch_floats(UpdateRule rule, std::int64_t count);
+
+/// A row-major matrix that is `blocks` matrices side by side, each with a trust of its own.
+struct ColumnBlocks {
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;  // of all blocks
+    std::int64_t blocks = 1;   // divides the columns
+};
+/// As update() and update_norms(), block by block; both spans have one element for each.
+template <typename T> void update_columns(UpdateRule rule, const ColumnBlocks& shape, const UpdateTensors<T>& tensors,
+                                          std::span<const UpdateFactors> factors, const UpdateRounding& rounding);
+template <typename T> void column_norms(UpdateRule rule, const ColumnBlocks& shape, const UpdateTensors<T>& tensors,
+                                        const UpdateFactors& factors, const UpdateRounding& rounding,
+                                        std::span<float> scratch, std::span<SquareSums> sums);
+std::int64_t column_scratch_floats(const ColumnBlocks& shape);
+
+/// The sum of the squares; equal for every number of threads.
+double square_sum(std::int64_t count, const float* values, std::span<float> scratch);
+std::int64_t square_scratch_floats(std::int64_t count);
 
 /// m = decay * m + (1 - decay) * value_scale * value.
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,

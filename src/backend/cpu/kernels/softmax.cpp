@@ -6,6 +6,7 @@
 
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
+#include "backend/cpu/kernels/tokens.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/kernels/softmax.cpp"
@@ -95,6 +96,7 @@ HWY_AFTER_NAMESPACE();
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/graph/op.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -318,6 +320,70 @@ template <typename T> float top_k_correct(std::int64_t samples, std::int64_t cla
     }
     return static_cast<float>(correct);
 }
+
+namespace {
+
+double sum_of(std::int64_t count, const float* values) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i)
+        sum += static_cast<double>(values[i]);
+    return sum;
+}
+
+}  // namespace
+
+std::int64_t token_loss_scratch_floats(std::int64_t tokens) {
+    return 2 * tokens;
+}
+
+template <typename T> LossSums token_cross_entropy(std::int64_t tokens, std::int64_t classes, const T* logits,
+                                                   const std::int32_t* labels, const float* weights, float* log_sums,
+                                                   std::span<float> scratch) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= token_loss_scratch_floats(tokens),
+                   "scratch is smaller than token_loss_scratch_floats");
+    float* losses = scratch.data();
+    float* correct = losses + tokens;
+    parallel_tasks(tokens, [&](std::int64_t n) {
+        const T* row = logits + n * classes;
+        const RowSums sums = call_sums(classes, row);
+        const double log_sum = static_cast<double>(sums.largest) + std::log(static_cast<double>(sums.sum_exp));
+        log_sums[n] = std::isfinite(sums.sum) ? static_cast<float>(log_sum) : kNan;
+        losses[n] = 0;
+        correct[n] = 0;
+        if (!counts(labels[n], classes) || weights[n] == 0) return;
+        const double label = static_cast<double>(widen(row[labels[n]]));
+        losses[n] = std::isfinite(sums.sum) ? weights[n] * static_cast<float>(log_sum - label) : kNan;
+        correct[n] = first_largest(row, labels[n], sums.largest) ? weights[n] : 0.0F;
+    });
+    const double weight = sum_of(tokens, weights);
+    const LossSums sums = add_up(tokens, losses, correct);
+    return {.loss = static_cast<float>(static_cast<double>(sums.loss) / (weight + graph::kTokenWeightEpsilon)),
+            .correct = weight == 0 ? 0 : static_cast<float>(static_cast<double>(sums.correct) / weight)};
+}
+
+template <typename T>
+void token_cross_entropy_grad(std::int64_t tokens, std::int64_t classes, const TokenLossGradient<T>& args) {
+    const double scale = static_cast<double>(args.dloss) / (sum_of(tokens, args.weights) + graph::kTokenWeightEpsilon);
+    parallel_tasks(tokens, [&](std::int64_t n) {
+        const T* row = args.logits + n * classes;
+        T* to = args.dlogits + n * classes;
+        if (!counts(args.labels[n], classes) || args.weights[n] == 0) {
+            std::fill_n(to, classes, T{});
+            return;
+        }
+        const double factor = scale * static_cast<double>(args.weights[n]);
+        const double z = static_cast<double>(widen(row[args.labels[n]])) - static_cast<double>(args.log_sums[n]);
+        call_gradient(classes, row, args.log_sums[n], static_cast<float>(factor), 0, to);
+        narrow(static_cast<float>(factor * (std::exp(z) - 1)), to + args.labels[n]);
+    });
+}
+
+template LossSums token_cross_entropy(std::int64_t, std::int64_t, const float*, const std::int32_t*, const float*,
+                                      float*, std::span<float>);
+template LossSums token_cross_entropy(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, const float*,
+                                      float*, std::span<float>);
+template void token_cross_entropy_grad(std::int64_t, std::int64_t, const TokenLossGradient<float>&);
+template void token_cross_entropy_grad(std::int64_t, std::int64_t, const TokenLossGradient<BFloat16>&);
 
 template float top_k_correct(std::int64_t, std::int64_t, const float*, const std::int32_t*, std::int64_t);
 template float top_k_correct(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, std::int64_t);

@@ -4,6 +4,7 @@
 // a generator with state, so they are the same for every thread count and vector width (word_key and random_word in
 // base/rng.h). One hash of an element feeds two results: the lower half the target, the upper half the first slot. The
 // second slot has a hash of its own.
+#include <algorithm>
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -36,6 +37,12 @@ template <typename T> struct UpdateRange {
     RoundingKey key;
     RoundingKey second_key;
     float* sums = nullptr;  // of squares, in the first pass: of the target, of the rule's other vector
+};
+
+struct SquareRange {
+    std::int64_t count = 0;
+    const float* values = nullptr;
+    float* sum = nullptr;
 };
 
 template <typename T> struct AverageRange {
@@ -135,8 +142,9 @@ template <UpdateRule kRule, bool kStochastic, typename T> void update_range_by(c
     });
 }
 
+constexpr std::int64_t kStretch = 1024;  // squares summed in fp32; the stretches in fp64
+
 template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(const UpdateRange<T>& args) {
-    constexpr std::int64_t kStretch = 1024;  // summed in fp32; the stretches in fp64
     const FloatTag d;
     const Gradient gradient_of(args.factors);
     const RuleOf<kRule> rule(args.factors);
@@ -187,6 +195,21 @@ template <bool kStochastic, typename T> void average_range(const AverageRange<T>
     });
 }
 
+void squares_f32(const SquareRange& args) {
+    const FloatTag d;
+    double total = 0;
+    for (std::int64_t first = 0; first < args.count; first += kStretch) {
+        const std::int64_t count = args.count - first < kStretch ? args.count - first : kStretch;
+        Floats squares = hn::Zero(d);
+        for_vectors(count, [&](auto extent, std::int64_t offset) {
+            const Floats value = extent.load_from(args.values + first + offset);
+            squares = hn::MulAdd(value, value, squares);
+        });
+        total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, squares)));
+    }
+    *args.sum = static_cast<float>(total);
+}
+
 void update_f32(const UpdateRange<float>& args) {
     update_range<false>(args);
 }
@@ -215,6 +238,7 @@ namespace {
 
 HWY_EXPORT(update_f32);
 HWY_EXPORT(update_bf16);
+HWY_EXPORT(squares_f32);
 HWY_EXPORT(average_f32);
 HWY_EXPORT(average_bf16);
 
@@ -290,6 +314,65 @@ template <typename T> SquareSums update_norms(UpdateRule rule, std::int64_t coun
     return total;
 }
 
+template <typename T> void update_columns(UpdateRule rule, const ColumnBlocks& shape, const UpdateTensors<T>& tensors,
+                                          std::span<const UpdateFactors> factors, const UpdateRounding& rounding) {
+    const std::int64_t width = shape.columns / shape.blocks;
+    parallel_ranges(
+        shape.rows * shape.blocks,
+        [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t i = first; i < last; ++i) {
+                const UpdateFactors& own = factors[static_cast<std::size_t>(i % shape.blocks)];
+                call_update(range_of(rule, i * width, (i + 1) * width, tensors, own, rounding));
+            }
+        },
+        shape.blocks);
+}
+
+std::int64_t column_scratch_floats(const ColumnBlocks& shape) {
+    return 2 * shape.rows * shape.blocks;
+}
+
+template <typename T> void column_norms(UpdateRule rule, const ColumnBlocks& shape, const UpdateTensors<T>& tensors,
+                                        const UpdateFactors& factors, const UpdateRounding& rounding,
+                                        std::span<float> scratch, std::span<SquareSums> sums) {
+    CNNTRAIN_CHECK(facts_of(rule).has_trust(), "norms are for rules with a trust");
+    const std::int64_t width = shape.columns / shape.blocks;
+    parallel_ranges(
+        shape.rows * shape.blocks,
+        [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t i = first; i < last; ++i) {
+                UpdateRange<T> range = range_of(rule, i * width, (i + 1) * width, tensors, factors, rounding);
+                range.sums = scratch.data() + 2 * i;
+                call_update(range);
+            }
+        },
+        shape.blocks);
+    std::ranges::fill(sums, SquareSums{});
+    for (std::int64_t i = 0; i < shape.rows * shape.blocks; ++i) {
+        SquareSums& block = sums[static_cast<std::size_t>(i % shape.blocks)];
+        block.target += static_cast<double>(scratch[static_cast<std::size_t>(2 * i)]);
+        block.other += static_cast<double>(scratch[static_cast<std::size_t>(2 * i) + 1]);
+    }
+}
+
+std::int64_t square_scratch_floats(std::int64_t count) {
+    return (count + kSquareGrain - 1) / kSquareGrain;
+}
+
+double square_sum(std::int64_t count, const float* values, std::span<float> scratch) {
+    parallel_ranges(
+        count,
+        [&](std::int64_t begin, std::int64_t end) {
+            const SquareRange range{end - begin, values + begin, scratch.data() + begin / kSquareGrain};
+            HWY_DYNAMIC_DISPATCH(squares_f32)(range);
+        },
+        kSquareGrain);
+    double total = 0;
+    for (std::int64_t i = 0; i < square_scratch_floats(count); ++i)
+        total += static_cast<double>(scratch[static_cast<std::size_t>(i)]);
+    return total;
+}
+
 template <typename T> void moving_average_update(std::int64_t count, T* moving, const float* value, double decay,
                                                  double value_scale, const UpdateRounding& rounding) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
@@ -310,6 +393,14 @@ template SquareSums update_norms(UpdateRule, std::int64_t, const UpdateTensors<f
                                  const UpdateRounding&, std::span<float>);
 template SquareSums update_norms(UpdateRule, std::int64_t, const UpdateTensors<BFloat16>&, const UpdateFactors&,
                                  const UpdateRounding&, std::span<float>);
+template void update_columns(UpdateRule, const ColumnBlocks&, const UpdateTensors<float>&,
+                             std::span<const UpdateFactors>, const UpdateRounding&);
+template void update_columns(UpdateRule, const ColumnBlocks&, const UpdateTensors<BFloat16>&,
+                             std::span<const UpdateFactors>, const UpdateRounding&);
+template void column_norms(UpdateRule, const ColumnBlocks&, const UpdateTensors<float>&, const UpdateFactors&,
+                           const UpdateRounding&, std::span<float>, std::span<SquareSums>);
+template void column_norms(UpdateRule, const ColumnBlocks&, const UpdateTensors<BFloat16>&, const UpdateFactors&,
+                           const UpdateRounding&, std::span<float>, std::span<SquareSums>);
 template void moving_average_update(std::int64_t, float*, const float*, double, double, const UpdateRounding&);
 template void moving_average_update(std::int64_t, BFloat16*, const float*, double, double, const UpdateRounding&);
 

@@ -1,0 +1,71 @@
+// BERT (Devlin et al. 2019) as a graph: encoder, scores of masked words and of the next sentence, their losses.
+//
+// B sequences of S tokens, of which M are predicted; H hidden, V vocabulary. Post-norm; the scores of words are products
+// with the table of words. Variables have the names of the original programs: bert/encoder/layer_0/... Their rows are H
+// wide, the weights of dense layers [I,O], those of the next-sentence scores [2,H].
+//
+// Of settings that the original has, these differ: with qkv_bias there is no variable for the keys' bias, which would stay 0.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/nn/settings.h"
+
+namespace cnntrain::nn {
+
+// Inputs, as data/pretraining.h describes them; positions are an input of both layouts.
+inline constexpr std::string_view kInputIds = "input_ids";                       // i32[B,S]
+inline constexpr std::string_view kSegmentIds = "segment_ids";                   // i32[B,S]
+inline constexpr std::string_view kInputPosition = "input_position";             // i32[B,S]
+inline constexpr std::string_view kInputMask = "input_mask";                     // i32[B,S], normal layout
+inline constexpr std::string_view kMaskPaddingIndex = "mask_padding_index";      // i32[B,1], static layout
+inline constexpr std::string_view kSequencePaddingIndex = "seq_padding_index";   // i32[B,1], static layout
+inline constexpr std::string_view kMaskedPositions = "masked_lm_positions";      // i32[B,M], normal layout
+inline constexpr std::string_view kMaskedIds = "masked_lm_ids";                  // i32[B,M]
+inline constexpr std::string_view kMaskedWeights = "masked_lm_weights";          // f32[B,M]
+inline constexpr std::string_view kNextSentenceLabels = "next_sentence_labels";  // i32[B,1]
+
+// Outputs, each f32[]. Of a micro-batch: kMaskedLoss and kMaskedCorrect are means over its weighted tokens, those of the next
+// sentence are sums over its sequences.
+inline constexpr std::string_view kMaskedLoss = "mlm_loss";
+inline constexpr std::string_view kMaskedCorrect = "mlm_correct";
+inline constexpr std::string_view kSentenceLoss = "nsp_loss";
+inline constexpr std::string_view kSentenceCorrect = "nsp_correct";
+// Of evaluation, besides: sums over tokens, of which batches of any size make one mean.
+inline constexpr std::string_view kMaskedLossSum = "mlm_loss_sum";
+inline constexpr std::string_view kMaskedCorrectSum = "mlm_correct_sum";
+inline constexpr std::string_view kMaskedWeightSum = "mlm_weight_sum";
+
+struct BertInput {
+    std::int64_t batch = 1;         // B
+    std::int64_t length = 128;      // S
+    std::int64_t predictions = 20;  // M
+    bool static_mask = false;       // masked tokens stand in the first M places
+};
+
+struct BertRequest {
+    BertSettings model;
+    NumericsSettings numerics;
+    BertInput input;
+    std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
+};
+
+/// The network's functions in order, after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".
+std::vector<std::string> bert_functions(const BertSettings& settings);
+
+/// Forward graph with the losses. Error(usage) for sizes that do not fit together and splits that are no functions of the
+/// network; Error(unsupported) for settings that this version does not have.
+graph::Graph build_bert_training(const BertRequest& request, const graph::OpTable& ops);
+/// The same without dropout, and with the sums over tokens.
+graph::Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& ops);
+
+/// Floating-point operations of the matrix products of one sequence's forward pass (a multiply-add counts 2):
+/// L (8 S H^2 + 4 S^2 H + 4 S H I) + 2 M H V (+ 2 M H^2 with cls_layer) + 2 H^2 + 4 H.
+double bert_forward_flops(const BertSettings& settings, std::int64_t length, std::int64_t predictions);
+
+}  // namespace cnntrain::nn

@@ -1,0 +1,52 @@
+// What is asked of a BERT model (Devlin et al. 2019). Sequence length and number of masked tokens follow from the data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cnntrain::nn {
+
+/// Of the dense layer between the encoder and the scores of masked words. The encoder's own is gelu in its tanh form, or in its
+/// exact form (with erf) where this one is gelu_erf.
+enum class HeadActivation : std::uint8_t { linear, relu, gelu, tanh, gelu_erf };
+/// As flags and configurations spell them, in the enumerators' order.
+inline constexpr std::array<std::string_view, 5> kHeadActivationNames = {"linear", "relu", "gelu", "tanh", "gelu_erf"};
+
+/// Width of an attention head, in every size of the model.
+inline constexpr std::int64_t kHeadSize = 64;
+
+/// V words, H wide; P positions, T segments.
+struct BertSettings {
+    std::int64_t vocabulary = 30400;   // V
+    std::int64_t hidden = 768;         // H = kHeadSize * heads
+    std::int64_t layers = 12;          // of the encoder
+    std::int64_t heads = 12;           // of its attention
+    std::int64_t intermediate = 3072;  // width of its feed-forward part
+    std::int64_t positions = 512;      // P
+    std::int64_t segment_types = 2;    // T
+    HeadActivation head_activation = HeadActivation::gelu;
+    double hidden_dropout = 0;        // share of the numbers that is dropped, in [0, 1)
+    double attention_dropout = 0;     // of the attention's probabilities
+    double norm_epsilon = 1e-3;       // added to the variances of all norms
+    double initializer_range = 0.02;  // deviation of the normal distribution, cut at twice it, of first weights
+    bool qkv_bias = false;            // of queries and values; that of keys exists and stays 0
+    bool qkv_split = false;           // three variables instead of one
+    bool projection_bias = true;
+    bool cls_layer = true;  // between the encoder and the scores of masked words
+    bool prediction_bias = true;
+    bool counts_correct = true;  // the graph counts correct predictions
+    /// What each pipeline stage computes, as tokens of the list below in the order of the data flow; empty: one stage has all.
+    std::vector<std::vector<std::string>> stages = {};
+};
+
+// Tokens of BertSettings::stages.
+inline constexpr std::string_view kWordsToken = "emb";        // lookup of words; several: of parts of the table
+inline constexpr std::string_view kPositionsToken = "pos";    // positions, segments, norm, mask
+inline constexpr std::string_view kLayerToken = "hid";        // the next encoder layer
+inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of masked words, of as many parts as emb has
+inline constexpr std::string_view kSentencesToken = "nsp";    // pooler, next-sentence scores, losses
+
+}  // namespace cnntrain::nn

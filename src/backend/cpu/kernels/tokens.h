@@ -1,0 +1,163 @@
+// The memory-bound work of networks of text. Conventions: kernels.h; formulas: cnntrain/graph/op.h.
+//
+// A row is the `features` values of one token, one after another. T, In, Out: float or BFloat16.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backend/cpu/kernels/kernels.h"
+
+namespace cnntrain::cpu {
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Rows chosen by number (rows.cpp)
+
+/// y[i] = table[ids[i]], zeros where an id is not in 0..rows-1.
+struct TableShape {
+    std::int64_t count = 0;  // of ids
+    std::int64_t rows = 0;   // of the table
+    std::int64_t features = 0;
+};
+template <typename In, typename Out>
+void embedding(const TableShape& shape, const std::int32_t* ids, const In* table, Out* y);
+/// dtable[ids[i]] += dy[i] in the order of i; rows that no id names are not touched.
+template <typename T> void embedding_grad(const TableShape& shape, const std::int32_t* ids, const T* dy, float* dtable,
+                                          std::span<float> scratch);
+std::int64_t embedding_scratch_floats(const TableShape& shape);
+
+/// x[samples][rows][features], positions[samples][picked], y[samples][picked][features].
+struct GatherShape {
+    std::int64_t samples = 0, rows = 0, picked = 0, features = 0;
+};
+template <typename T> void gather_rows(const GatherShape& shape, const T* x, const std::int32_t* positions, T* y);
+/// dx is zero where nothing was picked.
+template <typename T>
+void gather_rows_grad(const GatherShape& shape, const std::int32_t* positions, const T* dy, T* dx);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Layer norm (layer_norm.cpp)
+
+/// Random scaling of all elements of a sample, or none where keep is 1.
+struct ElementDropout {
+    bool active = false;
+    std::uint64_t seed = 0;
+    std::uint64_t site = 0;
+    std::int64_t first_sample = 0;
+    std::uint32_t last_kept = 0;
+    float factor = 1;  // of what is kept
+
+    /// The words of a sample of this micro-batch.
+    WordKey key(std::int64_t sample) const {
+        return word_key(seed, RngStream::random_scale, site, static_cast<std::uint64_t>(first_sample + sample));
+    }
+};
+
+struct RowsShape {
+    std::int64_t samples = 0, rows = 0, features = 0;  // rows of one sample
+};
+
+template <typename T> struct LayerNormForward {
+    const T* x = nullptr;
+    const T* residual = nullptr;  // optional
+    const float* gamma = nullptr;
+    const float* beta = nullptr;
+    T* y = nullptr;         // may be x or residual
+    T* z = nullptr;         // optional, may be x or residual, but not y; without it z is not kept
+    float* mean = nullptr;  // [samples * rows]
+    float* variance = nullptr;
+    float epsilon = 0;
+    ElementDropout dropout;  // of x, before the residual
+};
+/// y = gamma * (z - mean) / sqrt(variance + epsilon) + beta, z = dropout(x) + residual.
+template <typename T>
+void layer_norm(const RowsShape& shape, const LayerNormForward<T>& args, std::span<float> scratch);
+
+template <typename T> struct LayerNormGradient {
+    const T* z = nullptr;
+    const T* dy = nullptr;
+    const T* dy2 = nullptr;  // added to dy; optional
+    const float* gamma = nullptr;
+    const float* mean = nullptr;
+    const float* variance = nullptr;
+    T* dz = nullptr;  // may be z, dy or dy2
+    T* dx = nullptr;  // dropout(dz); optional; may be z, dy or dy2, but not dz
+    float* dgamma = nullptr;
+    float* dbeta = nullptr;
+    float epsilon = 0;
+    ElementDropout dropout;
+};
+template <typename T>
+void layer_norm_grad(const RowsShape& shape, const LayerNormGradient<T>& args, std::span<float> scratch);
+/// Of both.
+std::int64_t layer_norm_scratch_floats(const RowsShape& shape);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Attention between its matrix products (attention.cpp). A tile is some queries of one head, and all keys.
+
+/// mask = (1 - input_mask) * kMaskedScore.
+void attention_mask(std::int64_t count, const std::int32_t* input_mask, float* mask);
+/// Key k is seen when (k < masked[sample] or k >= predictions) and k < lengths[sample].
+struct LengthMask {
+    std::int64_t samples = 0, tokens = 0, predictions = 0;
+};
+void attention_mask(const LengthMask& shape, const std::int32_t* masked, const std::int32_t* lengths, float* mask);
+
+/// Queries of one head, and all keys.
+struct AttentionTile {
+    std::int64_t queries = 0, keys = 0;
+    const float* mask = nullptr;  // [keys]
+    float scale = 1;
+    bool drops = false;
+    WordKey key;                   // of the sample
+    std::uint32_t first_word = 0;  // of the first query; the next one's is `keys` further
+    std::uint32_t last_kept = 0;
+    float factor = 1;  // of what is kept
+};
+/// p[queries][keys] = dropout(softmax(scale * scores + mask)); log_sums[queries]: log of the sums of exponentials. Overwrites the
+/// scores; p may be the scores. On the caller's thread alone, like those that follow.
+template <typename T> void attention_probabilities(const AttentionTile& tile, float* scores, T* p, float* log_sums);
+/// With q = exp(scale * scores + mask - log_sums): p = dropout(q), ds = scale * q * (dropout(dp) - dots). p may be the scores, ds may
+/// be dp.
+template <typename T> struct ScoreGradients {
+    const float* scores = nullptr;
+    const float* dp = nullptr;
+    const float* log_sums = nullptr;  // [queries]
+    const float* dots = nullptr;      // [queries]: of dy and y
+    T* p = nullptr;
+    T* ds = nullptr;
+};
+template <typename T> void attention_score_gradients(const AttentionTile& tile, const ScoreGradients<T>& rows);
+/// Rows `stride` elements apart.
+template <typename T> struct StridedRows {
+    const T* first = nullptr;
+    std::int64_t stride = 0;
+};
+/// dots[i] = sum of a[i] * b[i] over the features.
+template <typename T>
+void row_dots(std::int64_t rows, std::int64_t features, const StridedRows<T>& a, const StridedRows<T>& b, float* dots);
+/// Rows of x lie one behind the other, those of y `stride` elements apart.
+template <typename T>
+void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::int64_t stride, T* y);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Weighted loss of tokens (softmax.cpp)
+
+std::int64_t token_loss_scratch_floats(std::int64_t tokens);
+/// token_cross_entropy: logits [tokens, classes]. A row with a non-finite logit makes the loss NaN where its weight is not 0.
+template <typename T> LossSums token_cross_entropy(std::int64_t tokens, std::int64_t classes, const T* logits,
+                                                   const std::int32_t* labels, const float* weights, float* log_sums,
+                                                   std::span<float> scratch);
+/// dlogits may be logits.
+template <typename T> struct TokenLossGradient {
+    const T* logits = nullptr;
+    const std::int32_t* labels = nullptr;
+    const float* weights = nullptr;
+    const float* log_sums = nullptr;
+    float dloss = 0;
+    T* dlogits = nullptr;
+};
+template <typename T>
+void token_cross_entropy_grad(std::int64_t tokens, std::int64_t classes, const TokenLossGradient<T>& args);
+
+}  // namespace cnntrain::cpu

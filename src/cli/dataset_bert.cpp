@@ -1,0 +1,147 @@
+// `cnntrain dataset bert`: text files to the TFRecord files that BERT's pretraining reads.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iostream>
+#include <limits>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/size_text.h"
+#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/metrics/progress.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+constexpr std::int64_t kKilo = 1000;
+constexpr double kUnlikelyShare = 0.05;  // of unknown tokens: the vocabulary does not fit the text
+
+const std::vector<Flag>& known_flags() {
+    static const std::vector<Flag> flags = {
+        {"--input-file", "",
+         "text files (names or patterns, separated by commas): a sentence in each line, blank lines"
+         " between documents"},
+        {"--output-file", "", "TFRecord files to write (separated by commas), filled in turn"},
+        {"--vocab-file", "", "WordPiece vocabulary: a piece in each line"},
+        {"--do-lower-case", "", "lower case and no accents: for uncased vocabularies", {}, true},
+        {"--sequence-length", "128", "tokens of a sequence", "--max-seq-length"},
+        {"--mask-tokens", "20", "masked tokens of a sequence at most", "--max-predictions-per-seq"},
+        {"--seed", "1984", "of everything drawn; the reference program makes the same records", "--random-seed"},
+        {"--duplication-factor", "6", "passes over the documents, each cut and masked anew", "--dupe-factor"},
+        {"--mlm-prob", "0.15", "share of the tokens that are masked", "--masked-lm-prob"},
+        {"--short-seq-prob", "0.1", "share of the documents that are cut to shorter sequences"},
+        {"--pad-position-value", "384", "position of padding in records made with --remask"},
+        {"--remask", "", "masked tokens in front, as --static-mask reads them", {}, true},
+        {"--max-samples", "-1", "no effect, as in the script"},
+        {"--threads", "0", "0: as many as there are cores"},
+        {"--overwrite", "", "replace output files of another conversion", {}, true},
+    };
+    return flags;
+}
+
+data::PretrainingWriterSettings settings_from(const Flags& flags) {
+    data::PretrainingWriterSettings settings;
+    settings.input_files = flags.text("--input-file");
+    settings.output_files = flags.text("--output-file");
+    settings.vocabulary = flags.text("--vocab-file");
+    settings.lower_case = flags.given("--do-lower-case");
+    data::InstanceSettings& how = settings.instances;
+    how.sequence_length = flags.integer("--sequence-length", 1);
+    how.max_predictions = flags.integer("--mask-tokens", 1);
+    how.seed = flags.integer("--seed", std::numeric_limits<std::int64_t>::min());
+    how.duplication_factor = flags.integer("--duplication-factor", 1, 1'000'000);
+    how.masked_share = flags.number("--mlm-prob", 0, 1);
+    how.short_sequence_probability = flags.number("--short-seq-prob", 0, 1);
+    settings.pad_position = flags.integer("--pad-position-value", 0, std::numeric_limits<std::int32_t>::max());
+    settings.remask = flags.given("--remask");
+    flags.integer("--max-samples", std::numeric_limits<std::int64_t>::min());
+    const auto threads = static_cast<int>(flags.integer("--threads", 0, most_threads()));
+    settings.threads = threads == 0 ? available_processors() : threads;
+    settings.overwrite = flags.given("--overwrite");
+    return settings;
+}
+
+/// The stages follow each other; each has a progress line of its own.
+class StageReports {
+public:
+    void update(const data::PretrainingProgress& now) {
+        struct Unit {
+            std::string_view name;
+            std::int64_t size;
+        };
+        constexpr std::array<Unit, 3> kUnits = {{{"kB of text", kKilo}, {"documents", 1}, {"records", 1}}};
+        const Unit& unit = kUnits[static_cast<std::size_t>(now.stage)];
+        if (!report_ || stage_ != now.stage) {
+            report_.reset();  // the line goes before the next one comes
+            report_ = std::make_unique<ProgressReport>(std::cerr, metrics::terminal_width(STDERR_FILENO), unit.name);
+            stage_ = now.stage;
+        }
+        report_->update(now.done / unit.size, now.kept / unit.size, now.total / unit.size);
+    }
+
+private:
+    std::unique_ptr<ProgressReport> report_;
+    data::PretrainingStage stage_ = data::PretrainingStage::tokenise;
+};
+
+std::string share(std::int64_t part, std::int64_t whole) {
+    return decimal(100.0 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1))) + " %";
+}
+
+void print_summary(const data::PretrainingWriterResult& result, double seconds) {
+    if (result.tokens > 0) {
+        std::cout << result.input_files << " files of text: " << result.documents << " documents, " << result.sentences
+                  << " sentences, " << result.tokens << " tokens (" << share(result.unknown_tokens, result.tokens)
+                  << " unknown)\n";
+    }
+    std::cout << "Wrote " << result.records << " records to " << result.files_written + result.files_kept << " files, "
+              << size_text(result.bytes) << ", " << decimal(seconds) << " s";
+    if (result.files_kept > 0) std::cout << " (" << result.files_kept << " files were there already)";
+    std::cout << "; " << share(result.random_next, result.records) << " with a random next sentence, "
+              << decimal(static_cast<double>(result.masked_tokens) /
+                         static_cast<double>(std::max<std::int64_t>(result.records, 1)))
+              << " masked tokens each" << std::endl;
+    if (static_cast<double>(result.unknown_tokens) > kUnlikelyShare * static_cast<double>(result.tokens)) {
+        std::cerr << "warning: many tokens are unknown; does the vocabulary fit the text, and --do-lower-case the "
+                     "vocabulary?\n";
+    }
+}
+
+}  // namespace
+
+int dataset_bert(const std::string& called, const std::vector<std::string>& arguments) {
+    const Flags flags(called, known_flags(), arguments);
+    if (flags.wants_help()) {
+        std::cout << flags.help();
+        return 0;
+    }
+    const data::PretrainingWriterSettings settings = settings_from(flags);
+    catch_stop_signals();
+    const auto start = std::chrono::steady_clock::now();
+    data::PretrainingWriterResult result;
+    {
+        StageReports reports;
+        data::PretrainingWriterEvents events;
+        events.progress = [&](const data::PretrainingProgress& now) { reports.update(now); };
+        events.stop_requested = stop_requested;
+        result = data::write_pretraining_records(settings, events);
+    }
+    if (!result.interrupted) {
+        print_summary(result, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        return 0;
+    }
+    std::cout << "Stopped: " << result.files_written + result.files_kept
+              << " files are finished; run the same command again to go on with the others" << std::endl;
+    return kInterruptedExitCode;
+}
+
+}  // namespace cnntrain::cli

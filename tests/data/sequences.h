@@ -1,0 +1,63 @@
+// Pretraining records for tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cnntrain/data/pretraining.h"
+#include "data/records/example_encoder.h"
+#include "data/records/pretraining_keys.h"
+
+namespace cnntrain::data {
+
+/// The values of a record by key, for tests to change.
+struct SequenceRecord {
+    std::map<std::string, std::vector<std::uint32_t>, std::less<>> integers;
+    std::vector<float> weights;
+
+    std::string bytes() const {
+        ExampleEncoder encoder;
+        for (const auto& [key, values] : integers)
+            encoder.add(key, values);
+        if (!weights.empty()) encoder.add(kMaskedLmWeights, weights);
+        std::string result;
+        encoder.finish(result);
+        return result;
+    }
+};
+
+/// Of four tokens and two predictions; sound, and different for each number below 100.
+inline PretrainingSettings four_tokens(bool static_mask) {
+    PretrainingSettings settings;
+    settings.static_mask = static_mask;
+    settings.sequence_length = 4;
+    settings.max_predictions = 2;
+    settings.vocabulary_size = 110;
+    settings.max_positions = 9;
+    return settings;
+}
+inline SequenceRecord four_token_record(bool static_mask, std::uint32_t number = 0) {
+    SequenceRecord record;
+    auto& values = record.integers;
+    values["input_ids"] = {number, 101, 102, 0};
+    values["segment_ids"] = {0, 0, 1, 0};
+    values["masked_lm_ids"] = {number + 1, 0};
+    values["next_sentence_labels"] = {number % 2};
+    record.weights = {1, 0};
+    if (static_mask) {
+        values["input_position"] = {2, 8, 0, 1};
+        values["mask_padding_index"] = {1};
+        values["seq_padding_index"] = {4};
+        values["masked_labels"] = {number + 1, 0};
+        values["masked_lm_positions"] = {2};  // without padding
+    } else {
+        values["input_mask"] = {1, 1, 1, 0};
+        values["masked_lm_positions"] = {2, 0};
+    }
+    return record;
+}
+
+}  // namespace cnntrain::data

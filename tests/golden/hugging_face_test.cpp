@@ -1,0 +1,20 @@
+#include <gtest/gtest.h>
+
+#include "golden/hugging_face.h"
+
+namespace cnntrain::golden {
+namespace {
+
+TEST(GoldenHuggingFace, ATinyModelWithItsUsualEpsilonAndActivation) {
+    nn::BertSettings model;
+    model.hidden = 128;
+    model.layers = model.heads = 2;
+    model.intermediate = 256;
+    model.positions = 64;
+    model.head_activation = nn::HeadActivation::gelu_erf;
+    model.norm_epsilon = 1e-12;
+    compare_with_transformers("tiny", model);
+}
+
+}  // namespace
+}  // namespace cnntrain::golden

@@ -1,0 +1,295 @@
+// BERT as a graph: sizes, names, stages, and the rules that its settings must keep.
+#include "cnntrain/nn/bert.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+
+namespace cnntrain::nn {
+namespace {
+
+using graph::OpKind;
+using testing::HasSubstr;
+
+BertSettings base() {
+    BertSettings settings;
+    settings.hidden_dropout = 0.1;
+    settings.attention_dropout = 0.1;
+    settings.qkv_split = true;
+    settings.projection_bias = false;
+    settings.cls_layer = false;
+    return settings;
+}
+
+BertSettings large() {
+    BertSettings settings = base();
+    settings.hidden = 1024;
+    settings.heads = 16;
+    settings.layers = 24;
+    settings.intermediate = 4096;
+    return settings;
+}
+
+BertSettings tiny() {
+    BertSettings settings = base();
+    settings.hidden = 128;
+    settings.heads = 2;
+    settings.layers = 2;
+    settings.intermediate = 512;
+    settings.prediction_bias = false;
+    return settings;
+}
+
+BertRequest request(const BertSettings& model, std::int64_t length = 128, std::int64_t predictions = 20) {
+    return {.model = model,
+            .numerics = {},
+            .input = {.batch = 1, .length = length, .predictions = predictions, .static_mask = true}};
+}
+
+graph::Graph training(const BertRequest& request) {
+    return build_bert_training(request, ops::op_table());
+}
+
+std::int64_t count_of(const graph::Graph& graph, std::string_view part) {
+    std::int64_t count = 0;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        if (graph.value(id).name.find(part) != std::string::npos) count += graph.desc(id).elements();
+    }
+    return count;
+}
+
+std::int64_t nodes_of(const graph::Graph& graph, OpKind kind) {
+    std::int64_t count = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i)
+        count += graph.node({i}).kind == kind ? 1 : 0;
+    return count;
+}
+
+TEST(Bert, ParameterCounts) {
+    const graph::Graph of_base = training(request(base()));
+    EXPECT_EQ(parameter_count(of_base), 109'383'618);
+    EXPECT_EQ(count_of(of_base, "bert/embeddings/"), 23'743'488);
+    EXPECT_EQ(count_of(of_base, "layer_3/"), 7'084'800);
+    EXPECT_EQ(count_of(of_base, "bert/pooler"), 590'592);
+    EXPECT_EQ(count_of(of_base, "cls/seq_relationship"), 1'538);
+    EXPECT_EQ(count_of(of_base, "cls/predictions"), 30'400);
+    EXPECT_EQ(parameter_count(training(request(large()))), 334'951'106);
+    EXPECT_EQ(parameter_count(training(request(tiny()))), 4'369'538);
+    // The published model: a larger table, every bias, and the layer in front of the scores.
+    for (const auto& [settings, published] : {std::pair{base(), 110'106'428}, {large(), 336'226'108}}) {
+        BertSettings full = settings;
+        full.vocabulary = 30522;
+        full.qkv_bias = full.projection_bias = full.cls_layer = true;
+        const std::int64_t of_keys = full.layers * full.hidden;  // which have no variable here
+        EXPECT_EQ(parameter_count(training(request(full))) + of_keys, published);
+    }
+}
+
+TEST(Bert, FlopsOfASequence) {
+    const auto giga = [](const BertSettings& settings, std::int64_t length, std::int64_t predictions) {
+        return bert_forward_flops(settings, length, predictions) / 1e9;
+    };
+    EXPECT_NEAR(giga(base(), 128, 20), 23.2823, 5e-5);
+    EXPECT_NEAR(giga(base(), 384, 58), 73.3751, 5e-5);
+    EXPECT_NEAR(giga(large(), 128, 20), 80.1673, 5e-5);
+    EXPECT_NEAR(giga(large(), 384, 58), 250.0369, 5e-5);
+    EXPECT_NEAR(giga(tiny(), 128, 20), 0.2731, 5e-5);
+}
+
+TEST(Bert, TheGraphsProductsAreTheFormulas) {
+    BertSettings settings = tiny();
+    settings.cls_layer = true;
+    for (const std::int64_t length : {64, 128}) {
+        const graph::Graph graph = training(request(settings, length));
+        double products = 0;
+        double attention = 0;
+        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+            if (graph.node({i}).kind == OpKind::dense) products += graph.node_flops({i});
+            if (graph.node({i}).kind == OpKind::attention) attention += graph.node_flops({i});
+        }
+        const auto s = static_cast<double>(length);
+        const double scores = static_cast<double>(settings.layers) * 4 * s * s * static_cast<double>(settings.hidden);
+        EXPECT_DOUBLE_EQ(products + scores, bert_forward_flops(settings, length, 20));
+        EXPECT_NEAR(attention, scores, 0.1 * scores);  // it counts its softmax, too
+    }
+}
+
+TEST(Bert, NamesAndShapesOfVariables) {
+    BertSettings settings = tiny();
+    settings.qkv_bias = settings.projection_bias = settings.cls_layer = settings.prediction_bias = true;
+    const graph::Graph graph = training(request(settings));
+    std::map<std::string, Shape> shapes;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter))
+        shapes[graph.value(id).name] = graph.desc(id).shape;
+    const std::string layer = "bert/encoder/layer_1/";
+    const std::map<std::string, Shape> expected = {
+        {"bert/embeddings/word_embeddings", {30400, 128}},
+        {"bert/embeddings/position_embeddings", {512, 128}},
+        {"bert/embeddings/token_type_embeddings", {2, 128}},
+        {"bert/embeddings/LayerNorm/beta", {128}},
+        {"bert/embeddings/LayerNorm/gamma", {128}},
+        {layer + "attention/self/query/kernel", {128, 128}},
+        {layer + "attention/self/query/bias", {128}},
+        {layer + "attention/self/key/kernel", {128, 128}},
+        {layer + "attention/self/value/kernel", {128, 128}},
+        {layer + "attention/projection/dense/kernel", {128, 128}},
+        {layer + "attention/projection/dense/bias", {128}},
+        {layer + "attention/projection/LayerNorm/gamma", {128}},
+        {layer + "intermediate/dense/kernel", {128, 512}},
+        {layer + "intermediate/dense/bias", {512}},
+        {layer + "output/dense/kernel", {512, 128}},
+        {layer + "output/dense/bias", {128}},
+        {layer + "output/LayerNorm/beta", {128}},
+        {"bert/pooler/dense/kernel", {128, 128}},
+        {"cls/predictions/transform/dense/kernel", {128, 128}},
+        {"cls/predictions/transform/LayerNorm/gamma", {128}},
+        {"cls/predictions/output_bias", {30400}},
+        {"cls/seq_relationship/output_weights", {2, 128}},
+        {"cls/seq_relationship/output_bias", {2}},
+    };
+    for (const auto& [name, shape] : expected) {
+        ASSERT_TRUE(shapes.contains(name)) << name;
+        EXPECT_EQ(shapes[name], shape) << name;
+    }
+    settings.qkv_split = settings.qkv_bias = false;
+    const graph::Graph joined = training(request(settings));
+    const auto kernel = joined.find(layer + "attention/self/kernel/qkv_weight");
+    ASSERT_TRUE(kernel.has_value());
+    EXPECT_EQ(joined.desc(*kernel).shape, (Shape{128, 384}));
+}
+
+TEST(Bert, FirstValues) {
+    const graph::Graph graph = training(request(tiny()));
+    const auto start = [&](const char* name) { return graph.value(*graph.find(name)).initialiser; };
+    EXPECT_EQ(start("bert/embeddings/word_embeddings"),
+              (graph::Initialiser{.kind = graph::Initialiser::Kind::truncated_normal, .value = 0.02}));
+    EXPECT_EQ(start("bert/embeddings/LayerNorm/gamma"), graph::Initialiser{.value = 1});
+    EXPECT_EQ(start("bert/pooler/dense/bias"), graph::Initialiser{});
+}
+
+TEST(Bert, BothLayoutsReadTheirInputs) {
+    const auto inputs = [](const graph::Graph& graph) {
+        std::set<std::string> names;
+        for (const graph::ValueId id : graph.values_with_role(graph::Role::input))
+            names.insert(graph.value(id).name);
+        return names;
+    };
+    BertRequest normal = request(tiny());
+    EXPECT_EQ(
+        inputs(training(normal)),
+        (std::set<std::string>{"input_ids", "segment_ids", "input_position", "mask_padding_index", "seq_padding_index",
+                               "masked_lm_ids", "masked_lm_weights", "next_sentence_labels"}));
+    normal.input.static_mask = false;
+    EXPECT_EQ(inputs(training(normal)),
+              (std::set<std::string>{"input_ids", "segment_ids", "input_position", "input_mask", "masked_lm_positions",
+                                     "masked_lm_ids", "masked_lm_weights", "next_sentence_labels"}));
+}
+
+TEST(Bert, DropoutIsForTrainingOnly) {
+    const auto kept = [](const graph::Graph& graph) {
+        std::multiset<double> shares;
+        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+            const graph::Node& node = graph.node({i});
+            if (node.kind == OpKind::attention) shares.insert(node.as<graph::AttentionAttrs>().keep);
+            if (node.kind == OpKind::layer_norm) shares.insert(node.as<graph::LayerNormAttrs>().keep);
+            if (node.kind == OpKind::random_scale) shares.insert(node.as<graph::RandomScaleAttrs>().keep);
+        }
+        return shares;
+    };
+    BertSettings settings = tiny();
+    settings.attention_dropout = 0.25;
+    // Of each layer one attention and two norms; in front of them a norm that drops nothing and the dropout behind it.
+    EXPECT_EQ(kept(training(request(settings))), (std::multiset<double>{0.75, 0.75, 0.9, 0.9, 0.9, 0.9, 0.9, 1}));
+    EXPECT_EQ(kept(build_bert_evaluation(request(settings), ops::op_table())),
+              (std::multiset<double>{1, 1, 1, 1, 1, 1, 1}));
+}
+
+TEST(Bert, StagesBeginAtTheSplits) {
+    EXPECT_EQ(bert_functions(tiny()), (std::vector<std::string>{"emb0", "pos0", "hid0", "hid1", "mlm0", "nsp0"}));
+    BertRequest split = request(tiny());
+    split.splits = {"hid0", "mlm0"};
+    graph::Graph graph = training(split);
+    std::map<std::string, std::int32_t> stages;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i)
+        stages[graph.node({i}).name] = graph.node({i}).stage.index;
+    EXPECT_EQ(stages["bert/embeddings/words"], 0);
+    EXPECT_EQ(stages["bert/encoder/mask"], 0);
+    EXPECT_EQ(stages["bert/encoder/layer_0/attention/self/query"], 1);
+    EXPECT_EQ(stages["bert/encoder/layer_1/output/LayerNorm"], 1);
+    EXPECT_EQ(stages["cls/predictions/logits"], 2);
+    EXPECT_EQ(stages["cls/seq_relationship/loss"], 2);
+    graph.verify();
+    split.splits = {"hid2"};
+    EXPECT_THROW(training(split), Error);
+}
+
+TEST(Bert, EveryParameterHasAGradient) {
+    for (const bool split : {true, false}) {
+        BertSettings settings = tiny();
+        settings.cls_layer = settings.prediction_bias = true;
+        settings.qkv_split = split;
+        for (const bool static_mask : {true, false}) {
+            BertRequest how = request(settings);
+            how.input.static_mask = static_mask;
+            graph::Graph graph = training(how);
+            graph::Objective objective;
+            for (const graph::Output& output : graph.outputs()) {
+                if (output.name == kMaskedLoss) objective.loss = output.value;
+                if (output.name == kSentenceLoss) objective.more_losses[output.value] = 1;
+            }
+            objective.targets = graph.values_with_role(graph::Role::parameter);
+            const graph::Gradients gradients = graph::build_backward(graph, objective);
+            EXPECT_EQ(gradients.of.size(), objective.targets.size());
+            graph.verify();
+            for (const auto& [target, gradient] : gradients.of)
+                EXPECT_EQ(graph.desc(gradient), (TensorDesc{DType::f32, graph.desc(target).shape}));
+        }
+    }
+}
+
+TEST(Bert, Precisions) {
+    BertRequest how = request(tiny());
+    how.numerics = {.compute = DType::bf16, .parameters = DType::f32};
+    const graph::Graph graph = training(how);
+    EXPECT_EQ(graph.desc(*graph.find("bert/embeddings/word_embeddings")).dtype, DType::f32);
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (graph.node({i}).kind != OpKind::dense) continue;
+        EXPECT_EQ(graph.desc(graph.node({i}).outputs[0]).dtype, DType::bf16);
+    }
+    how.numerics.parameters = DType::bf16;
+    EXPECT_EQ(nodes_of(training(how), OpKind::cast), 0);
+    EXPECT_EQ(nodes_of(training(request(tiny())), OpKind::cast), 0);
+}
+
+void expect_refused(const BertRequest& request, const std::string& reason, ErrorKind kind = ErrorKind::usage) {
+    try {
+        training(request);
+        ADD_FAILURE() << "accepted: " << reason;
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), kind);
+        EXPECT_THAT(error.what(), HasSubstr(reason));
+    }
+}
+
+TEST(Bert, RefusesWhatDoesNotFit) {
+    BertSettings wide = tiny();
+    wide.hidden = 100;
+    expect_refused(request(wide), "2 heads is 128 wide, not 100");
+    expect_refused(request(tiny(), 513), "which has 512");
+    expect_refused(request(tiny(), 20), "20 masked tokens do not fit into sequences of 20");
+    BertSettings biased = tiny();
+    biased.qkv_bias = true;
+    biased.qkv_split = false;
+    expect_refused(request(biased), "--use-qkv-split", ErrorKind::unsupported);
+    BertRequest split = request(tiny());
+    split.splits = {"emb1"};
+    expect_refused(split, "cannot be split over several stages", ErrorKind::unsupported);
+}
+
+}  // namespace
+}  // namespace cnntrain::nn
