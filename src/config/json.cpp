@@ -159,6 +159,12 @@ bool seed_was_drawn(std::string_view text) {
     return document.is_object() && document.value("seed_specified", json()) == false;
 }
 
+Command recorded_command(std::string_view text) {
+    const json document = json::parse(text, nullptr, false);
+    const json command = document.is_object() ? document.value("command", json()) : json();
+    return command == std::string(name(Command::pretrain)) ? Command::pretrain : Command::train;
+}
+
 std::int64_t recorded_processes(std::string_view text) {
     const json document = json::parse(text, nullptr, false);
     const json count = document.is_object() ? document.value("distributed_worker_count", json(1)) : json(1);

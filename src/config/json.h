@@ -30,6 +30,9 @@ std::map<std::int64_t, double> numbers_by_step(const std::string& text, const st
 /// Does an arguments.json say that its seed was drawn because none was given?
 bool seed_was_drawn(std::string_view text);
 
+/// The command whose run an arguments.json describes: pretrain, or else train.
+Command recorded_command(std::string_view text);
+
 /// How many processes the run had that wrote it; 1 where the text does not say.
 std::int64_t recorded_processes(std::string_view text);
 

@@ -86,19 +86,19 @@ ParseResult resolve(Command command, const std::vector<const Option*>& options, 
     return result;
 }
 
-std::int64_t integer_in(const Layer& layer, std::string_view key_text) {
-    const auto found = layer.find(&row(key_text));
-    return std::get<std::int64_t>(found != layer.end() ? found->second : row(key_text).fallback);
+std::int64_t integer_in(const Layer& layer, const Option& option) {
+    const auto found = layer.find(&option);
+    return std::get<std::int64_t>(found != layer.end() ? found->second : option.fallback);
 }
 
 /// A run that goes on in another number of processes accumulates as many micro-batches more or less in each of them.
-void keep_global_batch(Layers& layers, std::int64_t recorded_processes, const Launch& launch) {
-    constexpr const char* kAccumulation = "gradient_accumulation_count";
-    constexpr const char* kReplicas = "replicas";
-    const auto on_line = [&](std::string_view key_text) { return layers.command_line.contains(&row(key_text)); };
-    if (on_line(kAccumulation) || on_line(kReplicas)) return;
-    const std::int64_t accumulation = integer_in(layers.arguments, kAccumulation);
-    const std::int64_t recorded_replicas = integer_in(layers.arguments, kReplicas);
+void keep_global_batch(Command command, Layers& layers, std::int64_t recorded_processes, const Launch& launch) {
+    const Option& accumulation_row = row("gradient_accumulation_count", command);
+    const Option& replicas_row = row("replicas", command);
+    const auto on_line = [&](const Option& option) { return layers.command_line.contains(&option); };
+    if (on_line(accumulation_row) || on_line(replicas_row)) return;
+    const std::int64_t accumulation = integer_in(layers.arguments, accumulation_row);
+    const std::int64_t recorded_replicas = integer_in(layers.arguments, replicas_row);
     std::int64_t replicas = launch.replicas.value_or(recorded_replicas);
     if (launch.processes == recorded_processes && replicas == recorded_replicas) return;
     const std::int64_t passes =
@@ -117,8 +117,8 @@ void keep_global_batch(Layers& layers, std::int64_t recorded_processes, const La
                                           std::to_string(launch.processes) +
                                           " processes cannot share evenly; go on with one of " + counts + " processes");
     }
-    layers.arguments[&row(kAccumulation)] = passes / (launch.processes * replicas);
-    layers.arguments[&row(kReplicas)] = replicas;
+    layers.arguments[&accumulation_row] = passes / (launch.processes * replicas);
+    layers.arguments[&replicas_row] = replicas;
 }
 
 ParseResult help_request(Command command) {
@@ -216,16 +216,25 @@ std::map<std::string, Value> read_config(const std::string& config, const std::v
 }
 
 ParseResult resume_from_arguments_json(std::string_view text, const ParseResult& restore_line) {
+    const Command command = recorded_command(text);
+    const bool pretrains = command == Command::pretrain;
     Layers layers;
-    layers.arguments = layer_from_json(text, Command::train);
-    const auto family = choose<nn::Family>("model", std::nullopt, layers.arguments);
-    const auto schedule = choose<optim::LrSchedule>("lr_schedule", std::nullopt, layers.arguments);
+    layers.arguments = layer_from_json(text, command);
     for (const ResolvedOption& entry : restore_line.options) {
         if (entry.source == Source::command_line) layers.command_line[entry.option] = entry.value;
     }
-    keep_global_batch(layers, recorded_processes(text), restore_line.launch);
-    const auto options = active_options(Command::train, family, schedule);
-    ParseResult result = resolve(Command::train, options, layers, restore_line.launch);
+    if (pretrains) {
+        // The micro-batches are recorded, too, and say more: a batch's size is rounded up to whole ones.
+        layers.arguments.erase(&row("global_batch_size", command));
+        layers.arguments.erase(&row("init_checkpoint", command));
+        layers.command_line[&row("restore_dir", command)] = restore_line.at("restore_path").value;
+    }
+    keep_global_batch(command, layers, recorded_processes(text), restore_line.launch);
+    const auto family = pretrains ? nn::Family::resnet : choose<nn::Family>("model", std::nullopt, layers.arguments);
+    const auto schedule = pretrains ? optim::LrSchedule::stepped
+                                    : choose<optim::LrSchedule>("lr_schedule", std::nullopt, layers.arguments);
+    const auto options = active_options(command, family, schedule);
+    ParseResult result = resolve(command, options, layers, restore_line.launch);
     for (ResolvedOption& entry : result.options) {
         const bool recorded = key(*entry.option) == "seed" && entry.source == Source::arguments;
         if (recorded && seed_was_drawn(text)) entry.source = Source::adjusted;

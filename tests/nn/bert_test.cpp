@@ -254,7 +254,7 @@ TEST(Bert, EveryParameterHasAGradient) {
 
 TEST(Bert, Precisions) {
     BertRequest how = request(tiny());
-    how.numerics = {.compute = DType::bf16, .parameters = DType::f32};
+    how.numerics.compute = DType::bf16;
     const graph::Graph graph = training(how);
     EXPECT_EQ(graph.desc(*graph.find("bert/embeddings/word_embeddings")).dtype, DType::f32);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {

@@ -43,6 +43,15 @@ struct DenseShape {
     std::int64_t rows, inputs, outputs;
 };
 
+/// Whether a right operand pays for being copied into the layout that the product likes best, by its left operand's rows. oneDNN
+/// multiplies by its own layout a tenth (f32) to a third (bf16) faster than by a row-major matrix, and twice as fast where rows of f32 are
+/// 3072 elements long. The copy costs as much as a product with some hundred rows.
+bool pays_for_copy(std::int64_t rows, DType type) {
+    constexpr std::int64_t kRowsOfFloats = 512;
+    constexpr std::int64_t kRowsOfHalves = 1024;
+    return rows >= (type == DType::f32 ? kRowsOfFloats : kRowsOfHalves);
+}
+
 void lower_dense(Lowering& lower) {
     const auto& attrs = lower.node().as<DenseAttrs>();
     const auto& inputs = lower.node().inputs;
@@ -51,11 +60,15 @@ void lower_dense(Lowering& lower) {
     const TensorDesc& y_desc = lower.graph().desc(y);
     const DenseShape shape(x_desc, y_desc);
     const DType type = x_desc.dtype;
+    // A copy serves all micro-batches of an update. Transposed weights are read fast as they are.
+    const bool copies = !attrs.transposed && pays_for_copy(shape.rows * lower.request().plan.micro_batches, type);
+    const Desc weight = shape.weight(attrs.transposed, type);
     const Primitive product =
-        lower.onednn().matmul(matrix(shape.rows, shape.inputs, type), shape.weight(attrs.transposed, type),
+        lower.onednn().matmul(matrix(shape.rows, shape.inputs, type), copies ? any_layout(weight) : weight,
                               matrix(shape.rows, shape.outputs, type), attrs.bias);
     const Placed x = viewed(lower.in_order(inputs[0]), product.src);
-    const Placed w = viewed(lower.prepared(inputs[1], shape.stored(attrs.transposed, type)), product.weights);
+    const Desc kept = copies ? product.weights : shape.stored(attrs.transposed, type);
+    const Placed w = viewed(lower.prepared(inputs[1], kept), product.weights);
     Arguments arguments = {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}};
     if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, viewed(lower.float_vector(inputs[2]), product.bias));
     arguments.emplace_back(DNNL_ARG_DST, viewed(lower.define(y, row_major(y_desc)), product.dst));
@@ -91,10 +104,12 @@ void lower_dense_weight_grad(Lowering& lower) {
     const std::int64_t m = left_desc.shape.back();
     const std::int64_t n = lower.graph().desc(right).shape.back();
     const DType type = left_desc.dtype;
-    const Primitive product = lower.onednn().matmul(transposed(m, rows, type), matrix(rows, n, type),
-                                                    matrix(m, n, lower.graph().desc(dw).dtype), false);
+    const Desc right_desc = matrix(rows, n, type);
+    const Primitive product =
+        lower.onednn().matmul(transposed(m, rows, type), pays_for_copy(m, type) ? any_layout(right_desc) : right_desc,
+                              matrix(m, n, lower.graph().desc(dw).dtype), false);
     const Placed a = viewed(lower.in_order(left), product.src);
-    const Placed b = viewed(lower.in_order(right), product.weights);
+    const Placed b = lower.relaid(right, right_desc, product.weights, "the layout that the product is fastest with");
     const Placed result = lower.define(dw, product.dst);
     lower.add_primitive(product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
 }

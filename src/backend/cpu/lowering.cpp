@@ -288,6 +288,12 @@ Placed Lowering::operand_as(ValueId value, const Desc& wanted, const std::string
     return reordered(value, operand(value), wanted, reason);
 }
 
+Placed Lowering::relaid(ValueId value, const Desc& view, const Desc& wanted, const std::string& reason) {
+    Placed now = in_order(value);
+    now.desc = view;
+    return reordered(value, now, wanted, reason);
+}
+
 Placed Lowering::reordered(ValueId value, const Placed& now, const Desc& wanted, const std::string& reason) {
     if (now.desc == wanted) return now;
     for (const Placed& copy : reordered_[value]) {

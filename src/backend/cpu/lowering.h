@@ -63,6 +63,9 @@ public:
     Blocks channel_blocks(graph::ValueId value, const Placed& tensor) const;
     /// The value in this layout and type; a reorder step is added (once per value and layout) when it lies otherwise.
     Placed operand_as(graph::ValueId value, const Desc& wanted, const std::string& reason);
+    /// A value whose elements lie in the order of its shape, taken as the matrix `view`, in a layout of that matrix; a reorder step is
+    /// added (once per value and layout) unless it lies so.
+    Placed relaid(graph::ValueId value, const Desc& view, const Desc& wanted, const std::string& reason);
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
     /// With `merged` > 1 the copy is that of the kernel whose groups are merged by so many (block-diagonal, zeros between).
     Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);

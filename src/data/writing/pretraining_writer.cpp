@@ -281,15 +281,15 @@ void Conversion::fail_storing(const Error& error) const {
 }
 
 void Conversion::sum_up() {
+    const auto note = [](const FinishedFile& file, const char* key) {
+        const auto found = file.notes.find(key);
+        return found == file.notes.end() ? 0 : found->second;
+    };
     for (const auto& [name, file] : finished_) {
         result_.records += file.records;
         result_.bytes += file.bytes;
-        const auto note = [&](const char* key) {
-            const auto found = file.notes.find(key);
-            return found == file.notes.end() ? 0 : found->second;
-        };
-        result_.random_next += note(kRandomNext);
-        result_.masked_tokens += note(kMasked);
+        result_.random_next += note(file, kRandomNext);
+        result_.masked_tokens += note(file, kMasked);
     }
     result_.files_written = std::ssize(finished_) - result_.files_kept;
 }

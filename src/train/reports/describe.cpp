@@ -160,6 +160,25 @@ void write_device(std::ostream& out, const Settings& settings, const backend::Ar
 
 }  // namespace
 
+namespace {
+
+std::string absolute(const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// Of patterns that are separated by commas; a home folder (~) is one already.
+std::string absolute_patterns(const std::string& patterns) {
+    std::istringstream parts(patterns);
+    std::string result;
+    for (std::string part; std::getline(parts, part, ',');) {
+        if (!part.empty() && !part.starts_with('~')) part = absolute(part);
+        result += (result.empty() ? "" : ",") + part;
+    }
+    return result;
+}
+
+}  // namespace
+
 RunFacts gather_facts(RunFolder folder, bool restoring) {
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
@@ -181,11 +200,15 @@ config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed) 
 
 config::ParseResult with_absolute_paths(config::ParseResult arguments) {
     const bool text = arguments.command == config::Command::pretrain;
-    const std::vector<const char*> keys = text ? std::vector{"init_checkpoint", "restore_dir"}
-                                               : std::vector{"data_dir", "init_path", "restore_path"};
+    const std::vector<const char*> keys =
+        text ? std::vector{"init_checkpoint", "restore_dir"} : std::vector{"data_dir", "init_path", "restore_path"};
     for (const char* key : keys) {
         auto* path = std::get_if<std::string>(&option(arguments, key).value);
-        if (path != nullptr && !path->empty()) *path = std::filesystem::absolute(*path).lexically_normal().string();
+        if (path != nullptr && !path->empty()) *path = absolute(*path);
+    }
+    for (const char* key : {"train_file", "valid_file"}) {
+        auto* patterns = text ? std::get_if<std::string>(&option(arguments, key).value) : nullptr;
+        if (patterns != nullptr) *patterns = absolute_patterns(*patterns);
     }
     return arguments;
 }

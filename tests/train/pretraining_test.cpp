@@ -1,0 +1,228 @@
+// Small pretraining runs in memory, on generated sequences.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/train/dry_run.h"
+#include "cnntrain/train/runs.h"
+
+namespace cnntrain::train {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kModel =
+    "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 2 --intermediate-size 64 "
+    "--max-position-embeddings 16 --use-qkv-split --no-use-cls-layer ";
+const std::string kRun =
+    kModel +
+    "--seq-length 16 --max-predictions-per-seq 3 --static-mask --generated-data --micro-batch-size 2 "
+    "--gradient-accumulation-count 2 --num-train-steps 4 --optimizer lamb --epsilon 1e-6 --base-learning-rate 0.01 "
+    "--warmup 0 --hidden-dropout-prob 0.1 --attention-probs-dropout-prob 0.1 --precision 32 --seed 5 --threads 1 "
+    "--logs-path run ";
+
+config::ParseResult parse(const std::string& line) {
+    std::istringstream stream(line);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;)
+        words.push_back(word);
+    return config::parse_command_line(config::Command::pretrain, words, {});
+}
+
+struct Outcome {
+    int exit_code = 0;
+    std::string console;
+};
+
+Outcome pretrain(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {}) {
+    std::ostringstream console;
+    Host host;
+    host.command_line = "cnntrain test";
+    host.files = &files;
+    host.console = &console;
+    host.stop_requested = stop;
+    const int code = run_pretraining(parse(kRun + options), host);
+    return {code, console.str()};
+}
+
+std::vector<std::string> checkpoints(const FileSystem& files, const std::string& folder = "run") {
+    std::vector<std::string> names;
+    for (const auto& found : checkpoint::find_checkpoints(files, folder))
+        names.push_back(found.name);
+    return names;
+}
+
+checkpoint::Checkpoint loaded(const FileSystem& files, const std::string& path) {
+    return checkpoint::load(files, path + ".safetensors");
+}
+
+/// The losses that training.csv tells, one text per row.
+std::vector<std::string> losses(const FileSystem& files) {
+    std::istringstream table(files.read_text("run/training.csv"));
+    std::vector<std::string> rows;
+    for (std::string row; std::getline(table, row);) {
+        std::istringstream line(row);
+        std::string field;
+        std::string kept;
+        for (int column = 0; std::getline(line, field, ','); ++column) {
+            if (column >= 1 && column <= 11) kept += field + " ";
+        }
+        rows.push_back(kept);
+    }
+    return rows;
+}
+
+TEST(Pretrain, WritesTheDocumentedLinesAndFiles) {
+    MemoryFiles files;
+    const Outcome outcome = pretrain(files, "--steps-per-ckpts 2");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(
+        outcome.console,
+        ContainsRegex("\nstep:      3, epoch: +[0-9.]+, lr: 0\\.0000001, mlm_loss: +[0-9.]+, nsp_loss: +[0-9.]+, "
+                      "       mlm_acc: [0-9.]+ %, nsp_acc: [0-9.]+ %, throughput: +[0-9.]+ samples/sec, "
+                      "time: [0-9.]+, total_time: +[0-9.]+\n"));
+    EXPECT_THAT(outcome.console, HasSubstr("Total Parameters:"));
+    EXPECT_THAT(outcome.console, HasSubstr("\nSaved checkpoint to run/ckpt-3 in "));
+    EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0", "ckpt-2", "ckpt-3"));
+    EXPECT_EQ(loaded(files, "run/ckpt-3").iteration, 4);
+    EXPECT_EQ(losses(files).size(), 5U);  // header and four steps
+    const std::string arguments = files.read_text("run/arguments.json");
+    EXPECT_THAT(arguments, HasSubstr("\"optimizer\": \"lamb\""));
+    EXPECT_THAT(arguments, HasSubstr("\"global_batch_size\": 4"));
+    EXPECT_THAT(arguments, HasSubstr("\"compute_acc\": true"));
+}
+
+TEST(Pretrain, TheFirstLossIsThatOfAGuess) {
+    MemoryFiles files;
+    pretrain(files, "--num-train-steps 1 --steps-per-ckpts 0");
+    std::istringstream row(losses(files).at(1));
+    double iteration = 0, epoch = 0, rate = 0, masked = 0;
+    row >> iteration >> epoch >> rate >> masked;
+    EXPECT_NEAR(masked, std::log(50.0), 0.2);
+    EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0"));
+    EXPECT_EQ(loaded(files, "run/ckpt-0").iteration, 1);  // the last step's number is 0, too
+}
+
+TEST(Pretrain, RunFoldersAreNamedByTaskOptimiserAndTime) {
+    MemoryFiles files;
+    std::ostringstream console;
+    Host host;
+    host.files = &files;
+    host.console = &console;
+    std::string line = kRun + "--num-train-steps 1 --save-path saved";
+    line.erase(line.find("--logs-path run "), 16);
+    run_pretraining(parse(line), host);
+    ASSERT_EQ(files.list("saved").size(), 1U);
+    EXPECT_THAT(files.list("saved").front(), ContainsRegex("^pretraining_lamb_[0-9]+_[0-9]+\\.[0-9][0-9][0-9]$"));
+}
+
+TEST(Pretrain, WithoutAccuraciesTheyAreNan) {
+    MemoryFiles files;
+    const Outcome outcome = pretrain(files, "--disable-acc --num-train-steps 1");
+    EXPECT_THAT(outcome.console, ContainsRegex("mlm_acc: +nan %, nsp_acc: +nan %"));
+}
+
+TEST(Pretrain, BothLayoutsAndBothKindsOfWeightsTrain) {
+    for (const char* options : {"--no-static-mask", "--no-use-qkv-split", "--use-cls-layer --use-qkv-bias",
+                                "--optimizer adamw --use-debiasing", "--optimizer sgd", "--use-nvlamb --use-mpclip",
+                                "--precision 16", "--precision 16.16", "--enable-recomputation"}) {
+        MemoryFiles files;
+        EXPECT_EQ(pretrain(files, std::string("--num-train-steps 2 ") + options).exit_code, 0) << options;
+    }
+}
+
+TEST(Pretrain, StagesAndRecomputationChangeNothing) {
+    const std::string stages =
+        "--gradient-accumulation-count 8 --pipeline-schedule Grouped --micro-batch-size 1 --num-train-steps 2 ";
+    MemoryFiles whole;
+    pretrain(whole, stages + "--no-enable-recomputation");
+    MemoryFiles recomputed;
+    pretrain(recomputed, stages);
+    MemoryFiles split;
+    pretrain(split, stages + R"(--pipeline-stages [["emb","pos"],["hid"],["hid"],["mlm","nsp"]])");
+    EXPECT_EQ(losses(whole), losses(recomputed));
+    EXPECT_EQ(losses(whole), losses(split));
+}
+
+TEST(Pretrain, AStoppedRunGoesOnExactly) {
+    MemoryFiles whole;
+    pretrain(whole);
+    MemoryFiles stopped;
+    int asked = 0;
+    EXPECT_EQ(pretrain(stopped, "", [&] { return ++asked > 12; }).exit_code, kInterruptedExitCode);
+    ASSERT_FALSE(stopped.exists("run/ckpt-3.safetensors"));
+    std::string again = kRun + "--restore-dir run";
+    again.erase(again.find("--logs-path run "), 16);
+    std::ostringstream console;
+    Host host;
+    host.files = &stopped;
+    host.console = &console;
+    EXPECT_EQ(run_pretraining(parse(again), host), 0);
+    const auto before = loaded(whole, "run/ckpt-3");
+    const auto after = loaded(stopped, "run/ckpt-3");
+    for (const auto& [name, tensor] : before.tensors) {
+        const auto own = tensor.bytes();
+        const auto other = after.tensors.at(name).bytes();
+        EXPECT_TRUE(std::ranges::equal(own, other)) << name;
+    }
+}
+
+TEST(Pretrain, ASecondPhaseTakesOverWeightsAndMoments) {
+    MemoryFiles files;
+    pretrain(files);
+    std::string second = kRun + "--init-checkpoint run/ckpt-3 --num-train-steps 1 --logs-path second --seed 9";
+    std::ostringstream console;
+    Host host;
+    host.files = &files;
+    host.console = &console;
+    EXPECT_EQ(run_pretraining(parse(second + " --device-iterations 2"), host), 0);  // no step: the start alone is saved
+    const auto first = loaded(files, "run/ckpt-3");
+    const auto start = loaded(files, "second/ckpt-0");
+    EXPECT_EQ(start.iteration, 0);
+    for (const auto& [name, tensor] : first.tensors)
+        EXPECT_TRUE(std::ranges::equal(tensor.bytes(), start.tensors.at(name).bytes())) << name;
+    EXPECT_TRUE(start.tensors.contains("bert/pooler/dense/kernel/lamb_m"));
+}
+
+TEST(Pretrain, ACheckpointOfAnotherSizeIsRefused) {
+    MemoryFiles files;
+    pretrain(files, "--num-train-steps 1");
+    try {
+        pretrain(files, "--init-checkpoint run/ckpt-0 --logs-path other --vocab-size 60");
+        ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::data);
+        EXPECT_THAT(error.what(), HasSubstr("differs: bert/embeddings/word_embeddings is [50, 64]"));
+    }
+}
+
+TEST(Pretrain, EvaluatesCheckpointsOnHeldOutSequences) {
+    MemoryFiles files;
+    pretrain(files);
+    const std::string before = files.read_text("run/training.csv");
+    const Outcome one = pretrain(files, "--evaluate --init-checkpoint run/ckpt-3 --logs-path results");
+    EXPECT_THAT(one.console, ContainsRegex("Validation mlm_loss: +3\\.[0-9]+, nsp_loss: +[0-9.]+, mlm_acc: [0-9.]+, "
+                                           "nsp_acc: [0-9.]+ \\[ckpt-3\\]"));
+    std::string all = kRun + "--evaluate --restore-dir run";
+    EXPECT_EQ(files.read_text("run/training.csv"), before);
+    EXPECT_THAT(files.read_text("results/validation.csv"), HasSubstr("name,iteration,epoch,mlm_loss,nsp_loss,mlm_acc"));
+}
+
+TEST(Pretrain, ADryRunSaysWhatWouldHappen) {
+    const std::string text = dry_run_text(parse(kRun));
+    EXPECT_THAT(text, HasSubstr("BERT of 2 layers, 64 wide, "));
+    EXPECT_THAT(text, HasSubstr("2 (micro-batch) x 2 (accumulated) x 1 (replicas) = 4"));
+    EXPECT_THAT(text, HasSubstr("0.0075 at 0"));
+}
+
+}  // namespace
+}  // namespace cnntrain::train
