@@ -200,6 +200,10 @@ std::vector<Words> values_of(const Option& option) {
             single = {"", "x", std::string(100'000, 'a')};
             single.insert(single.end(), option.choices.begin(), option.choices.end());
             break;
+        case Type::structure:
+            single = {"[[\"emb\"], [\"hid\"]]", "[1, 2]", "{\"0\": 1}", "{\"x\": []}", "[[[1]]]", "[1",
+                      std::string(100'000, '[')};
+            break;
         case Type::text:
         case Type::texts:
             single = texts();
