@@ -78,7 +78,7 @@ void TensorBoard::row(const Record& record) {
         if (field.name == "iteration" || is_text || !field.measured) continue;
         const auto* whole = std::get_if<std::int64_t>(&field.value);
         const double number = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(field.value);
-        const std::string tag = std::string(record.table) + "/" + field.name;
+        const std::string tag = field.tag.empty() ? std::string(record.table) + "/" + field.name : field.tag;
         summary.add(1, Message().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
     }
     if (path_.empty()) begin_file();

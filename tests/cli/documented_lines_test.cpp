@@ -79,7 +79,6 @@ struct Documented {
     "IPUOF_VIPU_API_TIMEOUT=300 -x POPLAR_ENGINE_OPTIONS -x "                                           \
     "TF_POPLAR_FLAGS=--executable_cache_path=/localdata/$USER/exec_cache\" python "
 
-constexpr std::string_view kNoBert = "cnntrain pretrain";
 constexpr std::string_view kUnknownConfig = "unknown configuration 'my_config'";
 
 // clang-format off
@@ -134,12 +133,12 @@ constexpr Documented kLines[] = {
     {"S1-31", "train.py --model efficientnet --help", Means::help, "--model-size"},
     {"S1-32", "train.py --dataset imagenet --data-dir $DATASETS_DIR --model-size 50 --pipeline --shards 1 --pipeline-schedule Sequential --enable-recompute --pipeline-splits b1/0/relu b2/0/relu", Means::run, "3 stages on one device, split before stage1/unit1/relu, stage2/unit1/relu"},
     // BERT benchmarking
-    {"S2-01", "run_pretraining.py --config configs/pretrain_base_128.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", Means::run, "", kNoBert},
-    {"S2-02", "run_pretraining.py --config configs/pretrain_base_384.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", Means::run, "", kNoBert},
-    {"S2-03", "run_pretraining.py --config configs/pretrain_large_128_phase1.json --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", Means::run, "", kNoBert},
-    {"S2-04", BERT_POD64 "run_pretraining.py --config configs/pretrain_large_128_phase1_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/*.tfrecord'", Means::launcher, "", kNoBert},
-    {"S2-05", "run_pretraining.py --config configs/pretrain_large_384_phase2.json --train-file DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", Means::run, "", kNoBert},
-    {"S2-06", BERT_POD64 "run_pretraining.py --config configs/pretrain_large_384_phase2_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_msk58/*.tfrecord'", Means::launcher, "", kNoBert},
+    {"S2-01", "run_pretraining.py --config configs/pretrain_base_128.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", Means::run, "32 (micro-batch) x 510 (accumulated) x 4 (replicas) = 65280"},
+    {"S2-02", "run_pretraining.py --config configs/pretrain_base_384.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", Means::run, "8 (micro-batch) x 510 (accumulated) x 4 (replicas) = 16320"},
+    {"S2-03", "run_pretraining.py --config configs/pretrain_large_128_phase1.json --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", Means::run, "8 (micro-batch) x 2050 (accumulated) x 4 (replicas) = 65600"},
+    {"S2-04", BERT_POD64 "run_pretraining.py --config configs/pretrain_large_128_phase1_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/*.tfrecord'", Means::launcher, "8 (micro-batch) x 520 (accumulated) x 16 (replicas) = 66560"},
+    {"S2-05", "run_pretraining.py --config configs/pretrain_large_384_phase2.json --train-file DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", Means::run, "2 (micro-batch) x 2050 (accumulated) x 4 (replicas) = 16400"},
+    {"S2-06", BERT_POD64 "run_pretraining.py --config configs/pretrain_large_384_phase2_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_msk58/*.tfrecord'", Means::launcher, "2 (micro-batch) x 520 (accumulated) x 16 (replicas) = 16640"},
     // Large batches on CPUs: another project's programs
     {"S3-03", "resnet_main.py --train_batch_size\u00a024576 --train_steps\u00a04680 --num_intra_threads 22 --num_inter_threads 2 --data_dir=train-dir --model_dir model-dir/model_batch_24k_90ep --use_tpu=False --kmp_blocktime 1", Means::run, "48 (micro-batch) x 512 (accumulated) x 1 (replicas) = 24576"},
     {"S3-04", "OMP_NUM_THREADS=46 resnet_eval.py --eval_batch_size 200 --num_intra_threads 46 --num_inter_threads 2 --data_dir=validation-dir --model_dir=model-dir/model_batch_24k_90ep --use_tpu=False --kmp_blocktime 1", Means::run, "250 batches of 200"},

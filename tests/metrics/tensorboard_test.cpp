@@ -157,6 +157,21 @@ TEST_F(TensorBoardTest, EveryNumberOfARowIsAScalarAtItsIteration) {
     EXPECT_FALSE(events[2].scalars.contains("validation/latency"));  // was not measured
 }
 
+TEST_F(TensorBoardTest, ATaskMayNameItsScalars) {
+    Columns columns = kColumns;
+    columns.tags = {{"lr", "learning_rate"}, {"loss_batch", "loss/MLM"}};
+    TensorBoard board(files_, settings());
+    TrainingRow training;
+    training.lr = 0.5;
+    training.results = {{1.25, 0}, {0, 0}};
+    board.row(record(training, columns));
+    const auto scalars = read_events(files_, "/run/events.out.tfevents.1700000000.host").back().scalars;
+    EXPECT_EQ(scalars.at("learning_rate"), 0.5F);
+    EXPECT_EQ(scalars.at("loss/MLM"), 1.25F);
+    EXPECT_FALSE(scalars.contains("training/lr"));
+    EXPECT_TRUE(scalars.contains("training/loss_avg"));
+}
+
 TEST_F(TensorBoardTest, WhatWasMeasuredIsDrawn) {
     TensorBoard board(files_, settings());
     board.row(record(ValidationRow{.name = "ckpt-1", .results = {75.5}, .latency = 2.5}, kColumns));

@@ -31,6 +31,8 @@ struct Unit {
 
 struct Columns {
     Unit unit = {};
+    /// What TensorBoard calls columns of a training; the others are training/<name>.
+    std::map<std::string, std::string> tags = {};
     std::vector<Column> training = {};
     std::vector<Column> validation = {};
     std::vector<Column> inference = {};

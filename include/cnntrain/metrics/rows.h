@@ -75,6 +75,7 @@ struct Field {
     std::string name;
     std::variant<std::int64_t, double, std::string> value;
     bool measured = true;  // false: the value is kNotMeasured
+    std::string tag = {};  // its name for TensorBoard; empty: <table>/<name>
 };
 struct Record {
     std::string_view table;  // kTraining, ...

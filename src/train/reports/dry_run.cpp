@@ -92,7 +92,8 @@ private:
                            std::to_string(plan.log_freq) + ", host steps of " +
                            std::to_string(plan.iterations_per_host_step));
         line("Optimiser", optimiser(how) + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
-                              text(how.loss_scaling) + ", label smoothing " + text(training.label_smoothing));
+                              text(how.loss_scaling) +
+                              (of_text() ? "" : ", label smoothing " + text(training.label_smoothing)));
         if (of_text()) {
             step_rates(plan);
         } else {

@@ -55,6 +55,13 @@ metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
     const std::string weights = text(nn::kMaskedWeightSum);
     metrics::Columns columns;
     columns.unit = {"sequence", "sequences", "seq"};
+    columns.tags = {{"epoch", "epoch"},
+                    {"lr", "learning_rate"},
+                    {"mlm_loss_batch", "loss/MLM"},
+                    {"nsp_loss_batch", "loss/NSP"},
+                    {"mlm_acc_batch", "accuracy/MLM"},
+                    {"nsp_acc_batch", "accuracy/NSP"},
+                    {"seq_per_sec", "samples_per_sec"}};
     columns.training = {{.name = "mlm_loss", .output = text(nn::kMaskedLoss), .scale = size},
                         {.name = "nsp_loss", .output = text(nn::kSentenceLoss)}};
     columns.validation = {{.name = "mlm_loss", .output = text(nn::kMaskedLossSum), .divisor = weights},
@@ -183,12 +190,23 @@ bool Pretraining::has_real_data() const {
     return !settings().text.generated;
 }
 
+/// What the original programs reckon with where they read no files.
 std::int64_t Pretraining::published_samples(data::Split /*split*/) const {
-    return 0;
+    return 10'000'000;
 }
 
 std::int64_t Pretraining::used_samples(data::Split split) const {
-    return open(split)->count();
+    return has_files(split) ? open(split)->count() : published_samples(split);
+}
+
+bool Pretraining::has_files(data::Split split) const {
+    if (!has_real_data()) return true;
+    try {
+        return !data::pretraining_files(text(split).files).empty();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        return false;
+    }
 }
 
 std::int64_t Pretraining::epoch_samples(std::int64_t samples) const {
@@ -248,11 +266,15 @@ std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) cons
                                  .input = {1, text.sequence_length, text.max_predictions, text.static_mask}},
                                 ops::op_table());
     const double flops = nn::bert_forward_flops(model, text.sequence_length, text.max_predictions);
-    const std::string data = text.generated ? "generated sequences" : text.files;
+    std::string sequences = text.generated ? "generated sequences" : text.files;
+    if (!has_files(data::Split::train)) {
+        sequences += " (not there; epochs are reckoned with " + std::to_string(published_samples(data::Split::train)) +
+                     " sequences)";
+    }
     return {{"Model", "BERT of " + std::to_string(model.layers) + " layers, " + std::to_string(model.hidden) +
                           " wide, " + std::to_string(nn::parameter_count(graph)) + " parameters, " +
                           formatted("%.5g", flops / 1e9) + " GFLOP forward per sequence"},
-            {"Data", data + ", sequences of " + std::to_string(text.sequence_length) + " tokens, at most " +
+            {"Data", sequences + ", sequences of " + std::to_string(text.sequence_length) + " tokens, at most " +
                          std::to_string(text.max_predictions) + " of them masked"}};
 }
 
