@@ -136,9 +136,10 @@ std::string why_not_angle(const std::string& path, const std::string& header) {
     return "<" + header + "> is unknown; a new third-party header gets a row in tests/layers/layer_rules.cpp";
 }
 
-/// The header in which a module declares what the user may ask of it: "cnntrain/<module>/settings.h".
+/// The header in which a module declares what the user may ask of it: "cnntrain/<module>/settings.h",
+/// or "cnntrain/<module>/<part>_settings.h".
 bool declares_settings(std::string_view header) {
-    if (!header.starts_with(kPublic) || !header.ends_with("/settings.h")) return false;
+    if (!header.starts_with(kPublic) || !header.ends_with("settings.h")) return false;
     const Module* module = module_of(header.substr(kPublic.size()));
     return module != nullptr && module->name != "config";
 }

@@ -8,7 +8,7 @@
 
 #include "cnntrain/backend/settings.h"
 #include "cnntrain/comm/settings.h"
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/pretraining_settings.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/nn/bert_settings.h"
 #include "cnntrain/nn/settings.h"
