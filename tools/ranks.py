@@ -78,10 +78,11 @@ class Start:
         every = {int(entry): environment_of(entry) for entry in os.listdir("/proc") if entry.isdigit()}
         return {pid: found for pid, found in every.items() if found.get(MARKER) == self.marker and runs(pid)}
 
-    def ranks(self, program="cnntrain"):
-        """By rank: its process. Wrappers around it do not count."""
+    def ranks(self, program):
+        """By rank: the process of this name. Wrappers around it do not count."""
+        longest = 15  # of what the kernel keeps of a name
         return {int(found["OMPI_COMM_WORLD_RANK"]): pid for pid, found in self.environments().items()
-                if "OMPI_COMM_WORLD_RANK" in found and name_of(pid) == program}
+                if "OMPI_COMM_WORLD_RANK" in found and name_of(pid) == program[:longest]}
 
     def has_ended(self):
         return self.process.poll() is not None

@@ -88,7 +88,7 @@ std::vector<int> machine_processors(const ReadText& read) {
         const std::string root = version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpuset";
         for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
             const std::string folder = path == "/" ? root : root + path;
-            const std::vector<int> found = processors_in(group_processors(read, folder, version2));
+            std::vector<int> found = processors_in(group_processors(read, folder, version2));
             if (!found.empty()) return found;
             if (path.find('/') == std::string::npos) break;
         }
