@@ -122,7 +122,7 @@ class Abandon(Kind):
         round_.signal_rank(signal.SIGKILL)
 
     def have_ended(self, round_):
-        return not round_.start.ranks()
+        return not round_.start.ranks(round_.bench.program.name)
 
     def repair(self, round_):
         round_.end_mpirun_if_it_hangs()
@@ -176,7 +176,7 @@ class Cut(Kind):
         self.bench.hosts.cut()
 
     def have_ended(self, round_):
-        return not round_.start.ranks()
+        return not round_.start.ranks(round_.bench.program.name)
 
     def check(self, round_):
         """While ranks connect, Open MPI ends one that finds no network, with 255. At the very end one side may know that all

@@ -117,8 +117,9 @@ class Round:
     def signal_rank(self, number):
         """To one of the ranks, and with SIGKILL to the shell around it. Waits until this rank is there."""
         self.struck_rank = self.bench.random.randrange(self.world)
-        ranks.wait_until(lambda: self.struck_rank in self.start.ranks(self.bench.program.name) or self.start.has_ended(), START_S)
-        pid = self.start.ranks(self.bench.program.name).get(self.struck_rank)
+        program = self.bench.program.name
+        ranks.wait_until(lambda: self.struck_rank in self.start.ranks(program) or self.start.has_ended(), START_S)
+        pid = self.start.ranks(program).get(self.struck_rank)
         if pid is None:
             self.late = True
             return
