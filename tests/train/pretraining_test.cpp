@@ -222,6 +222,7 @@ TEST(Pretrain, ADryRunSaysWhatWouldHappen) {
     EXPECT_THAT(text, HasSubstr("BERT of 2 layers, 64 wide, "));
     EXPECT_THAT(text, HasSubstr("2 (micro-batch) x 2 (accumulated) x 1 (replicas) = 4"));
     EXPECT_THAT(text, HasSubstr("0.0075 at 0"));
+    EXPECT_THAT(text, HasSubstr("after steps 3\n"));
 }
 
 }  // namespace
