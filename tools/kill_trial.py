@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kills train (plain and pipelined), restore, average, dataset and reshard with SIGKILL at random moments, and looks for
+"""Kills train (plain and pipelined), restore, average, dataset, text and reshard with SIGKILL at random moments, and looks for
 what was lost or mixed.
 
 usage: kill_trial.py CNNTRAIN [--kills 300] [--seed 0] [--work FOLDER] [--only KIND]
 
-Kinds: train, pipelined (train with stages, replicas and lanes), restore, average, dataset, reshard. In half of the trials two
-processes are started at once on the same folder: one may do its work, the other must be refused with the name of the first.
+Kinds: train, pipelined (train with stages, replicas and lanes), restore, average, dataset (photos), text (BERT's), reshard.
+In half of the trials two processes are started at once on the same folder: one may do its work, the other must be refused with the name of the first.
 After each kill every finished file must be byte for byte that of an undisturbed run, and the same command (or `restore`)
 must then lead to exactly its results: rows, checkpoints, averages, shards. A trial in which the processes ended before the
 kill is checked like the others, and not counted as a kill. Ends with 1 at the first fault; the folder
@@ -47,6 +47,18 @@ def write_photos(folder, images=240, classes=4, side=48):
         place = folder / "train" / f"class{i % classes}"
         place.mkdir(parents=True, exist_ok=True)
         (place / f"{i}.png").write_bytes(png(source.randbytes(3 * side * side), side))
+
+
+def write_text(folder, sentences=6000):
+    """Sentences of made-up words, and a vocabulary that has most of their syllables."""
+    source = random.Random(2)
+    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+    words = ["".join(source.choices(syllables, k=source.randint(1, 4))) for _ in range(500)]
+    lines = [" ".join(source.choices(words, k=source.randint(3, 20))) + "." + "\n" * (i % 40 == 0)
+             for i in range(sentences)]
+    (folder / "text.txt").write_text("\n".join(lines) + "\n")
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *syllables[:50], *["##" + s for s in syllables]]
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
 
 
 def columns(path, count):
@@ -176,6 +188,22 @@ class Dataset(Command):
         expect_same_files(folder, self.whole, "*-of-*", True)
 
 
+class Text(Command):
+    name = "text"
+
+    def line(self, folder):
+        files = ",".join(str(folder / f"{i}.tfrecord") for i in range(12))
+        return ["dataset", "bert", "--input-file", str(self.bench.work / "text.txt"), "--output-file", files, "--vocab-file",
+                str(self.bench.work / "vocab.txt"), "--duplication-factor", "20", "--remask"]
+
+    def check_after_kill(self, folder):
+        expect_same_files(folder, self.whole, "*.tfrecord", False)
+
+    def check(self, folder):
+        expect_same_files(folder, self.whole, "*.tfrecord", True)
+        expect_same_files(folder, self.whole, "*.partial", True)
+
+
 class Reshard(Dataset):
     name = "reshard"
 
@@ -190,11 +218,12 @@ class Bench:
     def __init__(self, program, work, seed):
         self.program, self.work, self.random = program, work, random.Random(seed)
         write_photos(work / "photos")
+        write_text(work)
         self.run(["dataset", "cifar", "--output-dir", str(work / "cifar"), "--train", "160", "--test", "40"])
         self.train = ["train", "--data-dir", str(work / "cifar"), "--dataset", "cifar-10", "--model-size", "8",
                       "--micro-batch-size", "8", "--threads", "1", "--seed", "7", "--epochs", "4", "--warmup-epochs", "0",
                       "--logs-per-epoch", "4", "--ckpts-per-epoch", "2", "--weight-avg-N", "1", "--weight-avg-exp", "0.5"]
-        self.commands = [kind(self) for kind in (Train, Pipelined, Restore, Average, Dataset, Reshard)]
+        self.commands = [kind(self) for kind in (Train, Pipelined, Restore, Average, Dataset, Text, Reshard)]
 
     def start(self, line):
         return subprocess.Popen([self.program] + line, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

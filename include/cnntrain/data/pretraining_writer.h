@@ -41,7 +41,7 @@ struct PretrainingProgress {
 /// What the caller wants to hear on the way; each may be empty. Called from any thread, one call at a time.
 struct PretrainingWriterEvents {
     std::function<void(const PretrainingProgress&)> progress;
-    std::function<bool()> stop_requested;  // from several threads at once
+    std::function<bool()> stop_requested;
 };
 
 struct PretrainingWriterResult {

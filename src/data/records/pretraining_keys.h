@@ -1,4 +1,4 @@
-// The keys of pretraining records (bert-data.md, section 3).
+// The keys of pretraining records in their two layouts, plain and static.
 #pragma once
 
 #include <string_view>

@@ -48,8 +48,9 @@ struct CorpusSettings {
     std::vector<std::string> files;
     bool lower_case = false;
     int threads = 1;
-    std::function<bool()> stop_requested = {};  // asked by any thread
-    /// Called now and then with the bytes done and the bytes there are: from any thread, one call at a time.
+    // Each called from any thread, one call at a time.
+    std::function<bool()> stop_requested = {};
+    /// Now and then, with the bytes done and the bytes there are.
     std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress = {};
 };
 

@@ -175,7 +175,7 @@ InstancePlan Planner::make(const PlanEvents& events) {
 
 }  // namespace
 
-void check(const InstanceSettings& settings) {
+void check_instances(const InstanceSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     const std::int64_t length = settings.sequence_length;
     if (length < kLeastLength || length > kMostLength) {

@@ -50,7 +50,7 @@ struct InstancePlan {
 };
 
 /// Error(usage) for settings that cannot be.
-void check(const InstanceSettings& settings);
+void check_instances(const InstanceSettings& settings);
 
 /// min(M, max(1, round(share * length))), a half to the even neighbour; and as many more as leave S - M other tokens.
 std::int64_t masked_tokens(std::int64_t length, const InstanceSettings& settings);

@@ -23,6 +23,11 @@ bool is_ascii(char c) {
     return static_cast<unsigned char>(c) < kAscii;
 }
 
+/// Of an ASCII character.
+CharacterClass class_of(char c) {
+    return ascii_classes()[static_cast<unsigned char>(c)];
+}
+
 char lower_ascii(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
@@ -33,10 +38,7 @@ Tokeniser::Tokeniser(const Vocabulary& vocabulary, bool lower_case)
     : vocabulary_(&vocabulary), unknown_(vocabulary.special_tokens().unknown), lower_case_(lower_case) {}
 
 void Tokeniser::append_tokens(std::string_view text, std::vector<TokenId>& ids) {
-    const auto& classes = ascii_classes();
-    const auto separates = [&](char c) {
-        return is_ascii(c) && classes[static_cast<std::size_t>(c)] == CharacterClass::separator;
-    };
+    const auto separates = [](char c) { return is_ascii(c) && class_of(c) == CharacterClass::separator; };
     const char* const end = text.data() + text.size();
     for (const char* at = text.data(); at != end;) {
         if (separates(*at)) {
@@ -58,10 +60,9 @@ void Tokeniser::append_tokens(std::string_view text, std::vector<TokenId>& ids) 
 
 /// Most text: no context and no decomposition.
 void Tokeniser::append_ascii(std::string_view chunk, std::vector<TokenId>& ids) {
-    const auto& classes = ascii_classes();
     word_.clear();
     for (const char c : chunk) {
-        switch (classes[static_cast<std::size_t>(c)]) {
+        switch (class_of(c)) {
             case CharacterClass::word:
                 word_ += lower_case_ ? lower_ascii(c) : c;
                 break;

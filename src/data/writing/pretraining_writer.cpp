@@ -6,13 +6,14 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -93,7 +94,7 @@ void check(const PretrainingWriterSettings& settings, const std::vector<std::str
     if (settings.pad_position < 0 || settings.pad_position > std::numeric_limits<std::int32_t>::max()) {
         refuse("the position of padding is " + std::to_string(settings.pad_position) + ", not in 0..2147483647");
     }
-    check(settings.instances);
+    check_instances(settings.instances);
 }
 
 Conversion::Conversion(const PretrainingWriterSettings& settings, const PretrainingWriterEvents& events)
@@ -120,10 +121,8 @@ Fingerprint Conversion::fingerprint() const {
     Digest vocabulary;
     vocabulary.add(vocabulary_text_);
     const auto number = [](auto value) {
-        std::ostringstream text;
-        text.precision(std::numeric_limits<double>::max_digits10);
-        text << value;
-        return text.str();
+        std::array<char, 32> digits{};
+        return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
     };
     const InstanceSettings& how = settings_.instances;
     return {{"record format", kFormat},
@@ -281,15 +280,15 @@ void Conversion::fail_storing(const Error& error) const {
 }
 
 void Conversion::sum_up() {
+    const auto note = [](const FinishedFile& file, const char* key) {
+        const auto found = file.notes.find(key);
+        return found == file.notes.end() ? 0 : found->second;
+    };
     for (const auto& [name, file] : finished_) {
         result_.records += file.records;
         result_.bytes += file.bytes;
-        const auto note = [&](const char* key) {
-            const auto found = file.notes.find(key);
-            return found == file.notes.end() ? 0 : found->second;
-        };
-        result_.random_next += note(kRandomNext);
-        result_.masked_tokens += note(kMasked);
+        result_.random_next += note(file, kRandomNext);
+        result_.masked_tokens += note(file, kMasked);
     }
     result_.files_written = std::ssize(finished_) - result_.files_kept;
 }
