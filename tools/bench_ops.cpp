@@ -1,7 +1,9 @@
-// Times every op case (the list that the tests use) on a backend: one row per case, or the reason why it is refused.
+// Times every op case (the list that the tests use), or those of BERT-Base at full size, on a backend: one row per case, or the
+// reason why it is refused.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "bert_cases.h"
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
@@ -18,7 +20,21 @@ struct Options {
     int repeats = 20;
     int threads = 0;
     bool gradients = false;
+    std::int64_t bert_batch = 0;  // 0: the cases of the tests
+    std::int64_t sequence = 128;
 };
+
+std::vector<test::OpCase> cases_of(const Options& options) {
+    if (options.bert_batch == 0) return test::op_cases();
+    std::vector<test::OpCase> cases;
+    for (const DType type : {DType::f32, DType::bf16}) {
+        for (test::OpCase& op_case : bert_cases(options.bert_batch, options.sequence, type)) {
+            op_case.name += "/" + std::string(name(type));
+            cases.push_back(std::move(op_case));
+        }
+    }
+    return cases;
+}
 
 /// Loads the case's inputs and runs its step `repeats` times.
 std::vector<backend::ProfileRow> time_case(const backend::Backend& backend, const test::OpCase& op_case,
@@ -39,7 +55,7 @@ std::vector<backend::ProfileRow> time_case(const backend::Backend& backend, cons
 int run(const Options& options) {
     const auto backend = options.backend == "ref" ? backend::make_ref_backend() : backend::make_cpu_backend();
     std::printf("%-46s %-26s %-30s %10s %9s %8s\n", "case", "operation", "implementation", "us", "GFLOP/s", "GB/s");
-    for (const test::OpCase& op_case : test::op_cases()) {
+    for (const test::OpCase& op_case : cases_of(options)) {
         if (op_case.name.find(options.filter) == std::string::npos) continue;
         try {
             for (const backend::ProfileRow& row : time_case(*backend, op_case, options)) {
@@ -70,6 +86,8 @@ int main(int argc, char** argv) {
     app.add_option("--repeats", options.repeats, "runs per case, of which the mean is printed")->capture_default_str();
     app.add_option("--threads", options.threads, "compute threads, 0: all cores")->capture_default_str();
     app.add_flag("--gradients", options.gradients, "the gradients too");
+    app.add_option("--bert", options.bert_batch, "the ops of BERT-Base at full size, for so many sequences");
+    app.add_option("--sequence", options.sequence, "tokens of a sequence, with --bert")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     try {
         return cnntrain::run(options);

@@ -48,6 +48,10 @@ struct Tokens {
     template <typename T> T* at(std::int64_t index, std::int64_t feature) const {
         return tensor.as<T>() + first + index * sample + feature;
     }
+    /// The features of a head, from its first token on.
+    template <typename T> StridedRows<T> rows(std::int64_t index, std::int64_t feature) const {
+        return {at<T>(index, feature), token};
+    }
 };
 
 Tokens tokens_of(const Placed& tensor, std::int64_t first = 0) {
@@ -98,33 +102,35 @@ std::vector<Placed> read_parts(Lowering& lower, bool packed) {
     return tensors;
 }
 
-Desc strided_matrix(std::int64_t rows, std::int64_t columns, std::int64_t row, std::int64_t column, DType type) {
-    return Desc({rows, columns}, to_dnnl(type), Dims{row, column});
+Desc matrix(std::int64_t rows, std::int64_t columns, DType type, bool transposed = false) {
+    using Tag = dnnl::memory::format_tag;
+    return Desc({rows, columns}, to_dnnl(type), transposed ? Tag::ba : Tag::ab);
 }
 
-/// Makes products for one thread, and counts what they need besides their operands.
+/// Makes products for one thread, and counts what they need besides their operands. oneDNN's fast ones want matrices
+/// without gaps: a head is copied out of the rows of its tokens, and its results back.
 class ProductMaker {
 public:
     ProductMaker(const Lowering& lower, const AttentionShape& shape)
         : onednn_(lower.onednn()), shape_(shape), threads_(omp_get_max_threads()) {}
 
     /// a[queries,features] * b[tokens,features]^T -> f32[queries,tokens]
-    TileProduct of_features(const Tokens& a, const Tokens& b) {
-        const Desc left = strided_matrix(shape_.queries, shape_.features, a.token, 1, shape_.type);
-        const Desc right = strided_matrix(shape_.features, shape_.tokens, 1, b.token, shape_.type);
-        return make(left, right, strided_matrix(shape_.queries, shape_.tokens, shape_.tokens, 1, DType::f32), false);
+    TileProduct of_features() {
+        return make(matrix(shape_.queries, shape_.features, shape_.type),
+                    matrix(shape_.features, shape_.tokens, shape_.type, true),
+                    matrix(shape_.queries, shape_.tokens, DType::f32), false);
     }
-    /// a[queries,tokens] * b[tokens,features] -> c[queries,features]
-    TileProduct of_keys(const Tokens& b, const Tokens& c) {
-        const Desc left = strided_matrix(shape_.queries, shape_.tokens, shape_.tokens, 1, shape_.type);
-        const Desc right = strided_matrix(shape_.tokens, shape_.features, b.token, 1, shape_.type);
-        return make(left, right, strided_matrix(shape_.queries, shape_.features, c.token, 1, shape_.type), false);
+    /// a[queries,tokens] * b[tokens,features] -> f32[queries,features]
+    TileProduct of_keys() {
+        return make(matrix(shape_.queries, shape_.tokens, shape_.type),
+                    matrix(shape_.tokens, shape_.features, shape_.type),
+                    matrix(shape_.queries, shape_.features, DType::f32), false);
     }
-    /// a[queries,tokens]^T * b[queries,features] -> c[tokens,features]
-    TileProduct of_queries(const Tokens& b, std::int64_t c_row, DType c_type, bool accumulates) {
-        const Desc left = strided_matrix(shape_.tokens, shape_.queries, 1, shape_.tokens, shape_.type);
-        const Desc right = strided_matrix(shape_.queries, shape_.features, b.token, 1, shape_.type);
-        return make(left, right, strided_matrix(shape_.tokens, shape_.features, c_row, 1, c_type), accumulates);
+    /// a[queries,tokens]^T * b[queries,features] -> f32[tokens,features]
+    TileProduct of_queries(bool accumulates) {
+        return make(matrix(shape_.tokens, shape_.queries, shape_.type, true),
+                    matrix(shape_.queries, shape_.features, shape_.type),
+                    matrix(shape_.tokens, shape_.features, DType::f32), accumulates);
     }
 
     int threads() const { return threads_; }
@@ -147,36 +153,30 @@ private:
     std::string implementation_;
 };
 
-/// Room of each thread while it works on a head: arrays of floats, and what the products need.
+/// Room of each thread while it works on a head: arrays, each with place for so many floats, and what the products need.
 class HeadRoom {
 public:
-    HeadRoom(Lowering& lower, const ProductMaker& maker, std::vector<std::int64_t> floats)
-        : floats_(std::move(floats)) {
-        constexpr std::int64_t kLineFloats = 16;
-        for (std::int64_t& count : floats_) {
-            count = (count + kLineFloats - 1) / kLineFloats * kLineFloats;
-            per_thread_ += count;
-        }
-        const auto for_products = static_cast<std::int64_t>(maker.scratch_bytes() / sizeof(float)) + kLineFloats;
-        products_ = per_thread_;
-        per_thread_ += for_products / kLineFloats * kLineFloats + kLineFloats;
+    HeadRoom(Lowering& lower, const ProductMaker& maker, const std::vector<std::int64_t>& arrays) {
+        for (const std::int64_t floats : arrays)
+            add(floats);
+        add(static_cast<std::int64_t>(maker.scratch_bytes() / sizeof(float)) + 1);
         scratch_ = lower.scratch_floats(per_thread_ * maker.threads());
     }
 
-    float* array(int thread, std::size_t index) const {
-        float* start = of(thread);
-        for (std::size_t i = 0; i < index; ++i)
-            start += floats_[i];
-        return start;
+    template <typename T> T* array(int thread, std::size_t index) const {
+        return reinterpret_cast<T*>(scratch_().data() + thread * per_thread_ + first_[index]);
     }
-    void* products(int thread) const { return of(thread) + products_; }
+    void* products(int thread) const { return array<float>(thread, first_.size() - 1); }
 
 private:
-    float* of(int thread) const { return scratch_().data() + thread * per_thread_; }
+    void add(std::int64_t floats) {
+        constexpr std::int64_t kLine = 16;  // floats of a cache line
+        first_.push_back(per_thread_);
+        per_thread_ += (floats + kLine - 1) / kLine * kLine;
+    }
 
-    std::vector<std::int64_t> floats_;
+    std::vector<std::int64_t> first_;
     std::int64_t per_thread_ = 0;
-    std::int64_t products_ = 0;
     std::function<std::span<float>()> scratch_;
 };
 
@@ -237,26 +237,48 @@ AttentionStep common_step(Lowering& lower, const std::vector<Placed>& parts, boo
     return step;
 }
 
+/// What a thread works on.
+struct Head {
+    int thread = 0;
+    std::int64_t sample = 0;
+    std::int64_t first_feature = 0;
+};
+
+/// Copies the head's rows next to each other.
+template <typename T> void gather_head(const AttentionShape& shape, const Tokens& tokens, const Head& head, T* to) {
+    const StridedRows<T> rows = tokens.rows<T>(head.sample, head.first_feature);
+    for (std::int64_t token = 0; token < shape.tokens; ++token)
+        std::copy_n(rows.first + token * rows.stride, shape.features, to + token * shape.features);
+}
+
 struct ForwardProducts {
     TileProduct scores, y;
 };
 
+enum ForwardArray : std::uint8_t { forward_scores, forward_q, forward_k, forward_v, forward_y };
+
 template <typename T> dnnl_status_t attend(const AttentionStep& step, const ForwardProducts& products,
-                                           const HeadRoom& room, AttentionTile tile, int thread, std::int64_t sample,
-                                           std::int64_t head) {
+                                           const HeadRoom& room, AttentionTile tile, const Head& head,
+                                           float* log_sums) {
     const AttentionShape& shape = step.shape;
-    const std::int64_t feature = head * shape.features;
-    float* const scores = room.array(thread, 0);
-    T* const p = reinterpret_cast<T*>(scores);
+    T* const q = room.array<T>(head.thread, forward_q);
+    T* const k = room.array<T>(head.thread, forward_k);
+    T* const v = room.array<T>(head.thread, forward_v);
+    gather_head(shape, step.parts.q, head, q);
+    gather_head(shape, step.parts.k, head, k);
+    gather_head(shape, step.parts.v, head, v);
+    float* const scores = room.array<float>(head.thread, forward_scores);
+    T* const p = room.array<T>(head.thread, forward_scores);
+    float* const y = room.array<float>(head.thread, forward_y);
+    void* const scratch = room.products(head.thread);
     for (std::int64_t query = 0; query < shape.tokens; query += shape.queries) {
-        dnnl_status_t status =
-            products.scores.run(thread, step.parts.q.at<T>(sample, feature) + query * step.parts.q.token,
-                                step.parts.k.at<T>(sample, feature), scores, room.products(thread));
+        dnnl_status_t status = products.scores.run(head.thread, q + query * shape.features, k, scores, scratch);
         if (status != dnnl_success) return status;
-        attention_probabilities(tile, scores, p, step.log_sums(sample, head) + query);
-        status = products.y.run(thread, p, step.parts.v.at<T>(sample, feature),
-                                step.y.at<T>(sample, feature) + query * step.y.token, room.products(thread));
+        attention_probabilities(tile, scores, p, log_sums + query);
+        status = products.y.run(head.thread, p, v, y, scratch);
         if (status != dnnl_success) return status;
+        store_rows(shape.queries, shape.features, y, step.y.token,
+                   step.y.at<T>(head.sample, head.first_feature) + query * step.y.token);
         tile.first_word += static_cast<std::uint32_t>(shape.scores());
     }
     return dnnl_success;
@@ -271,24 +293,26 @@ void lower_attention(Lowering& lower) {
     step.y = tokens_of(y);
     step.statistics = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
     ProductMaker maker(lower, step.shape);
-    const ForwardProducts products{maker.of_features(step.parts.q, step.parts.k), maker.of_keys(step.parts.v, step.y)};
-    const HeadRoom room(lower, maker, {step.shape.scores()});
+    const ForwardProducts products{maker.of_features(), maker.of_keys()};
+    const std::int64_t of_head = step.shape.tokens * step.shape.features;
+    const HeadRoom room(lower, maker, {step.shape.scores(), of_head, of_head, of_head, of_head});
     std::vector<Placed> reads = parts;
     reads.push_back(step.mask);
     with_float_type(step.shape.type, [&]<typename T>() {
         lower.add_step(maker.implementation(), reads, {y, step.statistics}, [=](const StepContext& context) {
             for_each_head(step.shape, [&](int thread, std::int64_t sample, std::int64_t head) {
-                return attend<T>(step, products, room, step.tile(context, sample, head), thread, sample, head);
+                return attend<T>(step, products, room, step.tile(context, sample, head),
+                                 {thread, sample, head * step.shape.features}, step.log_sums(sample, head));
             });
         });
     });
 }
 
-/// Gradients of keys and values are sums over the tiles of queries: with several tiles, of floats in a thread's room.
+/// Gradients of keys and values are sums over the tiles of queries.
 struct BackwardProducts {
-    TileProduct scores, dp, dq;
-    TileProduct dk, dv;                           // of the first tile
-    std::optional<TileProduct> dk_more, dv_more;  // of the others
+    TileProduct of_features, of_keys;
+    TileProduct of_queries;                        // of the first tile
+    std::optional<TileProduct> adding_of_queries;  // of the others
 };
 
 struct AttentionGradientStep {
@@ -297,26 +321,25 @@ struct AttentionGradientStep {
     Parts gradients;
 };
 
-enum Array : std::uint8_t { scores_array, dp_array, dots_array, dk_array, dv_array };
+enum BackwardArray : std::uint8_t {
+    backward_scores,
+    backward_dp,
+    backward_dots,
+    backward_q,
+    backward_k,
+    backward_v,
+    backward_dy,
+    backward_dq,
+    backward_dk,
+    backward_dv
+};
 
-BackwardProducts backward_products(ProductMaker& maker, const AttentionGradientStep& step) {
-    const AttentionShape& shape = step.common.shape;
-    const Parts& parts = step.common.parts;
-    const bool sums = shape.tiles() > 1;
-    const DType type = sums ? DType::f32 : shape.type;
-    const std::int64_t dk_row = sums ? shape.features : step.gradients.k.token;
-    const std::int64_t dv_row = sums ? shape.features : step.gradients.v.token;
-    BackwardProducts products{maker.of_features(parts.q, parts.k),
-                              maker.of_features(step.dy, parts.v),
-                              maker.of_keys(parts.k, step.gradients.q),
-                              maker.of_queries(parts.q, dk_row, type, false),
-                              maker.of_queries(step.dy, dv_row, type, false),
-                              {},
-                              {}};
-    if (!sums) return products;
-    products.dk_more = maker.of_queries(parts.q, dk_row, type, true);
-    products.dv_more = maker.of_queries(step.dy, dv_row, type, true);
-    return products;
+std::vector<std::int64_t> backward_arrays(const AttentionShape& shape) {
+    std::vector<std::int64_t> floats(backward_dv + 1, shape.tokens * shape.features);
+    floats[backward_scores] = shape.scores();
+    floats[backward_dp] = shape.scores();
+    floats[backward_dots] = shape.queries;
+    return floats;
 }
 
 /// One head of one sample in backward.
@@ -325,64 +348,67 @@ template <typename T> struct HeadGradient {
     const BackwardProducts& products;
     const HeadRoom& room;
     AttentionTile tile;
-    int thread;
-    std::int64_t sample, head;
+    Head head;
+    const float* log_sums;
 
-    T* at(const Tokens& tokens, std::int64_t query) const {
-        return tokens.at<T>(sample, head * step.common.shape.features) + query * tokens.token;
-    }
-    dnnl_status_t run(const TileProduct& product, const void* a, const void* b, void* c) const {
-        return product.run(thread, a, b, c, room.products(thread));
+    T* values(BackwardArray array) const { return room.array<T>(head.thread, array); }
+    float* floats(BackwardArray array) const { return room.array<float>(head.thread, array); }
+    dnnl_status_t run(const TileProduct& product, const T* a, const T* b, float* c) const {
+        return product.run(head.thread, a, b, c, room.products(head.thread));
     }
 
     /// p and ds of a tile, in the place of its scores and dp.
     dnnl_status_t score_gradients(std::int64_t query) const {
-        const AttentionStep& common = step.common;
-        float* const scores = room.array(thread, scores_array);
-        float* const dp = room.array(thread, dp_array);
-        float* const dots = room.array(thread, dots_array);
-        dnnl_status_t status = run(products.scores, at(common.parts.q, query), at(common.parts.k, 0), scores);
+        const AttentionShape& shape = step.common.shape;
+        const T* const dy = values(backward_dy) + query * shape.features;
+        dnnl_status_t status = run(products.of_features, values(backward_q) + query * shape.features,
+                                   values(backward_k), floats(backward_scores));
         if (status != dnnl_success) return status;
-        status = run(products.dp, at(step.dy, query), at(common.parts.v, 0), dp);
+        status = run(products.of_features, dy, values(backward_v), floats(backward_dp));
         if (status != dnnl_success) return status;
-        row_dots<T>(common.shape.queries, common.shape.features, {at(step.dy, query), step.dy.token},
-                    {at(common.y, query), common.y.token}, dots);
-        attention_score_gradients<T>(tile, {.scores = scores,
-                                            .dp = dp,
-                                            .log_sums = common.log_sums(sample, head) + query,
-                                            .dots = dots,
-                                            .p = reinterpret_cast<T*>(scores),
-                                            .ds = reinterpret_cast<T*>(dp)});
+        const Tokens& y = step.common.y;
+        row_dots<T>(shape.queries, shape.features, {dy, shape.features},
+                    {y.at<T>(head.sample, head.first_feature) + query * y.token, y.token}, floats(backward_dots));
+        attention_score_gradients<T>(tile, {.scores = floats(backward_scores),
+                                            .dp = floats(backward_dp),
+                                            .log_sums = log_sums + query,
+                                            .dots = floats(backward_dots),
+                                            .p = values(backward_scores),
+                                            .ds = values(backward_dp)});
         return dnnl_success;
     }
 
     dnnl_status_t add_tile(std::int64_t query) const {
+        const std::int64_t first = query * step.common.shape.features;
+        const TileProduct& of_queries = query == 0 ? products.of_queries : *products.adding_of_queries;
         dnnl_status_t status = score_gradients(query);
         if (status != dnnl_success) return status;
-        const Parts& parts = step.common.parts;
-        const float* const p = room.array(thread, scores_array);
-        const float* const ds = room.array(thread, dp_array);
-        status = run(products.dq, ds, at(parts.k, 0), at(step.gradients.q, query));
+        status = run(products.of_keys, values(backward_dp), values(backward_k), floats(backward_dq) + first);
         if (status != dnnl_success) return status;
-        const bool sums = products.dk_more.has_value();
-        void* const dk = sums ? room.array(thread, dk_array) : static_cast<void*>(at(step.gradients.k, 0));
-        void* const dv = sums ? room.array(thread, dv_array) : static_cast<void*>(at(step.gradients.v, 0));
-        status = run(query == 0 ? products.dk : *products.dk_more, ds, at(parts.q, query), dk);
+        status = run(of_queries, values(backward_dp), values(backward_q) + first, floats(backward_dk));
         if (status != dnnl_success) return status;
-        return run(query == 0 ? products.dv : *products.dv_more, p, at(step.dy, query), dv);
+        return run(of_queries, values(backward_scores), values(backward_dy) + first, floats(backward_dv));
+    }
+
+    void store(const Tokens& to, BackwardArray from) const {
+        store_rows(step.common.shape.tokens, step.common.shape.features, floats(from), to.token,
+                   to.at<T>(head.sample, head.first_feature));
     }
 
     dnnl_status_t run_all() {
         const AttentionShape& shape = step.common.shape;
+        gather_head(shape, step.common.parts.q, head, values(backward_q));
+        gather_head(shape, step.common.parts.k, head, values(backward_k));
+        gather_head(shape, step.common.parts.v, head, values(backward_v));
+        gather_head(shape, step.dy, head, values(backward_dy));
         for (std::int64_t query = 0; query < shape.tokens; query += shape.queries) {
             const dnnl_status_t status = add_tile(query);
             if (status != dnnl_success) return status;
             tile.first_word += static_cast<std::uint32_t>(shape.scores());
         }
-        if (!products.dk_more) return dnnl_success;
-        const Parts& to = step.gradients;
-        store_rows(shape.tokens, shape.features, room.array(thread, dk_array), to.k.token, at(to.k, 0));
-        store_rows(shape.tokens, shape.features, room.array(thread, dv_array), to.v.token, at(to.v, 0));
+        store(step.gradients.q, backward_dq);
+        store(step.gradients.k, backward_dk);
+        store(step.gradients.v, backward_dv);
         return dnnl_success;
     }
 };
@@ -404,16 +430,17 @@ void lower_attention_grad(Lowering& lower) {
     const AttentionShape& shape = step.common.shape;
     step.gradients = parts_of(results, shape.heads * shape.features);
     ProductMaker maker(lower, shape);
-    const BackwardProducts products = backward_products(maker, step);
-    const std::int64_t sums = shape.tiles() > 1 ? shape.tokens * shape.features : 0;
-    const HeadRoom room(lower, maker, {shape.scores(), shape.scores(), shape.queries, sums, sums});
+    BackwardProducts products{maker.of_features(), maker.of_keys(), maker.of_queries(false), {}};
+    if (shape.tiles() > 1) products.adding_of_queries = maker.of_queries(true);
+    const HeadRoom room(lower, maker, backward_arrays(shape));
     std::vector<Placed> reads = parts;
     reads.insert(reads.end(), {step.common.mask, y, step.common.statistics, dy});
     with_float_type(shape.type, [&]<typename T>() {
         lower.add_step(maker.implementation(), reads, results, [=](const StepContext& context) {
             for_each_head(step.common.shape, [&](int thread, std::int64_t sample, std::int64_t head) {
                 const AttentionTile tile = step.common.tile(context, sample, head);
-                return HeadGradient<T>{step, products, room, tile, thread, sample, head}.run_all();
+                const Head at{thread, sample, head * step.common.shape.features};
+                return HeadGradient<T>{step, products, room, tile, at, step.common.log_sums(sample, head)}.run_all();
             });
         });
     });

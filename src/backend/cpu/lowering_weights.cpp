@@ -116,7 +116,7 @@ void Lowering::emit_prepared_copies() {
                                {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, wanted.copy}}, {DNNL_ARG_TO});
         if (is_variable) {
             reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
-                                ", once per weight update: the copy of a weight that convolutions read");
+                                ", once per weight update: the copy of a weight that convolutions and products read");
         }
     }
 }

@@ -67,7 +67,7 @@ template <typename T> struct LayerNormForward {
     float* mean = nullptr;  // [samples * rows]
     float* variance = nullptr;
     float epsilon = 0;
-    ElementDropout dropout;  // of x, before the residual
+    ElementDropout dropout = {};  // of x, before the residual
 };
 /// y = gamma * (z - mean) / sqrt(variance + epsilon) + beta, z = dropout(x) + residual.
 template <typename T>
@@ -85,7 +85,7 @@ template <typename T> struct LayerNormGradient {
     float* dgamma = nullptr;
     float* dbeta = nullptr;
     float epsilon = 0;
-    ElementDropout dropout;
+    ElementDropout dropout = {};
 };
 template <typename T>
 void layer_norm_grad(const RowsShape& shape, const LayerNormGradient<T>& args, std::span<float> scratch);
