@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
@@ -227,7 +228,7 @@ TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
     MemoryFiles alone;
     pretrain(alone, batches + "4 --use-nvlamb");
     std::array<MemoryFiles, 2> files;
-    const auto communicators = comm::make_thread_communicators(2, {.timeout_seconds = 60});
+    auto communicators = comm::make_thread_communicators(2, {.timeout_seconds = 60});
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < 2; ++i) {
         threads.emplace_back([&, i] {
@@ -235,7 +236,7 @@ TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
             Host host;
             host.files = &files[i];
             host.console = &console;
-            host.communicator = communicators[i];
+            host.communicator = std::move(communicators[i]);
             config::Environment environment;
             environment.launch = {.processes = 2, .index = static_cast<std::int64_t>(i)};
             run_pretraining(parse(kRun + batches + "2 --use-nvlamb", environment), host);
