@@ -75,7 +75,7 @@ Case make_case(const std::string& name, bool static_mask, optim::Optimiser optim
 std::vector<Case> make_cases() {
     std::vector<Case> cases = {make_case("static_lamb", true, optim::Optimiser::lamb, 0.02),
                                make_case("normal_lamb_corrected", false, optim::Optimiser::lamb, 0.02),
-                               make_case("static_adamw", true, optim::Optimiser::adamw, 0.002),
+                               make_case("static_adamw", true, optim::Optimiser::adamw, 0.0005),
                                make_case("normal_momentum", false, optim::Optimiser::momentum, 0.05)};
     Case& corrected = cases[1];
     corrected.model.qkv_split = false;
