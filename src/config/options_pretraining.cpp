@@ -325,6 +325,17 @@ std::vector<Option> stage_options() {
          .commands = kP,
          .needs = {{"pipeline_stages"}},
          .bind = to<&Settings::training, &train::TrainingSettings::pipeline_schedule>()},
+        {.flag = "--lanes",
+         .type = Type::integer,
+         .fallback = std::int64_t{1},
+         .help =
+             "Groups of cores that work side by side, each on its own stage or micro-batch, with an equal share of "
+             "--threads; 0: one for each stage of a pipeline that is not Sequential, as far as there are threads. "
+             "Stages of BERT are unequal: with 1, all cores work on each in turn, which is faster. Last bits follow "
+             "the threads per lane, unless --thread-independent is given.",
+         .range = between(0, kMostThreads),
+         .commands = kP,
+         .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},
         {.flag = "--enable-recomputation",
          .fallback = true,
          .help = "Keep the results of whole layers only and compute the others again in the backward pass: less "

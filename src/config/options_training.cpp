@@ -261,7 +261,7 @@ std::vector<Option> parallel_options() {
                  "otherwise 1. Copies of a stage need memory of their own. Last bits follow the threads per lane as "
                  "they follow --threads, unless --thread-independent is given.",
          .range = between(0, kMostThreads),
-         .commands = kT | kR | kP,
+         .commands = kT | kR,
          .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},
         {.flag = "--sharding-exclude-filter",
          .type = Type::texts,

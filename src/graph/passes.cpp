@@ -186,6 +186,32 @@ void add_summing_gradient(Rewriter& rewriter, std::size_t sum_operand, const Nod
         rewriter.replace(gradient.outputs[i], outputs[i]);
 }
 
+/// An op that can add something to its result, and what it shall add.
+struct AddingOp {
+    NodeId op;  // invalid: none
+    ValueId addend;
+};
+
+/// The op whose result is one side of this addition and goes nowhere else.
+AddingOp adding_op(const Graph& graph, const Node& sum) {
+    if (sum.kind != OpKind::add) return {};
+    for (const std::size_t side : {0, 1}) {
+        const NodeId id = sole_producer(graph, sum.inputs[side], sum);
+        if (!id.valid()) continue;
+        const Node& op = graph.node(id);
+        const std::optional<std::size_t> addend = graph.def(op).addend;
+        if (addend && op.inputs.size() == *addend) return {id, sum.inputs[1 - side]};
+    }
+    return {};
+}
+
+void add_adding_op(Rewriter& rewriter, const Graph& graph, const AddingOp& adding, const Node& sum) {
+    const Node& op = graph.node(adding.op);
+    std::vector<ValueId> inputs = rewriter.at(op.inputs);
+    inputs.push_back(rewriter.at(adding.addend));
+    rewriter.replace(sum.outputs[0], rewriter.add(op, op.kind, op.attrs, std::move(inputs), op.name)[0]);
+}
+
 }  // namespace
 
 Graph move_activations_to_sender(const Graph& graph) {
@@ -254,7 +280,8 @@ Graph fold_inference_norms(const Graph& graph) {
 }
 
 Graph fuse_gradient_sums(const Graph& graph) {
-    std::map<NodeId, NodeId> sums;  // by norm gradient
+    std::map<NodeId, NodeId> sums;          // by norm gradient
+    std::map<NodeId, AddingOp> adding_ops;  // by sum
     std::set<NodeId> absorbed;
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const NodeId sum = foldable_sum(graph, graph.node(NodeId{i}));
@@ -262,12 +289,20 @@ Graph fuse_gradient_sums(const Graph& graph) {
         sums[NodeId{i}] = sum;
         absorbed.insert(sum);
     }
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const AddingOp adding = adding_op(graph, graph.node(NodeId{i}));
+        if (!adding.op.valid() || absorbed.contains(NodeId{i}) || absorbed.contains(adding.op)) continue;
+        adding_ops[NodeId{i}] = adding;
+        absorbed.insert(adding.op);
+    }
     Rewriter rewriter(graph);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const NodeId id{i};
         if (const auto sum = sums.find(id); sum != sums.end()) {
             const Node& gradient = graph.node(id);
             add_summing_gradient(rewriter, *graph.def(gradient).sum_operand, gradient, graph.node(sum->second));
+        } else if (const auto adding = adding_ops.find(id); adding != adding_ops.end()) {
+            add_adding_op(rewriter, graph, adding->second, graph.node(id));
         } else if (!absorbed.contains(id)) {
             rewriter.copy(id);
         }

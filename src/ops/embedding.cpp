@@ -175,6 +175,7 @@ std::vector<OpDef> embedding_ops() {
         {.kind = OpKind::embedding_grad,
          .name = "embedding_grad",
          .inputs = {{}, {Layout::rows}, {}},
+         .addend = 2,
          .infer = infer_embedding_grad,
          .flops = sum_flops,
          .evaluate = evaluate_embedding_grad,

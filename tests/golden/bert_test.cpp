@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -74,7 +75,7 @@ Case make_case(const std::string& name, bool static_mask, optim::Optimiser optim
 std::vector<Case> make_cases() {
     std::vector<Case> cases = {make_case("static_lamb", true, optim::Optimiser::lamb, 0.02),
                                make_case("normal_lamb_corrected", false, optim::Optimiser::lamb, 0.02),
-                               make_case("static_adamw", true, optim::Optimiser::adamw, 0.002),
+                               make_case("static_adamw", true, optim::Optimiser::adamw, 0.0005),
                                make_case("normal_momentum", false, optim::Optimiser::momentum, 0.05)};
     Case& corrected = cases[1];
     corrected.model.qkv_split = false;
@@ -188,6 +189,31 @@ private:
     bool static_mask_;
 };
 
+/// The same micro-batches, each in memory of its own: in a pipeline, several are on their way.
+class KeptSequences final : public data::BatchSource {
+public:
+    explicit KeptSequences(bool static_mask) : source_(static_mask) {}
+
+    std::vector<data::Field> fields() const override { return source_.fields(); }
+    data::Batch next() override {
+        data::Batch batch = source_.next();
+        Kept& kept = kept_.emplace_back();
+        for (const std::span<const std::byte> field : batch.fields)
+            kept.bytes.emplace_back(field.begin(), field.end());
+        kept.spans.assign(kept.bytes.begin(), kept.bytes.end());
+        batch.fields = kept.spans;
+        return batch;
+    }
+
+private:
+    struct Kept {
+        std::vector<std::vector<std::byte>> bytes;
+        std::vector<std::span<const std::byte>> spans;
+    };
+    Sequences source_;
+    std::deque<Kept> kept_;
+};
+
 HostTensor start(const graph::Value& variable) {
     HostTensor tensor(variable.desc);
     const std::string& name = variable.name;
@@ -232,7 +258,7 @@ void compare(const backend::Backend& backend, const Case& c, const How& how, con
     SCOPED_TRACE(c.name + " on " + std::string(backend.name()));
     const json& expected = golden().at(c.name);
     const graph::Graph graph = training_graph(c, how, backend);
-    Sequences source(c.static_mask);
+    KeptSequences source(c.static_mask);
     const auto executable = backend.compile({&graph, source.fields(), how.plan});
     for (const ValueId id : graph.values_with_role(graph::Role::parameter))
         executable->load(graph.value(id).name, start(graph.value(id)));
@@ -279,7 +305,7 @@ TEST(GoldenBert, Recomputation) {
         compare(*backend::make_cpu_backend(), c, {.recomputes = true}, kFloat);
 }
 
-TEST(GoldenBert, DISABLED_PipelineStages) {
+TEST(GoldenBert, PipelineStages) {
     How how{.splits = {"hid0", "mlm0"}};
     how.plan.stages = 3;
     for (const schedule::PipelineSchedule schedule :

@@ -454,6 +454,10 @@ struct OpDef {
     /// An op with NormAttrs or LayerNormAttrs: this input may be given as two summands (their summed_gradient).
     std::optional<std::size_t> sum_operand = {};
 
+    /// An op that may be given one more input, of this number, which is added to its only result: an addition of the result and
+    /// something else can become part of it.
+    std::optional<std::size_t> addend = {};
+
     /// Descriptors of the outputs; throws Error(usage) with the reason when the inputs do not fit.
     std::vector<TensorDesc> (*infer)(const Attrs&, std::span<const TensorDesc> inputs) = nullptr;
 

@@ -44,6 +44,7 @@ Graph fuse_norm_activation(const Graph& graph);
 /// conv2d + batch_norm_inference -> conv2d with folded weight and bias (weight-only values, computed once per load).
 Graph fold_inference_norms(const Graph& graph);
 /// add(a, b) whose only user is the dy of a norm gradient -> summed_gradient.
+/// Likewise an addition behind an op with an addend (OpDef) becomes part of that op.
 Graph fuse_gradient_sums(const Graph& graph);
 /// Removes nodes that reach no output, no mutation.
 Graph remove_dead_nodes(const Graph& graph);

@@ -92,7 +92,7 @@ void lower_dense_input_grad(Lowering& lower) {
     lower.add_primitive(product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
 }
 
-/// x^T * dy, or dy^T * x where the weight is transposed.
+/// x^T * dy, or dy^T * x where the weight is transposed. Of several micro-batches, the product adds to their sum.
 void lower_dense_weight_grad(Lowering& lower) {
     const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
     const auto& inputs = lower.node().inputs;
@@ -104,14 +104,24 @@ void lower_dense_weight_grad(Lowering& lower) {
     const std::int64_t m = left_desc.shape.back();
     const std::int64_t n = lower.graph().desc(right).shape.back();
     const DType type = left_desc.dtype;
-    const Desc right_desc = matrix(rows, n, type);
-    const Primitive product =
-        lower.onednn().matmul(transposed(m, rows, type), pays_for_copy(m, type) ? any_layout(right_desc) : right_desc,
-                              matrix(m, n, lower.graph().desc(dw).dtype), false);
+    const Desc left_matrix = transposed(m, rows, type);
+    const Desc right_matrix = matrix(rows, n, type);
+    const Desc result_matrix = matrix(m, n, lower.graph().desc(dw).dtype);
+    const Primitive product = lower.onednn().matmul(
+        left_matrix, pays_for_copy(m, type) ? any_layout(right_matrix) : right_matrix, result_matrix, false);
     const Placed a = viewed(lower.in_order(left), product.src);
-    const Placed b = lower.relaid(right, right_desc, product.weights, "the layout that the product is fastest with");
-    const Placed result = lower.define(dw, product.dst);
-    lower.add_primitive(product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+    const Placed b = lower.relaid(right, right_matrix, product.weights, "the layout that the product is fastest with");
+    const Arguments operands = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}};
+    const auto with_result = [&](const Placed& result) {
+        Arguments all = operands;
+        all.emplace_back(DNNL_ARG_DST, viewed(result, product.dst));
+        return all;
+    };
+    if (const auto sum = lower.own_sum(dw, product.dst)) {
+        const Primitive further = lower.onednn().accumulating_matmul(left_matrix, product.weights, result_matrix);
+        return lower.add_summing_primitive(*sum, product, further, with_result(sum->placed));
+    }
+    lower.add_primitive(product, with_result(lower.define(dw, product.dst)), {DNNL_ARG_DST});
 }
 
 void lower_bias_grad(Lowering& lower) {

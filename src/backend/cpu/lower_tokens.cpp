@@ -18,6 +18,14 @@ Desc described(const Lowering& lower, ValueId value) {
     return row_major(lower.graph().desc(value));
 }
 
+std::vector<Placed> present(const std::vector<Placed>& tensors) {
+    std::vector<Placed> result;
+    for (const Placed& tensor : tensors) {
+        if (tensor) result.push_back(tensor);
+    }
+    return result;
+}
+
 void lower_embedding(Lowering& lower) {
     const auto& inputs = lower.node().inputs;
     const ValueId output = lower.node().outputs[0];
@@ -35,29 +43,32 @@ void lower_embedding(Lowering& lower) {
     });
 }
 
+/// Adds to the sum over the micro-batches, or in the place of the table's other gradients, so that only the rows that are
+/// named cost anything.
 void lower_embedding_grad(Lowering& lower) {
     const auto& inputs = lower.node().inputs;
     const ValueId output = lower.node().outputs[0];
     const TensorDesc& desc = lower.graph().desc(output);
     const Placed ids = lower.operand(inputs[0]);
     const Placed dy = lower.in_order(inputs[1]);
-    const Placed others = inputs.size() == 3 ? lower.operand(inputs[2]) : Placed{};
-    const Placed dtable =
-        others ? lower.define_or_reuse(output, row_major(desc), inputs[2]) : lower.define(output, row_major(desc));
-    if (others) CNNTRAIN_CHECK(others.desc == dtable.desc, "gradients of a table that do not lie alike");
+    Placed others = inputs.size() == 3 ? lower.operand(inputs[2]) : Placed{};
+    if (others) others.desc = row_major(desc);
+    const auto sum = lower.own_sum(output, row_major(desc));
+    const Placed dtable = sum      ? sum->placed
+                          : others ? lower.define_or_reuse(output, row_major(desc), inputs[2])
+                                   : lower.define(output, row_major(desc));
     const TableShape shape{lower.graph().desc(inputs[0]).elements(), desc.shape[0], desc.shape[1]};
     const auto scratch = lower.scratch_floats(embedding_scratch_floats(shape));
-    std::vector<Placed> reads = {ids, dy};
-    if (others) reads.push_back(others);
+    const bool is_in_place = others && others.buffer == dtable.buffer;
     with_float_type(dy.dtype, [&]<typename T>() {
-        lower.add_step("kernel", reads, {dtable}, [=, count = desc.elements()](const StepContext&) {
-            if (!others) {
-                clear(count, dtable.as<float>());
-            } else if (others.buffer != dtable.buffer) {
-                sum_parts(1, count, others.as<float>(), dtable.as<float>());
-            }
-            embedding_grad(shape, ids.as<std::int32_t>(), dy.as<T>(), dtable.as<float>(), scratch());
-        });
+        const auto run = [=, count = desc.elements()](bool is_first) {
+            float* const to = dtable.as<float>();
+            if (is_first && !is_in_place) clear(count, to);
+            if (others && !is_in_place) accumulate(count, others.as<float>(), to);
+            embedding_grad(shape, ids.as<std::int32_t>(), dy.as<T>(), to, scratch());
+        };
+        if (sum) return lower.add_step("kernel", present({ids, dy, others}), {dtable}, lower.summing(*sum, run));
+        lower.add_step("kernel", present({ids, dy, others}), {dtable}, [run](const StepContext&) { run(true); });
     });
 }
 
@@ -104,14 +115,6 @@ ElementDropout dropout_of(const Lowering& lower, const LayerNormAttrs& attrs) {
             .site = attrs.site,
             .last_kept = last_word_within(attrs.keep),
             .factor = static_cast<float>(1 / attrs.keep)};
-}
-
-std::vector<Placed> present(const std::vector<Placed>& tensors) {
-    std::vector<Placed> result;
-    for (const Placed& tensor : tensors) {
-        if (tensor) result.push_back(tensor);
-    }
-    return result;
 }
 
 /// The sum z takes the place of x, which nothing else reads as a rule. Nobody needs z where there is no backward pass.

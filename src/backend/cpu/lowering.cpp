@@ -462,41 +462,10 @@ std::function<std::span<float>()> Lowering::scratch_floats(std::int64_t count) {
 void Lowering::accumulate_crossing_results() {
     if (!updates_from_sums() || !section().has_site()) return;
     for (const ValueId result : node().outputs) {
-        if (facts_.crosses_into_update(result)) accumulate(result);
+        const auto sum = sums_.find(result);
+        const bool is_summed = sum != sums_.end() && sum->second.is_added_to;
+        if (facts_.crosses_into_update(result) && !is_summed) accumulate(result);
     }
-}
-
-/// Every copy adds to the same sum, in the order of the micro-batches: the sum does not depend on the number of copies.
-void Lowering::accumulate(ValueId result) {
-    const Placed value = operand(result);
-    CNNTRAIN_CHECK(value.dtype == DType::f32, "only f32 values are summed over micro-batches, not " + node().name);
-    const auto found = sums_.find(result);
-    const Sum sum = found != sums_.end() ? found->second : sums_.emplace(result, make_sum(value)).first->second;
-    CNNTRAIN_CHECK(sum.placed.desc == value.desc, "copies of " + node().name + " lie differently");
-    const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
-    Step step = empty_step(node().name + ":sum", "accumulate", 0);
-    step.reads = {value, sum.placed};
-    step.writes = {sum.placed};
-    step.run = [value, sum, count, last = request_.plan.micro_batches - 1](const StepContext& context) {
-        if (context.turns != nullptr && !context.turns->wait_for(sum.turn, context.micro_batch)) throw LaneStopped();
-        if (context.micro_batch == 0) std::fill_n(sum.placed.as<float>(), count, 0.0F);
-        cpu::accumulate(count, value.as<float>(), sum.placed.as<float>());
-        if (context.turns != nullptr) context.turns->finish(sum.turn);
-        if (context.exchange != nullptr && context.micro_batch == last) context.exchange->is_ready(sum.number);
-    };
-    program_.add_step(section(), std::move(step));
-}
-
-Lowering::Sum Lowering::make_sum(const Placed& value) {
-    Sum sum;
-    sum.placed = place(value.buffer->name + ":sum", value.desc, DType::f32, Storage::persistent);
-    sum.turn = program_.add_turn();
-    if (exchange_ != nullptr) {
-        sum.placed.buffer->exchanged = true;
-        const auto floats = static_cast<std::int64_t>(Program::persistent_room(*sum.placed.buffer) / sizeof(float));
-        sum.number = exchange_->add(value.buffer->name, floats, layout_name(value.desc));
-    }
-    return sum;
 }
 
 Blocks Lowering::channel_blocks(ValueId value, const Placed& tensor) const {

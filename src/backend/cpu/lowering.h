@@ -121,6 +121,22 @@ public:
     void add_primitive(const Primitive& primitive, const Arguments& arguments, const std::vector<int>& written);
     /// Adds a step that runs a primitive of one thread on several lists of arguments side by side.
     void add_parts(const Primitive& primitive, const std::vector<Arguments>& parts, const std::vector<int>& written);
+    /// Where the gradients of several micro-batches are summed.
+    struct OwnSum {
+        Placed placed;
+        bool begins = true;  // the current node is the first one that adds to it
+        bool ends = true;    // and the last one
+    };
+    /// The sum over the micro-batches and ranks that the update reads in the place of this result, where nothing else reads
+    /// the result: then the current node adds to it itself, in a step made with summing(). It lies as `desc` says. Empty where
+    /// it cannot.
+    std::optional<OwnSum> own_sum(graph::ValueId result, const Desc& desc);
+    /// run(is_first) when it is this micro-batch's turn to add to the sum; is_first: what the sum holds is of no use.
+    std::function<void(const StepContext&)> summing(const OwnSum& sum, std::function<void(bool is_first)> run) const;
+    /// c = a * b, or in the further micro-batches c += a * b, where c is such a sum. The two primitives take the same arguments.
+    void add_summing_primitive(const OwnSum& sum, const Primitive& first, const Primitive& further,
+                               const Arguments& arguments);
+
     /// Room for `count` floats while the step runs; valid once the program is finished.
     std::function<std::span<float>()> scratch_floats(std::int64_t count);
 
@@ -187,11 +203,15 @@ private:
     /// Over the micro-batches, as updates read it.
     struct Sum {
         Placed placed;
-        std::size_t turn = 0;    // of the copies that add to it
-        std::size_t number = 0;  // among the sums over ranks
+        std::size_t turn = 0;      // of the copies that add to it
+        std::size_t number = 0;    // among the sums over ranks
+        bool is_added_to = false;  // by the ops themselves
     };
-    Sum make_sum(const Placed& value);
-    std::map<graph::ValueId, Sum> sums_;
+    Sum make_sum(const std::string& name, const Desc& desc);
+    /// The result that the update reads and that the current section's ops make of this one by adding to it; often itself.
+    graph::ValueId summed_result(graph::ValueId result) const;
+    const Sum& sum_at(const Placed& placed) const;
+    std::map<graph::ValueId, Sum> sums_;  // by result that crosses into the update
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
     std::map<graph::ValueId, Placed> floats_;  // 16-bit weights as prepared copies are made of them

@@ -147,6 +147,18 @@ void Program::add_primitive(Section section, Step like, const Primitive& primiti
     add_step(section, std::move(step));
 }
 
+std::pair<std::function<void()>, std::function<void()>> Program::bind_pair(Section section, Step& step,
+                                                                           const Primitive& first,
+                                                                           const Primitive& second,
+                                                                           const Arguments& arguments, int written) {
+    step = primitive_step(std::move(step), first, arguments, {written});
+    const auto bound = [&](const Primitive& primitive) {
+        return [handle = primitive.primitive, stream = onednn_.stream(),
+                call = bind_call(section, primitive, arguments, 0)] { require_success(execute(handle, stream, call)); };
+    };
+    return {bound(first), bound(second)};
+}
+
 void Program::add_parts(Section section, Step like, const Primitive& primitive, const std::vector<Arguments>& parts,
                         const std::vector<int>& written) {
     Step step = primitive_step(std::move(like), primitive, parts.at(0), written);

@@ -100,7 +100,8 @@ private:
             learning_rate(plan);
         }
         const std::string none = "none";
-        line("Checkpoints", checkpoint_count_ == 0 ? none : "after iterations " + checkpoints(plan));
+        line("Checkpoints",
+             checkpoint_count_ == 0 ? none : (of_text() ? "after steps " : "after iterations ") + checkpoints(plan));
         line("Validation", validates() ? "of each of them, " + passes() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (training.init_path) line("Initial weights", *training.init_path);
@@ -110,8 +111,8 @@ private:
         std::vector<std::int64_t> first;
         for (auto step = plan.next_checkpoint(0); step && first.size() < kShown;
              step = plan.next_checkpoint(step->end()))
-            first.push_back(step->end());
-        return some_of(first, checkpoint_count_, plan.iterations);
+            first.push_back(step->end() - task_.checkpoint_lag());
+        return some_of(first, checkpoint_count_, plan.iterations - task_.checkpoint_lag());
     }
 
     static std::string optimiser(const optim::OptimiserSettings& how) {
@@ -267,7 +268,7 @@ private:
         const LoggingSettings& logging = settings_.logging;
         const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
         std::vector<std::string> names;
-        if (checkpoint_count_ > 0) names = {"ckpt-<iteration>.safetensors"};
+        if (checkpoint_count_ > 0) names = {of_text() ? "ckpt-<step>.safetensors" : "ckpt-<iteration>.safetensors"};
         if (logging.no_logs) return names;
         names.insert(names.begin(), {"arguments.json", "log.txt"});
         if (plan_) names.emplace_back("training.csv");

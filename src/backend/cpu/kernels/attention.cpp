@@ -1,5 +1,4 @@
 // Attention between its matrix products: softmax with mask and dropout, and its gradient, on scores that lie in the cache.
-#include <cmath>
 #include <cstdint>
 
 #include "backend/cpu/kernels/targets.h"
@@ -12,6 +11,8 @@
 
 #include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
+
+#include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
@@ -31,39 +32,76 @@ HWY_INLINE Floats kept_part(const AttentionTile& tile, std::int64_t query, std::
     return hn::IfThenZeroElse(dropped, hn::Mul(x, hn::Set(FloatTag(), tile.factor)));
 }
 
-/// A row that holds no number stays so: the maximum of anything with a NaN may be either.
-template <typename T> float probabilities_of(const AttentionTile& tile, std::int64_t query, float* scores, T* p) {
+/// Some queries at once, so that the sums of one row are added up while others wait for theirs. A row that holds a NaN has nothing
+/// else: the largest score may miss it, the sum does not. Leaves the largest score and the sum of exponentials.
+template <std::int64_t kQueries, typename T> HWY_INLINE void probabilities_of(const AttentionTile& tile,
+                                                                              std::int64_t query, float* scores, T* p,
+                                                                              float* largest, float* sums) {
     const FloatTag d;
     const Floats scale = hn::Set(d, tile.scale);
-    Floats most = hn::Set(d, -hwy::HighestValue<float>());
+    Floats most[kQueries];
+    for (Floats& of_row : most)
+        of_row = hn::Set(d, -hwy::HighestValue<float>());
     for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
-        const Floats s = hn::MulAdd(extent.load_from(scores + key), scale, extent.load_from(tile.mask + key));
-        extent.store_to(s, scores + key);
+        const Floats mask = extent.load_from(tile.mask + key);
         const auto valid = hn::FirstN(d, static_cast<std::size_t>(extent.count));
-        most = hn::IfThenElse(valid, hn::Max(s, most), most);
+        for (std::int64_t row = 0; row < kQueries; ++row) {
+            float* const at = scores + row * tile.keys + key;
+            const Floats s = hn::MulAdd(extent.load_from(at), scale, mask);
+            extent.store_to(s, at);
+            most[row] = hn::IfThenElse(valid, hn::Max(s, most[row]), most[row]);
+        }
     });
-    const Floats largest = hn::MaxOfLanes(d, most);
-    Floats sum = hn::Zero(d);
+    Floats sum[kQueries];
+    for (std::int64_t row = 0; row < kQueries; ++row) {
+        most[row] = hn::MaxOfLanes(d, most[row]);
+        sum[row] = hn::Zero(d);
+    }
     for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
-        const Floats s = hn::Sub(extent.load_from(scores + key), largest);
-        const Floats e = hn::IfThenElse(hn::IsNaN(s), s, exp_below_zero(s));
-        extent.store_to(e, scores + key);
-        sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(extent.count)), e));
+        const auto valid = hn::FirstN(d, static_cast<std::size_t>(extent.count));
+        for (std::int64_t row = 0; row < kQueries; ++row) {
+            float* const at = scores + row * tile.keys + key;
+            const Floats s = hn::Sub(extent.load_from(at), most[row]);
+            const Floats e = hn::IfThenElse(hn::IsNaN(s), s, exp_below_zero(s));
+            extent.store_to(e, at);
+            sum[row] = hn::Add(sum[row], hn::IfThenElseZero(valid, e));
+        }
     });
-    const Floats total = hn::SumOfLanes(d, sum);
-    const Floats share = hn::Div(hn::Set(d, 1.0F), total);
-    for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
-        Floats value = hn::Mul(extent.load_from(scores + key), share);
-        if (tile.drops) value = kept_part(tile, query, key, value);
-        extent.store_to(value, p + key);
-    });
-    return hn::GetLane(largest) + std::log(hn::GetLane(total));
+    for (std::int64_t row = 0; row < kQueries; ++row) {
+        const Floats total = hn::SumOfLanes(d, sum[row]);
+        largest[row] = hn::GetLane(most[row]);
+        sums[row] = hn::GetLane(total);
+        const Floats share = hn::Div(hn::Set(d, 1.0F), total);
+        for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
+            Floats value = hn::Mul(extent.load_from(scores + row * tile.keys + key), share);
+            if (tile.drops) value = kept_part(tile, query + row, key, value);
+            extent.store_to(value, p + row * tile.keys + key);
+        });
+    }
 }
 
 template <typename T> void probabilities(const AttentionTile& tile, float* scores, T* p, float* log_sums) {
-    for (std::int64_t query = 0; query < tile.queries; ++query) {
-        const std::int64_t row = query * tile.keys;
-        log_sums[query] = probabilities_of(tile, query, scores + row, p + row);
+    constexpr std::int64_t kAtOnce = 4;
+    constexpr std::int64_t kRoom = 16;  // queries whose logarithms are taken together
+    const FloatTag d;
+    float sums[kRoom];
+    for (std::int64_t first = 0; first < tile.queries; first += kRoom) {
+        const std::int64_t count = tile.queries - first < kRoom ? tile.queries - first : kRoom;
+        std::int64_t i = 0;
+        for (; i + kAtOnce <= count; i += kAtOnce) {
+            const std::int64_t row = (first + i) * tile.keys;
+            probabilities_of<kAtOnce>(tile, first + i, scores + row, p + row, log_sums + first + i, sums + i);
+        }
+        for (; i < count; ++i) {
+            const std::int64_t row = (first + i) * tile.keys;
+            probabilities_of<1>(tile, first + i, scores + row, p + row, log_sums + first + i, sums + i);
+        }
+        for_vectors(count, [&](auto extent, std::int64_t j) {
+            const Floats sum = extent.load_from(sums + j);
+            const Floats log_sum = hn::IfThenElse(hn::IsNaN(sum), sum, hn::Log(d, sum));
+            float* const at = log_sums + first + j;
+            extent.store_to(hn::Add(extent.load_from(at), log_sum), at);
+        });
     }
 }
 

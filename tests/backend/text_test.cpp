@@ -1,0 +1,223 @@
+// Ops of text as parts of a network: gradients that are summed where they are made, tables that two ops share, dropout that does
+// not depend on how samples are grouped, results that do not depend on the number of threads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
+#include "support/bf16_products.h"
+#include "support/op_cases.h"
+
+namespace cnntrain::test {
+namespace {
+
+using graph::Graph;
+using graph::NoAttrs;
+using graph::OpKind;
+using graph::Phase;
+using graph::ValueId;
+
+constexpr std::int64_t kTokens = 6;
+constexpr std::int64_t kFeatures = 16;
+constexpr std::int64_t kVocabulary = 11;
+
+struct NetOptions {
+    std::int64_t batch = 2;
+    double keep = 1;
+    std::int64_t micro_batches = 1;
+};
+
+/// Embedding, attention with residual and layer norm, gathered rows, tied head, loss; and gradient descent.
+class TextNet {
+public:
+    explicit TextNet(const NetOptions& options) {
+        const Shape rows{options.batch, kTokens};
+        const ValueId ids = graph.add_input("ids", {DType::i32, rows});
+        const ValueId mask = graph.add_input("input_mask", {DType::i32, rows});
+        const ValueId positions = graph.add_input("positions", {DType::i32, {options.batch, 2}});
+        const ValueId labels = graph.add_input("labels", {DType::i32, {options.batch * 2}});
+        const ValueId weights = graph.add_input("weights", {DType::f32, {options.batch * 2}});
+        const ValueId table = parameter("table", {kVocabulary, kFeatures});
+        const ValueId x = graph.add_one(OpKind::embedding, graph::EmbeddingAttrs{}, {ids, table}, "words");
+        const graph::DenseAttrs unbiased{.bias = false};
+        const ValueId qkv =
+            graph.add_one(OpKind::dense, unbiased, {x, parameter("qkv", {kFeatures, 3 * kFeatures})}, "qkv");
+        const ValueId keys = graph.add_one(OpKind::attention_mask, graph::AttentionMaskAttrs{}, {mask}, "mask");
+        const graph::AttentionAttrs attention{.heads = 2, .scale = 0.35, .keep = options.keep, .site = 1};
+        const ValueId mixed = graph.add(OpKind::attention, attention, {qkv, keys}, "attention")[0];
+        const ValueId projected =
+            graph.add_one(OpKind::dense, unbiased, {mixed, parameter("projection", {kFeatures, kFeatures})}, "project");
+        const graph::LayerNormAttrs norm{.residual = true, .keep = options.keep, .site = 2};
+        const ValueId y =
+            graph.add(OpKind::layer_norm, norm,
+                      {projected, parameter("gamma", {kFeatures}), parameter("beta", {kFeatures}), x}, "norm")[0];
+        const ValueId picked = graph.add_one(OpKind::gather_rows, graph::GatherRowsAttrs{}, {y, positions}, "picked");
+        const ValueId flat =
+            graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{options.batch * 2, kFeatures}}, {picked}, "flat");
+        const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{.transposed = true},
+                                             {flat, table, parameter("head/bias", {kVocabulary})}, "head");
+        const auto loss = graph.add(OpKind::token_cross_entropy, NoAttrs{}, {logits, labels, weights}, "loss");
+        graph.mark_output("loss", loss[0]);
+        graph.mark_output("correct", loss[1]);
+        loss_ = loss[0];
+        add_training(options.micro_batches);
+    }
+
+    Graph graph{ops::op_table()};
+
+private:
+    ValueId parameter(const std::string& name, const Shape& shape) {
+        return graph.add_parameter(name, {DType::f32, shape}, {});
+    }
+
+    void add_training(std::int64_t micro_batches) {
+        const std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
+        const graph::Gradients gradients =
+            graph::build_backward(graph, {.loss = loss_, .targets = parameters, .recompute_points = {}});
+        graph.set_phase(Phase::update);
+        const ValueId rate = graph.add_scalar("learning_rate");
+        const ValueId step = graph.add_scalar("step");
+        const graph::UpdateAttrs attrs{.gradient_scale = 1.0 / static_cast<double>(micro_batches)};
+        for (const ValueId p : parameters)
+            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step}, graph.value(p).name + "/update");
+    }
+
+    ValueId loss_;
+};
+
+HostTensor numbers(const Shape& shape, std::int64_t low, std::int64_t high, std::uint64_t seed) {
+    Rng rng(seed, RngStream::test, 1);
+    HostTensor tensor({DType::i32, shape});
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, static_cast<double>(rng.integer(low, high)));
+    return tensor;
+}
+
+/// Micro-batches of the same stream of samples, whatever their size.
+class Sentences : public TensorSource {
+public:
+    explicit Sentences(std::int64_t batch)
+        : TensorSource({{"ids", HostTensor({DType::i32, {batch, kTokens}})},
+                        {"input_mask", HostTensor({DType::i32, {batch, kTokens}})},
+                        {"positions", HostTensor({DType::i32, {batch, 2}})},
+                        {"labels", HostTensor({DType::i32, {batch * 2}})},
+                        {"weights", HostTensor({DType::f32, {batch * 2}})}}),
+          batch_(batch) {}
+
+private:
+    void fill(std::int64_t number) override {
+        for (std::int64_t i = 0; i < batch_; ++i) {
+            const auto sample = static_cast<std::uint64_t>(number * batch_ + i);
+            copy(0, i, numbers({kTokens}, 0, kVocabulary, 5 * sample));
+            copy(1, i, numbers({kTokens}, 0, 2, 5 * sample + 1));
+            copy(2, i, numbers({2}, 0, kTokens, 5 * sample + 2));
+            copy(3, i, numbers({2}, 0, kVocabulary, 5 * sample + 3));
+            copy(4, i, numbers({2}, 1, 2, 5 * sample + 4));
+        }
+    }
+
+    void copy(std::size_t field, std::int64_t sample, const HostTensor& values) {
+        for (std::int64_t i = 0; i < values.elements(); ++i)
+            tensor(field).set(sample * values.elements() + i, values.at(i));
+    }
+
+    std::int64_t batch_;
+};
+
+/// What one update makes of all parameters, and the loss.
+std::map<std::string, HostTensor> updated(const backend::Backend& backend, const NetOptions& options,
+                                          bool with_passes = true) {
+    Graph graph = TextNet(options).graph;
+    if (with_passes) graph = graph::run_passes(std::move(graph), backend.passes().backward);
+    Sentences source(options.batch);
+    const auto executable = backend.compile({&graph, source.fields(), {options.micro_batches}, {}, {.seed = 3}});
+    std::uint64_t index = 0;
+    for (const std::string& name : executable->variable_names()) {
+        Rng rng(1, RngStream::test, 2, index++);
+        HostTensor value(graph.desc(*graph.find(name)));
+        for (std::int64_t i = 0; i < value.elements(); ++i)
+            value.set(i, rng.uniform(-0.6, 0.6));
+        executable->load(name, value);
+    }
+    executable->train_step(source, {.learning_rate = 1, .iteration = 0});
+    std::map<std::string, HostTensor> result{{"loss", executable->output("loss")}};
+    for (const std::string& name : executable->variable_names())
+        result[name] = executable->store(name);
+    return result;
+}
+
+void expect_alike(const std::map<std::string, HostTensor>& got, const std::map<std::string, HostTensor>& want,
+                  double tolerance) {
+    ASSERT_EQ(got.size(), want.size());
+    for (const auto& [name, tensor] : want) {
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            ASSERT_NEAR(got.at(name).at(i), tensor.at(i), tolerance) << name << " at " << i;
+    }
+}
+
+TEST(TextNetwork, CpuUpdatesAsRefDoes) {
+    const auto ref = backend::make_ref_backend();
+    const auto cpu = backend::make_cpu_backend();
+    for (const double keep : {1.0, 0.8}) {
+        for (const std::int64_t micro_batches : {1, 3}) {
+            const NetOptions options{.keep = keep, .micro_batches = micro_batches};
+            expect_alike(updated(*cpu, options), updated(*ref, options, false), 1e-5);
+        }
+    }
+}
+
+/// The losses are means over the micro-batch, all tokens weigh the same: four sentences are two times two.
+TEST(TextNetwork, DropoutDoesNotDependOnTheMicroBatch) {
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        auto together = updated(*backend, {.batch = 4, .keep = 0.7});
+        auto apart = updated(*backend, {.batch = 2, .keep = 0.7, .micro_batches = 2});
+        for (auto* result : {&together, &apart})
+            result->erase("loss");  // that of the last micro-batch
+        expect_alike(together, apart, 1e-5);
+    }
+}
+
+TEST(TextNetwork, ASharedTableHasOneGradientOfBothItsReaders) {
+    const Graph fused = graph::fuse_gradient_sums(TextNet({}).graph);
+    int additions = 0;
+    int adding = 0;
+    for (std::int32_t i = 0; i < fused.node_count(); ++i) {
+        const graph::Node& node = fused.node(graph::NodeId{i});
+        const bool of_table =
+            !node.outputs.empty() && fused.desc(node.outputs[0]).shape == Shape{kVocabulary, kFeatures};
+        additions += node.kind == OpKind::add && of_table ? 1 : 0;
+        adding += node.kind == OpKind::embedding_grad && node.inputs.size() == 3 ? 1 : 0;
+    }
+    EXPECT_EQ(additions, 0);
+    EXPECT_EQ(adding, 1);
+    EXPECT_TRUE(fused.find("table").has_value());
+}
+
+/// Bit for bit, of every case of text.
+TEST(TextNetwork, ResultsDoNotDependOnTheNumberOfThreads) {
+    const auto cpu = backend::make_cpu_backend();
+    int compared = 0;
+    for (const OpCase& op_case : op_cases()) {
+        const std::string name = op_case.name.substr(0, op_case.name.find('/'));
+        const bool of_text = name == "attention" || name == "layer_norm" || name == "embedding" ||
+                             name == "gather_rows" || name == "token_cross_entropy";
+        const bool is_half = op_case.name.ends_with("bf16");
+        if (!of_text || (is_half && !has_bf16_products())) continue;
+        const auto one = evaluate_on(*cpu, op_case, true, 1);
+        for (const auto& [output, tensor] : evaluate_on(*cpu, op_case, true, 2)) {
+            const auto same = std::memcmp(tensor.bytes().data(), one.at(output).bytes().data(), tensor.bytes().size());
+            EXPECT_EQ(same, 0) << op_case.name << ": " << output;
+        }
+        ++compared;
+    }
+    EXPECT_GE(compared, 20);
+}
+
+}  // namespace
+}  // namespace cnntrain::test
