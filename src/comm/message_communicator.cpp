@@ -194,7 +194,7 @@ std::vector<std::uint64_t> MessageCommunicator::gather_words(Operation operation
         unfinished_ = std::move(words);
         throw;
     }
-    std::ranges::rotate(words, words.end() - static_cast<std::ptrdiff_t>(me * each));
+    std::rotate(words.begin(), words.end() - static_cast<std::ptrdiff_t>(me * each), words.end());
     return words;
 }
 
