@@ -110,7 +110,7 @@ std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t mi
 
 void MixingCoefficients::allocate(const MixingSettings& settings, std::int64_t samples) {
     const auto count = static_cast<std::size_t>(samples);
-    const std::size_t partners = (settings.mixup() ? 2U : 1U) * (settings.cutmix() ? 2U : 1U);
+    const std::size_t partners = std::size_t{settings.mixup() ? 2U : 1U} * (settings.cutmix() ? 2U : 1U);
     mixup_.resize(settings.mixup() ? count : 0);
     target_shares_.resize(count * partners);
 }
