@@ -265,8 +265,9 @@ def train_own(args, work):
                 "--base-learning-rate", LEARNING_RATE, "--warmup", WARMUP, "--lr-schedule", "polynomial_decay", "--seed", 1,
                 "--steps-per-ckpts", 1000000, "--save-path", work / "learning"], work)
     folder = next((work / "learning").iterdir())
-    text = run([args.program, "pretrain", *options, "--evaluate", "--restore-dir", folder, "--valid-file", ",".join(args.test)], work)
-    return float(re.search(r"mlm_loss: *([\d.]+)", text).group(1))
+    text = run([args.program, "pretrain", *options, "--num-train-steps", args.steps, "--evaluate", "--restore-dir", folder,
+                "--valid-file", ",".join(args.test)], work)
+    return float(re.findall(r"mlm_loss: *([\d.]+)", text)[-1])  # of the last checkpoint
 
 
 def compare_learning(args, work):
