@@ -1,6 +1,6 @@
 // Times whole training (or evaluation) steps of a model on the CPU backend and says where the time goes:
-// images/s with their spread, the rate that the convolutions alone reach in the same process, a table per operation,
-// remaining reorders, memory, GFLOP/s against a measured peak.
+// samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process, a table per
+// operation, remaining reorders, memory, GFLOP/s against a measured peak.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,9 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +19,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/input.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/train/assemble.h"
-#include "convolutions.h"
 #include "peak.h"
+#include "products.h"
+#include "train/tasks/make_task.h"
 
 namespace cnntrain {
 
@@ -38,14 +39,19 @@ struct Options {
     bool step_only = false;
 };
 
-/// A training run on synthetic data as `cnntrain train` would understand it.
-config::Settings run_settings(std::vector<std::string> arguments) {
-    arguments.emplace_back("--synthetic-data");
-    const config::ParseResult parsed =
-        config::parse_command_line(config::Command::train, arguments, config::process_environment());
+constexpr std::uint64_t kSeed = 1;
+constexpr double kLearningRate = 1e-4;
+
+/// A run on made-up data as `cnntrain train`, or with `pretrain` as the first word `cnntrain pretrain`, would understand it.
+config::ParseResult parse(std::vector<std::string> arguments) {
+    const bool is_text = !arguments.empty() && arguments.front() == config::name(config::Command::pretrain);
+    if (is_text) arguments.erase(arguments.begin());
+    arguments.emplace_back(is_text ? "--generated-data" : "--synthetic-data");
+    config::ParseResult parsed = config::parse_command_line(
+        is_text ? config::Command::pretrain : config::Command::train, arguments, config::process_environment());
     config::refuse_unavailable(parsed);
-    train::check_network(parsed.settings);
-    return parsed.settings;
+    if (!is_text) train::check_network(parsed.settings);
+    return parsed;
 }
 
 double seconds_now() {
@@ -57,8 +63,8 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-bool is_convolution(const backend::ProfileRow& row) {
-    return row.op.starts_with("conv2d");
+bool is_product(const backend::ProfileRow& row) {
+    return row.op.starts_with("conv2d") || row.op.starts_with("dense") || row.op.starts_with("attention");
 }
 
 double total_ms(const std::vector<backend::ProfileRow>& rows, bool (*wanted)(const backend::ProfileRow&)) {
@@ -106,90 +112,140 @@ void print_longest(std::vector<backend::ProfileRow> rows, int limit) {
     }
 }
 
-int run(const Options& options, const std::vector<std::string>& arguments) {
-    const config::Settings settings = run_settings(arguments);
-    const std::int64_t micro_batch =
-        options.evaluate ? settings.training.micro_batch_size : train::batch_plan(settings).samples_per_pass();
-    const schedule::UpdatePlan plan = options.evaluate ? schedule::UpdatePlan{} : train::update_plan(settings);
-    const std::int64_t micro_batches = plan.micro_batches;
+/// What is timed.
+struct Bench {
+    Bench(const Options& options, const std::vector<std::string>& arguments)
+        : parsed(parse(arguments)),
+          backend(train::make_backend(parsed.settings.run.backend)),
+          task(train::make_task(parsed, *backend, kSeed)),
+          evaluates(options.evaluate),
+          samples(task->open(evaluates ? data::Split::validation : data::Split::train)) {
+        const config::Settings& settings = parsed.settings;
+        micro_batch = evaluates ? settings.training.micro_batch_size : train::batch_plan(settings).samples_per_pass();
+        if (!evaluates) plan = train::update_plan(settings);
+        const std::vector<data::Field> fields = samples->fields(micro_batch);
+        graph.emplace(evaluates ? task->evaluation_graph(fields) : task->training_graph(fields));
+        const backend::CompileRequest request = train::compile_request(*graph, settings, fields, plan, kSeed);
+        threads = request.devices.threads;
+        executable = backend->compile(request);
+        for (const graph::ValueId id : graph->variables())
+            executable->load(graph->value(id).name, nn::initial_value(graph->value(id), kSeed));
+        stream = samples->stream(evaluates ? train::loader_settings(settings, 0)
+                                           : train::training_loader_settings(settings, fields, 0));
+    }
 
-    const auto backend = train::make_backend(settings.run.backend);
-    const data::InputData input(train::data_settings(settings, *backend, 1), data::Split::train);
-    const std::vector<data::Field> fields = input.fields(micro_batch);
-    const TensorDesc& images_desc = data::field_desc(fields, data::kImages);
-    const graph::Graph graph = options.evaluate ? train::evaluation_graph(settings, *backend, images_desc)
-                                                : train::training_graph(settings, *backend, images_desc);
-    const backend::CompileRequest request = train::compile_request(graph, settings, fields, plan, 1);
-    const int threads = request.devices.threads;
-    const auto executable = backend->compile(request);
-    for (const graph::ValueId id : graph.variables())
-        executable->load(graph.value(id).name, nn::initial_value(graph.value(id), 1));
-    const auto source = input.stream(options.evaluate ? train::loader_settings(settings, 0)
-                                                      : train::training_loader_settings(settings, fields, 0));
-    const backend::CompileReport& report = executable->report();
-    std::printf("%s of", options.evaluate ? "evaluation" : "training");
+    void step() {
+        if (evaluates) {
+            executable->evaluate(*stream, plan.micro_batches);
+        } else {
+            executable->train_step(*stream, {kLearningRate, iteration++});
+        }
+    }
+    std::int64_t samples_per_step() const { return micro_batch * plan.micro_batches; }
+
+    config::ParseResult parsed;
+    std::unique_ptr<backend::Backend> backend;
+    std::unique_ptr<train::Task> task;
+    bool evaluates;
+    std::unique_ptr<train::Samples> samples;
+    std::int64_t micro_batch = 0;
+    schedule::UpdatePlan plan;
+    std::optional<graph::Graph> graph;
+    int threads = 0;
+    std::unique_ptr<backend::Executable> executable;
+    std::unique_ptr<data::Stream> stream;
+    std::int64_t iteration = 0;
+};
+
+void print_head(const Bench& bench, const std::vector<std::string>& arguments) {
+    const backend::CompileReport& report = bench.executable->report();
+    std::printf("%s of", bench.evaluates ? "evaluation" : "training");
     for (const std::string& argument : arguments)
         std::printf(" %s", argument.c_str());
-    std::printf("; %d threads\n", threads);
+    std::printf("; %d threads\n", bench.threads);
     std::printf(
         "compiled in %.2f s; weights and copies %.0f MB, activations and gradients %.0f MB, %.1f GFLOP a micro-batch\n",
         report.seconds, static_cast<double>(report.parameter_bytes) / 1e6,
         static_cast<double>(report.arena_bytes) / 1e6, report.flops_per_micro_batch / 1e9);
+}
 
-    std::int64_t iteration = 0;
-    const auto step = [&] {
-        if (options.evaluate) return executable->evaluate(*source, micro_batches);
-        return executable->train_step(*source, {0.01, iteration++});
-    };
+/// Returns the typical time.
+double time_steps(Bench& bench, const Options& options) {
     for (int i = 0; i < options.warmup; ++i)
-        step();
+        bench.step();
     std::vector<double> seconds;
     const double first = seconds_now();
     while (std::ssize(seconds) < options.steps || seconds_now() - first < options.seconds) {
         const double start = seconds_now();
-        step();
+        bench.step();
         seconds.push_back(seconds_now() - start);
     }
     const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
-    const auto images = static_cast<double>(micro_batch * micro_batches);
+    const auto samples = static_cast<double>(bench.samples_per_step());
     const double typical = median(seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
-    std::printf("whole step: %.1f images/s (median of %td; %.1f to %.1f), %.1f ms a step, mean %.1f images/s\n",
-                images / typical, std::ssize(seconds), images / *most, images / *least, 1e3 * typical, images / mean);
-
+    const char* const unit = bench.task->columns().unit.many.c_str();
+    std::printf("whole step: %.1f %s/s (median of %td; %.1f to %.1f), %.1f ms a step, mean %.1f %s/s\n",
+                samples / typical, unit, std::ssize(seconds), samples / *most, samples / *least, 1e3 * typical,
+                samples / mean, unit);
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     std::printf("peak memory of the process: %.2f GB\n", static_cast<double>(usage.ru_maxrss) / 1048576.0);
-    if (options.step_only) return 0;
+    return typical;
+}
 
-    const double convolutions = convolutions_alone_ms(graph, threads, 5) * static_cast<double>(micro_batches);
-    const double rate_alone = images / convolutions * 1e3;
+/// `typical`: seconds of a step.
+void compare_with_products(Bench& bench, double typical) {
+    constexpr int kRepeats = 5;
+    const auto micro_batches = static_cast<double>(bench.plan.micro_batches);
+    const auto samples = static_cast<double>(bench.samples_per_step());
+    const char* const unit = bench.task->columns().unit.many.c_str();
+    const double products = products_alone_ms(*bench.graph, bench.threads, kRepeats) * micro_batches;
+    const double rate_alone = samples / products * 1e3;
     std::printf(
-        "convolutions alone, by oneDNN's convolution primitives: %.1f images/s (%.1f ms); the whole step reaches %.2f "
-        "of that rate\n",
-        rate_alone, convolutions, images / typical / rate_alone);
+        "convolutions and matrix products alone, by oneDNN's primitives: %.1f %s/s (%.1f ms); the whole step reaches "
+        "%.2f of that rate\n",
+        rate_alone, unit, products, samples / typical / rate_alone);
     const double executed =
-        total_ms(executable->inspection().profile_alone(5), is_convolution) * static_cast<double>(micro_batches);
-    std::printf("convolutions alone, as this program computes them: %.1f images/s (%.1f ms), %.2f\n",
-                images / executed * 1e3, executed, executed / (1e3 * typical));
-    const double gflops = report.flops_per_micro_batch * static_cast<double>(micro_batches) / typical / 1e9;
-    const double peak = measured_peak_gflops(train::arithmetic(settings.device, *backend).type, threads);
+        total_ms(bench.executable->inspection().profile_alone(kRepeats), is_product) * micro_batches;
+    std::printf("the same alone, as this program computes them: %.1f %s/s (%.1f ms), %.2f\n", samples / executed * 1e3,
+                unit, executed, executed / (1e3 * typical));
+}
+
+void compare_with_peak(Bench& bench, double typical) {
+    const double flops = bench.executable->report().flops_per_micro_batch;
+    const double gflops = flops * static_cast<double>(bench.plan.micro_batches) / typical / 1e9;
+    const DType type = train::arithmetic(bench.parsed.settings.device, *bench.backend).type;
+    const double peak = measured_peak_gflops(type, bench.threads);
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
                 peak);
-    std::printf("%zu layout changes are left:\n", report.reorders.size());
-    const std::size_t shown = options.table ? report.reorders.size() : std::min<std::size_t>(4, report.reorders.size());
+}
+
+void print_layout_changes(const Bench& bench, bool all) {
+    const std::vector<std::string>& reorders = bench.executable->report().reorders;
+    std::printf("%zu layout changes are left:\n", reorders.size());
+    const std::size_t shown = all ? reorders.size() : std::min<std::size_t>(4, reorders.size());
     for (std::size_t i = 0; i < shown; ++i)
-        std::printf("  %s\n", report.reorders[i].c_str());
-    if (shown < report.reorders.size()) std::printf("  ... (--table lists all)\n");
-    if (options.table) {
-        executable->inspection().set_profiling(true);
-        for (int i = 0; i < std::max(1, options.steps / 2); ++i)
-            step();
-        std::printf("\n");
-        print_by_op(executable->inspection().profile());
-        print_longest(executable->inspection().profile(), options.rows);
-    }
-    return 0;
+        std::printf("  %s\n", reorders[i].c_str());
+    if (shown < reorders.size()) std::printf("  ... (--table lists all)\n");
+}
+
+void run(const Options& options, const std::vector<std::string>& arguments) {
+    Bench bench(options, arguments);
+    print_head(bench, arguments);
+    const double typical = time_steps(bench, options);
+    if (options.step_only) return;
+    compare_with_products(bench, typical);
+    compare_with_peak(bench, typical);
+    print_layout_changes(bench, options.table);
+    if (!options.table) return;
+    const backend::Inspection& inspection = bench.executable->inspection();
+    bench.executable->inspection().set_profiling(true);
+    for (int i = 0; i < std::max(1, options.steps / 2); ++i)
+        bench.step();
+    std::printf("\n");
+    print_by_op(inspection.profile());
+    print_longest(inspection.profile(), options.rows);
 }
 
 }  // namespace
@@ -200,8 +256,10 @@ int main(int argc, char** argv) {
     cnntrain::limit_spinning(argv);
     cnntrain::Options options;
     CLI::App app{
-        "Times whole steps of a run on synthetic data. All other options are those of `cnntrain train`, for example:\n"
-        "  bench_step --table --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 16"};
+        "Times whole steps of a run on made-up data. All other options are those of `cnntrain train`, or of `cnntrain "
+        "pretrain` when that is the first word of them, for example:\n"
+        "  bench_step --table --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 16\n"
+        "  bench_step --table pretrain --config pretrain_base_128_phase1 --gradient-accumulation-count 1"};
     app.add_option("--steps", options.steps, "timed steps")->capture_default_str()->check(CLI::PositiveNumber);
     app.add_option("--seconds", options.seconds, "more timed steps, until they have taken so long");
     app.add_option("--warmup", options.warmup, "untimed steps first")->capture_default_str();
@@ -212,7 +270,8 @@ int main(int argc, char** argv) {
     app.allow_extras();
     CLI11_PARSE(app, argc, argv);
     try {
-        return cnntrain::run(options, app.remaining());
+        cnntrain::run(options, app.remaining());
+        return 0;
     } catch (const cnntrain::Error& error) {
         std::fprintf(stderr, "error: %s\n", error.what());
         return cnntrain::exit_code(error.kind());

@@ -375,6 +375,15 @@ void set_text(Settings& settings) {
     text.type_vocabulary = settings.bert.segment_types;
 }
 
+/// Configurations of the original programs ask for it because of the memory of IPUs.
+void tell_of_recomputation(Resolution& run) {
+    if (run.values.at("enable_recomputation").source != Source::config || !run.values.flag("enable_recomputation"))
+        return;
+    run.notices.emplace_back(
+        "the configuration's enable_recomputation makes a training update take a quarter more time, for less memory; "
+        "--no-enable-recomputation gives the same numbers");
+}
+
 }  // namespace
 
 void adjust_pretraining(Resolution& run) {
@@ -383,6 +392,7 @@ void adjust_pretraining(Resolution& run) {
     settle_global_batch(run);
     if (run.values.flag("generated_data") && run.values.given("train_file"))
         run.notices.emplace_back("--train-file is ignored: --generated-data is given");
+    tell_of_recomputation(run);
 }
 
 void check_pretraining(Resolution& run) {

@@ -11,6 +11,7 @@
 namespace cnntrain::config::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -361,6 +362,21 @@ TEST(PretrainingConfigs, HaveTheDocumentedSizes) {
         EXPECT_EQ(settings.bert.vocabulary, 30400);
         EXPECT_EQ(settings.bert.hidden, 64 * settings.bert.heads);
     }
+}
+
+TEST(PretrainingConfigs, RecomputationThatAConfigurationAsksForIsToldOf) {
+    std::ifstream in(CNNTRAIN_SOURCE_DIR "/configs/bert/pretrain_tiny_128_lamb.json");
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string key = "\"enable_recomputation\": ";
+    text.replace(text.find(key), key.size() + std::string("false").size(), key + "true");
+    const std::string file = ::testing::TempDir() + "/recomputing.json";
+    std::ofstream(file) << text;
+    const std::string notice = "--no-enable-recomputation gives the same numbers";
+    const ParseResult result = pretrain("--generated-data --config " + file);
+    EXPECT_TRUE(result.settings.training.recomputation);
+    EXPECT_THAT(result.notices, Contains(HasSubstr(notice)));
+    EXPECT_FALSE(pretrain(kTiny).settings.training.recomputation);
+    EXPECT_THAT(pretrain(kTiny + "--enable-recomputation").notices, Not(Contains(HasSubstr(notice))));
 }
 
 TEST(PretrainingConfigs, OldNamesAndSlipsOfQuotationMarksAreUnderstood) {

@@ -149,11 +149,12 @@ TEST(Pretrain, StagesAndRecomputationChangeNothing) {
     const std::string stages =
         "--gradient-accumulation-count 8 --pipeline-schedule Grouped --micro-batch-size 1 --num-train-steps 2 ";
     MemoryFiles whole;
-    pretrain(whole, stages + "--no-enable-recomputation");
+    pretrain(whole, stages);
     MemoryFiles recomputed;
-    pretrain(recomputed, stages);
+    pretrain(recomputed, stages + "--enable-recomputation");
     MemoryFiles split;
-    pretrain(split, stages + R"(--pipeline-stages [["emb","pos"],["hid"],["hid"],["mlm","nsp"]])");
+    pretrain(split,
+             stages + R"(--enable-recomputation --pipeline-stages [["emb","pos"],["hid"],["hid"],["mlm","nsp"]])");
     EXPECT_EQ(losses(whole), losses(recomputed));
     EXPECT_EQ(losses(whole), losses(split));
 }
