@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backend/cpu/layout_copy.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -300,8 +301,7 @@ Placed Lowering::reordered(ValueId value, const Placed& now, const Desc& wanted,
         if (copy.desc == wanted) return seen_from(section(), copy);
     }
     const Placed copy = place(now.buffer->name + ":" + layout_name(wanted), wanted, now.dtype, Storage::arena);
-    const Primitive reorder = onednn_.reorder(now.desc, wanted);
-    add_copy_primitive("reorder", reorder, now, copy);
+    add_layout_copy(program_, section(), empty_step(node().name + ":reorder", "reorder", 0), onednn_, now, copy);
     if (copy_ == 0)
         reorders_.push_back(node().name + ": " + layout_name(now.desc) + " -> " + layout_name(wanted) + ", " + reason);
     reordered_[value].push_back(copy);

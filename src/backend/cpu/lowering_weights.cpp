@@ -1,6 +1,7 @@
 // Copies of weights as convolutions and kernels read them, made by the prepare section.
 #include <algorithm>
 
+#include "backend/cpu/layout_copy.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 
@@ -111,9 +112,8 @@ void Lowering::emit_prepared_copies() {
             wanted.copy.buffer->same_as = source.buffer;
             continue;
         }
-        const Primitive reorder = onednn_.reorder(source.desc, wanted.copy.desc);
-        program_.add_primitive(Section::prepare(), prepare_step(wanted.copy.buffer->name, "reorder"), reorder,
-                               {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, wanted.copy}}, {DNNL_ARG_TO});
+        add_layout_copy(program_, Section::prepare(), prepare_step(wanted.copy.buffer->name, "reorder"), onednn_,
+                        source, wanted.copy);
         if (is_variable) {
             reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
                                 ", once per weight update: the copy of a weight that convolutions and products read");

@@ -54,6 +54,18 @@ constexpr std::array kGroupedKernelTags = {
     NamedTag{Tag::goihw, "goihw"},
 };
 
+/// Right operands of products; those of 16 bits have two rows at a time.
+struct PanelTag : NamedTag {
+    bool pairs;
+    std::int64_t columns;
+};
+constexpr std::array kPanelTags = {
+    PanelTag{{Tag::BA16a64b, "BA16a64b"}, false, 64},    PanelTag{{Tag::BA16a48b, "BA16a48b"}, false, 48},
+    PanelTag{{Tag::BA16a32b, "BA16a32b"}, false, 32},    PanelTag{{Tag::BA16a16b, "BA16a16b"}, false, 16},
+    PanelTag{{Tag::BA16a64b2a, "BA16a64b2a"}, true, 64}, PanelTag{{Tag::BA16a48b2a, "BA16a48b2a"}, true, 48},
+    PanelTag{{Tag::BA16a32b2a, "BA16a32b2a"}, true, 32}, PanelTag{{Tag::BA16a16b2a, "BA16a16b2a"}, true, 16},
+};
+
 #if DNNL_VERSION_MAJOR >= 3
 Dims dims_of(const Desc& desc) {
     return desc.get_dims();
@@ -70,8 +82,8 @@ dnnl::memory::data_type type_of(const Desc& desc) {
 }
 #endif
 
-template <typename Tags> const NamedTag* find_tag(const Desc& desc, const Tags& tags) {
-    for (const NamedTag& candidate : tags) {
+template <typename Tags> const typename Tags::value_type* find_tag(const Desc& desc, const Tags& tags) {
+    for (const auto& candidate : tags) {
         if (desc == Desc(dims_of(desc), type_of(desc), candidate.tag)) return &candidate;
     }
     return nullptr;
@@ -85,6 +97,8 @@ const NamedTag* name_of(const Desc& desc) {
             return find_tag(desc, kKernelTags);
         case 5:
             return find_tag(desc, kGroupedKernelTags);
+        case 2:
+            return find_tag(desc, kPanelTags);
         default:
             return nullptr;
     }
@@ -263,6 +277,21 @@ std::optional<std::int64_t> channel_lanes(const Desc& desc) {
         default:
             return 1;
     }
+}
+
+std::optional<PanelLayout> panel_layout(const Desc& desc) {
+    if (dims_of(desc).size() != 2) return std::nullopt;
+    const PanelTag* found = find_tag(desc, kPanelTags);
+    const bool is_f32 = type_of(desc) == dnnl::memory::data_type::f32;
+    const bool is_bf16 = type_of(desc) == dnnl::memory::data_type::bf16;
+    if (found == nullptr || !(found->pairs ? is_bf16 : is_f32)) return std::nullopt;
+    const Dims dims = dims_of(desc);
+    const std::int64_t block = found->pairs ? 32 : 16;
+    return PanelLayout{dims[0], dims[1], (dims[0] + block - 1) / block * block, found->columns};
+}
+
+bool is_row_major_matrix(const Desc& desc) {
+    return dims_of(desc).size() == 2 && desc == Desc(dims_of(desc), type_of(desc), Tag::ab);
 }
 
 std::string layout_name(const Desc& desc) {

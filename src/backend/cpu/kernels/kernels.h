@@ -10,6 +10,7 @@
 // comment says so; partial overlap is never allowed. C channels, N samples, G groups.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -195,6 +196,23 @@ struct PartShape {
 };
 /// The whole is zero where the part is not.
 void place_part(const PartShape& shape, const std::byte* part, std::byte* whole);
+
+/// A matrix as the right operand of a fast product: panels of neighbouring columns one after the other, in each of them the rows
+/// in turn; of bfloat16 two rows at a time, with the two elements of a column next to each other. Zeros fill up the last panel
+/// and its rows.
+struct Panels {
+    std::int64_t rows = 0, columns = 0;  // of the matrix
+    std::int64_t panel_rows = 0;         // with those of zeros, a multiple of 16
+    std::int64_t panel_columns = 0;      // a multiple of 16
+    bool past_cache = false;             // set by copy_to_panels(): the copy is larger than the caches
+
+    std::int64_t count() const { return (columns + panel_columns - 1) / panel_columns; }
+    std::int64_t columns_of(std::int64_t panel) const {
+        return std::min(panel_columns, columns - panel * panel_columns);
+    }
+};
+/// Of a row-major matrix; float to float or BFloat16, or BFloat16 to BFloat16.
+template <typename From, typename To> void copy_to_panels(Panels shape, const From* from, To* to);
 
 /// Lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);

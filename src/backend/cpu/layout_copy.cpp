@@ -1,0 +1,44 @@
+#include "backend/cpu/layout_copy.h"
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "backend/cpu/kernels/kernels.h"
+
+namespace cnntrain::cpu {
+
+namespace {
+
+using Run = std::function<void(const StepContext&)>;
+
+template <typename From, typename To> Run panel_copy(const Panels& panels, const Placed& from, const Placed& to) {
+    return [=](const StepContext&) { copy_to_panels(panels, from.as<From>(), to.as<To>()); };
+}
+
+/// Empty where the own kernel does not apply.
+Run own_copy(const Placed& from, const Placed& to) {
+    const std::optional<PanelLayout> layout = panel_layout(to.desc);
+    if (!layout || !is_row_major_matrix(from.desc)) return {};
+    const Panels panels{layout->rows, layout->columns, layout->panel_rows, layout->panel_columns};
+    if (from.dtype == DType::bf16) return panel_copy<BFloat16, BFloat16>(panels, from, to);
+    if (to.dtype == DType::bf16) return panel_copy<float, BFloat16>(panels, from, to);
+    return panel_copy<float, float>(panels, from, to);
+}
+
+}  // namespace
+
+void add_layout_copy(Program& program, Section section, Step step, const OneDnn& onednn, const Placed& from,
+                     const Placed& to) {
+    step.run = own_copy(from, to);
+    if (!step.run) {
+        program.add_primitive(section, std::move(step), onednn.reorder(from.desc, to.desc),
+                              {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, {DNNL_ARG_TO});
+        return;
+    }
+    step.reads = {from};
+    step.writes = {to};
+    program.add_step(section, std::move(step));
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,73 @@
+// Copies of matrices in panels against a loop over elements.
+#include "backend_cpu/kernel_data.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+BFloat16 as_result(float value, BFloat16) {
+    return to_bfloat16(value);
+}
+float as_result(float value, float) {
+    return value;
+}
+BFloat16 as_result(BFloat16 value, BFloat16) {
+    return value;
+}
+
+template <typename From, typename To> std::vector<To> expected(const Panels& shape, const std::vector<From>& from) {
+    constexpr std::int64_t kTogether = sizeof(To) == sizeof(float) ? 1 : 2;  // rows
+    std::vector<To> to(at(shape.count() * shape.panel_rows * shape.panel_columns), as_result(0.0F, To{}));
+    for (std::int64_t row = 0; row < shape.rows; ++row) {
+        for (std::int64_t column = 0; column < shape.columns; ++column) {
+            const std::int64_t panel = column / shape.panel_columns;
+            const std::int64_t group = panel * shape.panel_rows + row / kTogether * kTogether;
+            const std::int64_t place = group * shape.panel_columns + column % shape.panel_columns * kTogether;
+            to[at(place + row % kTogether)] = as_result(from[at(row * shape.columns + column)], To{});
+        }
+    }
+    return to;
+}
+
+template <typename From, typename To> std::vector<To> copied(const Panels& shape, const std::vector<From>& from) {
+    std::vector<To> to(at(shape.count() * shape.panel_rows * shape.panel_columns), as_result(7.0F, To{}));
+    copy_to_panels(shape, from.data(), to.data());
+    return to;
+}
+
+template <typename From, typename To> void compare(const Panels& shape) {
+    std::vector<From> from = random_values<From>(shape.rows * shape.columns, 1);
+    from[from.size() / 2] = rounded<From>(std::numeric_limits<double>::infinity());
+    from.back() = rounded<From>(std::numeric_limits<double>::quiet_NaN());
+    const std::vector<To> want = expected<From, To>(shape, from);
+    for_each_target([&] { EXPECT_TRUE(same_bits((copied<From, To>(shape, from)), want)); });
+    expect_thread_independent([&] { return copied<From, To>(shape, from); });
+}
+
+/// Whole panels, parts of one, and rows that are no multiple of anything.
+TEST(Panels, HaveTheElementsOfTheMatrixAndZeros) {
+    for (const std::int64_t rows : {1, 31, 32, 45, 64}) {
+        for (const std::int64_t columns : {1, 16, 64, 77, 200}) {
+            for (const std::int64_t panel_columns : {16, 48, 64}) {
+                SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + " in " +
+                             std::to_string(panel_columns));
+                const Panels shape{rows, columns, (rows + 31) / 32 * 32, panel_columns};
+                compare<float, float>(shape);
+                compare<float, BFloat16>(shape);
+                compare<BFloat16, BFloat16>(shape);
+            }
+        }
+    }
+}
+
+/// Past the caches, where the result is aligned.
+TEST(Panels, LargeOnesAreTheSame) {
+    const Panels shape{1500, 1000, 1504, 64};
+    const std::vector<float> from = random_values<float>(shape.rows * shape.columns, 2);
+    const std::vector<float> want = expected<float, float>(shape, from);
+    HostTensor to({DType::f32, {static_cast<std::int64_t>(want.size())}});
+    copy_to_panels(shape, from.data(), to.as<float>().data());
+    EXPECT_EQ(std::memcmp(to.bytes().data(), want.data(), to.bytes().size()), 0);
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu
