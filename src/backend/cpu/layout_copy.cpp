@@ -16,8 +16,15 @@ template <typename From, typename To> Run panel_copy(const Panels& panels, const
     return [=](const StepContext&) { copy_to_panels(panels, from.as<From>(), to.as<To>()); };
 }
 
-/// Empty where the own kernel does not apply.
+Run cast_copy(const Placed& from, const Placed& to) {
+    const auto count = static_cast<std::int64_t>(from.desc.get_size() / sizeof(float));
+    return [=](const StepContext&) { cast(count, from.as<float>(), to.as<BFloat16>()); };
+}
+
+/// Empty where no own kernel applies.
 Run own_copy(const Placed& from, const Placed& to) {
+    const bool narrows = from.dtype == DType::f32 && to.dtype == DType::bf16;
+    if (narrows && is_row_major_matrix(from.desc) && is_row_major_matrix(to.desc)) return cast_copy(from, to);
     const std::optional<PanelLayout> layout = panel_layout(to.desc);
     if (!layout || !is_row_major_matrix(from.desc)) return {};
     const Panels panels{layout->rows, layout->columns, layout->panel_rows, layout->panel_columns};
