@@ -110,7 +110,8 @@ std::vector<Option> layer_options() {
          .bind = to<&Settings::bert, &nn::BertSettings::initializer_range>()},
         {.flag = "--use-qkv-bias",
          .fallback = false,
-         .help = "Biases of queries and values; that of keys is there and stays 0.",
+         .help = "Biases of queries and values, with --use-qkv-split. Keys have none: the softmax would take it out "
+                 "again.",
          .commands = kP,
          .numerics = true,
          .bind = to<&Settings::bert, &nn::BertSettings::qkv_bias>()},

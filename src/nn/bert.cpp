@@ -311,7 +311,7 @@ void check(const BertRequest& request) {
                 std::to_string(input.length));
     if (model.qkv_bias && !model.qkv_split) {
         throw Error(ErrorKind::unsupported,
-                    "biases of queries, keys and values need their weights apart; use --use-qkv-split");
+                    "biases of queries and values need their weights apart; use --use-qkv-split");
     }
     const std::vector<std::string> functions = bert_functions(model);
     for (const std::string& split : request.splits) {

@@ -4,7 +4,8 @@
 // with the table of words. Variables have the names of the original programs: bert/encoder/layer_0/... Their rows are H
 // wide, the weights of dense layers [I,O], those of the next-sentence scores [2,H].
 //
-// Of settings that the original has, these differ: with qkv_bias there is no variable for the keys' bias, which would stay 0.
+// With qkv_bias the original also has a variable for the keys' bias, which stays 0. Here there is none: a bias of keys adds
+// one number to all scores of a query, which the softmax takes out again.
 #pragma once
 
 #include <cstdint>

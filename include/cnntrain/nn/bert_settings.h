@@ -32,7 +32,7 @@ struct BertSettings {
     double attention_dropout = 0;     // of the attention's probabilities
     double norm_epsilon = 1e-3;       // added to the variances of all norms
     double initializer_range = 0.02;  // deviation of the normal distribution, cut at twice it, of first weights
-    bool qkv_bias = false;            // of queries and values; that of keys exists and stays 0
+    bool qkv_bias = false;            // of queries and values; one of keys would change nothing (bert.h)
     bool qkv_split = false;           // three variables instead of one
     bool projection_bias = true;
     bool cls_layer = true;  // between the encoder and the scores of masked words
