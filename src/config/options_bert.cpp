@@ -110,8 +110,7 @@ std::vector<Option> layer_options() {
          .bind = to<&Settings::bert, &nn::BertSettings::initializer_range>()},
         {.flag = "--use-qkv-bias",
          .fallback = false,
-         .help = "Biases of queries and values, with --use-qkv-split; keys have none, because the softmax would take "
-                 "it out "
+         .help = "Biases of queries and values, with --use-qkv-split. Keys have none: the softmax would take it out "
                  "again.",
          .commands = kP,
          .numerics = true,

@@ -40,7 +40,8 @@ std::vector<Option> length_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::replicas>()},
         {.flag = "--num-train-steps",
          .type = Type::integer,
-         .help = "Length of the run in weight updates; rounded down to a multiple of --device-iterations.",
+         .help = "Length of the run in weight updates; rounded down to a multiple of --device-iterations. --evaluate "
+                 "needs none.",
          .unit = "steps",
          .range = between(0, kMostIterations),
          .commands = kP,

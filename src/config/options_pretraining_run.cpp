@@ -27,7 +27,9 @@ std::vector<Option> run_folder_options() {
         {.flag = "--evaluate",
          .fallback = false,
          .help = "Train nothing: losses and accuracies of a checkpoint (--init-checkpoint) or of all of a run "
-                 "(--restore-dir) on the sequences of --valid-file.",
+                 "(--restore-dir) on the sequences of --valid-file. The options of the model, of its sequences and "
+                 "--micro-batch-size are needed as for the training; those of batches, steps, optimiser and learning "
+                 "rate are not.",
          .commands = kP,
          .bind = to<&Settings::pretraining, &train::PretrainingSettings::evaluates>()},
         {.flag = "--steps-per-ckpts",

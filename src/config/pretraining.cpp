@@ -1,6 +1,7 @@
 // From the values of `pretrain` to its settings: batch arithmetic, rules between options, members that several decide.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,9 +91,11 @@ void settle_global_batch(Resolution& run) {
 using Violation = std::string;  // empty: the rule holds
 
 Violation sizes_given(const OptionValues& values) {
+    std::vector<const char*> needed = {"micro_batch_size",  "vocab_size",          "hidden_size",
+                                       "num_hidden_layers", "num_attention_heads", "intermediate_size"};
+    if (!values.flag("evaluate")) needed.push_back("num_train_steps");
     std::string missing;
-    for (const char* key : {"micro_batch_size", "num_train_steps", "vocab_size", "hidden_size", "num_hidden_layers",
-                            "num_attention_heads", "intermediate_size"}) {
+    for (const char* key : needed) {
         if (values.is_set(key)) continue;
         missing += (missing.empty() ? "" : ", ") + std::string(values.at(key).option->flag);
     }
@@ -116,7 +119,7 @@ Violation accumulation_fits_stages(const OptionValues& values) {
 }
 
 Violation data_given(const OptionValues& values) {
-    if (values.flag("generated_data") || values.flag("synthetic_data") || values.flag("evaluate")) return {};
+    if (values.flag("generated_data") || values.flag("synthetic_data")) return {};
     if (values.is_set("train_file")) return {};
     return "no data: give --train-file, or --generated-data";
 }
@@ -301,25 +304,24 @@ Violation folders(const OptionValues& values) {
     return "--overwrite needs --logs-path, the folder whose run is removed; without it a run gets a new folder";
 }
 
-constexpr Violation (*kRules[])(const OptionValues&) = {
-    accumulation_given,
-    accumulation_fits_stages,
-    data_given,
-    evaluation_complete,
-    one_beginning,
-    head_width,
-    lengths_fit,
-    serialized_vocabulary,
-    warmup_length,
-    powers,
-    values_by_step,
-    betas,
-    compute_type,
-    stages,
-    devices,
-    thread_counts,
-    folders,
+using Rule = Violation (*)(const OptionValues&);
+
+/// Of what a training and --evaluate have in common: the model, its sequences, the machine, folders.
+constexpr Rule kRules[] = {
+    evaluation_complete, one_beginning, head_width,    lengths_fit, serialized_vocabulary,
+    compute_type,        stages,        thread_counts, folders,
 };
+
+constexpr Rule kTrainingRules[] = {
+    accumulation_given, accumulation_fits_stages, data_given, warmup_length, powers, values_by_step, betas, devices,
+};
+
+void judge(std::span<const Rule> rules, Resolution& run) {
+    for (const Rule rule : rules) {
+        Violation violation = rule(run.values);
+        if (!violation.empty()) run.violations.push_back(std::move(violation));
+    }
+}
 
 /// The functions of the network with which stages begin: src/nn/bert.cpp names them by the same counts.
 std::vector<std::string> splits_of(const Stages& stages) {
@@ -375,6 +377,18 @@ void set_text(Settings& settings) {
     text.type_vocabulary = settings.bert.segment_types;
 }
 
+/// A single checkpoint is given by its own flag, a run's folder by another: evaluation reads either, and takes no steps.
+void set_evaluation(Settings& settings) {
+    if (settings.training.init_path)
+        settings.main.restore_path = std::exchange(settings.training.init_path, std::nullopt);
+    settings.training.iterations.reset();
+}
+
+/// Steps come in host calls of --device-iterations.
+void round_steps(train::TrainingSettings& training) {
+    training.iterations = *training.iterations / training.device_iterations * training.device_iterations;
+}
+
 }  // namespace
 
 void adjust_pretraining(Resolution& run) {
@@ -390,10 +404,8 @@ void check_pretraining(Resolution& run) {
         run.violations.push_back(std::move(missing));  // without sizes, nothing else can be judged
         return;
     }
-    for (const auto rule : kRules) {
-        Violation violation = rule(run.values);
-        if (!violation.empty()) run.violations.push_back(std::move(violation));
-    }
+    judge(kRules, run);
+    if (!run.values.flag("evaluate")) judge(kTrainingRules, run);
 }
 
 Settings pretraining_settings(const Resolution& run) {
@@ -402,16 +414,16 @@ Settings pretraining_settings(const Resolution& run) {
     settings.bert.stages = stages_of(values);
     settings.training.pipeline = settings.bert.stages.size() > 1;
     settings.training.pipeline_splits = splits_of(settings.bert.stages);
-    const std::int64_t at_once = settings.training.device_iterations;
-    settings.training.iterations = *settings.training.iterations / at_once * at_once;
     if (values.is_set("lr_schedule_by_step"))
         settings.step_rate.values = numbers_by_step(values.text("lr_schedule_by_step"), "--lr-schedule-by-step");
     set_optimiser_details(settings, values);
     set_text(settings);
     settings.validation.enabled = false;
-    // A single checkpoint is given by its own flag, a run's folder by another: evaluation reads either.
-    if (settings.pretraining.evaluates && settings.training.init_path)
-        settings.main.restore_path = std::exchange(settings.training.init_path, std::nullopt);
+    if (settings.pretraining.evaluates) {
+        set_evaluation(settings);
+    } else {
+        round_steps(settings.training);
+    }
     return settings;
 }
 

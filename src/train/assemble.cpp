@@ -267,6 +267,7 @@ void check_network(const config::Settings& settings) {
 }
 
 void check_stages_of_text(const config::Settings& settings) {
+    if (settings.pretraining.evaluates) return;
     const schedule::BatchPlan batch = batch_plan(settings);
     if (settings.training.pipeline) {
         schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},

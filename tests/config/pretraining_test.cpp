@@ -277,6 +277,30 @@ TEST(PretrainingOptions, RulesBetweenOptions) {
     EXPECT_THAT(error_of("--config pretrain_tiny_128_lamb --train-file="), HasSubstr("no data"));
 }
 
+TEST(PretrainingOptions, EvaluationAsksForWhatItUses) {
+    const std::string sizes =
+        "--vocab-size 128 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 ";
+    const std::string rest = "--micro-batch-size 2 --init-checkpoint run/ckpt-3 --valid-file a.tfrecord ";
+    const Settings settings = pretrain("--evaluate " + sizes + rest).settings;
+    EXPECT_EQ(settings.main.restore_path, "run/ckpt-3");
+    EXPECT_FALSE(settings.training.init_path.has_value());
+    // Nothing of a training is judged, or kept for it.
+    const std::string training = "--num-train-steps 7 --warmup 1.5 --beta2 1 --lr-schedule custom ";
+    EXPECT_FALSE(pretrain("--evaluate " + sizes + rest + training).settings.training.iterations.has_value());
+    EXPECT_THAT(error_of(sizes + rest + training), HasSubstr("--beta1 and --beta2"));
+
+    const std::string missing = error_of("--evaluate --vocab-size 128");
+    EXPECT_THAT(missing, HasSubstr("not given: --micro-batch-size, --hidden-size"));
+    EXPECT_THAT(missing, Not(HasSubstr("--num-train-steps")));
+    EXPECT_THAT(error_of("--vocab-size 128"), HasSubstr("--num-train-steps"));
+    EXPECT_THAT(error_of("--evaluate --micro-batch-size 2 --valid-file a.tfrecord " + sizes),
+                HasSubstr("--evaluate needs --init-checkpoint"));
+    EXPECT_THAT(error_of("--evaluate --micro-batch-size 2 --init-checkpoint a " + sizes),
+                HasSubstr("--evaluate needs --valid-file"));
+    EXPECT_THAT(error_of("--evaluate --seq-length 1024 " + sizes + rest),
+                HasSubstr("longer than the table of positions"));
+}
+
 TEST(PretrainingOptions, StagesBecomeSplits) {
     const Settings settings = pretrain("--config pretrain_large_128_phase1 --generated-data").settings;
     EXPECT_TRUE(settings.training.pipeline);

@@ -20,6 +20,7 @@
 namespace cnntrain::train {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -28,12 +29,14 @@ using ::testing::Not;
 const std::string kModel =
     "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 2 --intermediate-size 64 "
     "--max-position-embeddings 16 --use-qkv-split --no-use-cls-layer ";
+const std::string kSequences =
+    "--seq-length 16 --max-predictions-per-seq 3 --static-mask --generated-data --precision 32 --seed 5 --threads 1 ";
 const std::string kRun =
-    kModel +
-    "--seq-length 16 --max-predictions-per-seq 3 --static-mask --generated-data --micro-batch-size 2 "
-    "--gradient-accumulation-count 2 --num-train-steps 4 --optimizer lamb --epsilon 1e-6 --base-learning-rate 0.01 "
-    "--warmup 0 --hidden-dropout-prob 0.1 --attention-probs-dropout-prob 0.1 --precision 32 --seed 5 --threads 1 "
+    kModel + kSequences +
+    "--micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 4 --optimizer lamb --epsilon 1e-6 "
+    "--base-learning-rate 0.01 --warmup 0 --hidden-dropout-prob 0.1 --attention-probs-dropout-prob 0.1 "
     "--logs-path run ";
+const std::string kEvaluation = kModel + kSequences + "--micro-batch-size 100 --evaluate --logs-path results ";
 
 config::ParseResult parse(const std::string& line, const config::Environment& environment = {}) {
     std::istringstream stream(line);
@@ -48,15 +51,19 @@ struct Outcome {
     std::string console;
 };
 
-Outcome pretrain(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {}) {
+Outcome run(FileSystem& files, const std::string& line, const std::function<bool()>& stop = {}) {
     std::ostringstream console;
     Host host;
     host.command_line = "cnntrain test";
     host.files = &files;
     host.console = &console;
     host.stop_requested = stop;
-    const int code = run_pretraining(parse(kRun + options), host);
+    const int code = run_pretraining(parse(line), host);
     return {code, console.str()};
+}
+
+Outcome pretrain(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {}) {
+    return run(files, kRun + options, stop);
 }
 
 std::vector<std::string> checkpoints(const FileSystem& files, const std::string& folder = "run") {
@@ -214,12 +221,41 @@ TEST(Pretrain, EvaluatesCheckpointsOnHeldOutSequences) {
     MemoryFiles files;
     pretrain(files);
     const std::string before = files.read_text("run/training.csv");
-    const Outcome one = pretrain(files, "--evaluate --init-checkpoint run/ckpt-3 --logs-path results");
+    const Outcome one = run(files, kEvaluation + "--init-checkpoint run/ckpt-3");
+    EXPECT_EQ(one.exit_code, 0);
     EXPECT_THAT(one.console, ContainsRegex("Validation mlm_loss: +[0-9.]+, nsp_loss: +[0-9.]+, mlm_acc: [0-9.]+, "
                                            "nsp_acc: [0-9.]+ \\[ckpt-3\\]"));
-    std::string all = kRun + "--evaluate --restore-dir run";
+    EXPECT_THAT(one.console, Not(HasSubstr("\nTraining\n")));
+    const std::string table = files.read_text("results/validation.csv");
+    EXPECT_THAT(table, HasSubstr("name,iteration,epoch,mlm_loss,nsp_loss,mlm_acc"));
+    EXPECT_THAT(table, HasSubstr("\nckpt-3,4,"));
+    EXPECT_THAT(table, Not(HasSubstr("\nckpt-0,")));
+    const std::string arguments = files.read_text("results/arguments.json");
+    EXPECT_THAT(arguments, HasSubstr("\"training\": false"));
+    EXPECT_THAT(arguments, Not(HasSubstr("total_steps")));
+
+    EXPECT_EQ(run(files, kEvaluation + "--logs-path all --restore-dir run").exit_code, 0);
+    EXPECT_THAT(files.read_text("all/validation.csv"), AllOf(HasSubstr("\nckpt-0,0,"), HasSubstr("\nckpt-3,4,")));
     EXPECT_EQ(files.read_text("run/training.csv"), before);
-    EXPECT_THAT(files.read_text("results/validation.csv"), HasSubstr("name,iteration,epoch,mlm_loss,nsp_loss,mlm_acc"));
+}
+
+/// Of options that say how long and how a training goes, it reads none.
+TEST(Pretrain, EvaluationDoesNotDependOnOptionsOfTraining) {
+    MemoryFiles files;
+    pretrain(files, "--num-train-steps 1");
+    const auto results = [&](const std::string& folder, const std::string& options) {
+        run(files, kEvaluation + "--init-checkpoint run/ckpt-0 --logs-path " + folder + " " + options);
+        const std::string table = files.read_text(folder + "/validation.csv");
+        std::istringstream row(table.substr(table.find("\nckpt-0,") + 1));
+        std::string kept;
+        std::string field;
+        for (int column = 0; column < 7 && std::getline(row, field, ','); ++column)  // the times come later
+            kept += field + " ";
+        return kept;
+    };
+    const std::string alone = results("alone", "");
+    EXPECT_THAT(alone, ContainsRegex("^ckpt-0 1 [0-9.e-]+ [0-9.]+ [0-9.]+ [0-9.]+ [0-9.]+ $"));
+    EXPECT_EQ(alone, results("more", "--num-train-steps 3 --gradient-accumulation-count 7 --optimizer adamw"));
 }
 
 /// Each of two processes has half of the micro-batches; dropout and data follow the samples, whoever has them.
@@ -281,6 +317,17 @@ TEST(Pretrain, ADryRunSaysWhatWouldHappen) {
     EXPECT_THAT(text, HasSubstr("2 (micro-batch) x 2 (accumulated) x 1 (replicas) = 4"));
     EXPECT_THAT(text, HasSubstr("0.0075 at 0"));
     EXPECT_THAT(text, HasSubstr("after steps 3\n"));
+}
+
+TEST(Pretrain, ADryRunOfAnEvaluationSaysWhatIsEvaluated) {
+    const std::string text = dry_run_text(parse(kEvaluation + "--restore-dir run"));
+    EXPECT_THAT(text, HasSubstr("generated sequences, sequences of 16 tokens"));
+    EXPECT_THAT(text, ContainsRegex("Validation: +10 batches of 100\n"));
+    EXPECT_THAT(text, ContainsRegex("Weights: +run\n"));
+    EXPECT_THAT(text, AllOf(HasSubstr("validation.csv"), Not(HasSubstr("training.csv")), Not(HasSubstr("Optimiser"))));
+    const std::string files = dry_run_text(
+        parse(kEvaluation + "--restore-dir run --no-generated-data --train-file a*.tfrecord --valid-file b*.tfrecord"));
+    EXPECT_THAT(files, HasSubstr("b*.tfrecord (not there; batches are reckoned with 10000000 sequences)"));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ nn::NetworkSettings network_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, not as many splits as --shards asks for, micro-batches
 /// that the pipeline's schedule cannot take, or what update_plan() refuses.
 void check_network(const config::Settings& settings);
-/// The same for BERT's pretraining, whose splits the options have settled.
+/// The same for BERT's pretraining, whose splits the options have settled; an evaluation has no stages.
 void check_stages_of_text(const config::Settings& settings);
 /// Of a network in one stage.
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,

@@ -213,6 +213,11 @@ config::ParseResult with_absolute_paths(config::ParseResult arguments) {
     return arguments;
 }
 
+bool trains(const config::ParseResult& arguments) {
+    if (arguments.command == config::Command::pretrain) return !arguments.settings.pretraining.evaluates;
+    return arguments.command == config::Command::train;
+}
+
 bool seed_was_given(const config::ParseResult& arguments) {
     const config::Source source = arguments.at("seed").source;
     return source != config::Source::default_value && source != config::Source::adjusted;
@@ -253,7 +258,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
     };
     const bool text = arguments.command == config::Command::pretrain;
     std::map<std::string, config::Value> derived = {
-        {"training", arguments.command == config::Command::train || text},
+        {"training", trains(arguments)},
         {"restoring", facts.restoring},
         {"command", std::string(config::name(arguments.command))},
         {"use_popdist", arguments.launch.replicas.has_value()},

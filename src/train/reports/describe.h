@@ -30,6 +30,9 @@ config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);
 /// Data and weights named by paths from the root, so that the recorded run can go on from any folder.
 config::ParseResult with_absolute_paths(config::ParseResult arguments);
 
+/// Rather than evaluating only.
+bool trains(const config::ParseResult& arguments);
+
 /// Rather than drawn, by this run or by the one that it resumes.
 bool seed_was_given(const config::ParseResult& arguments);
 

@@ -11,6 +11,7 @@
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
+#include "train/reports/describe.h"
 #include "train/runs/compiled_model.h"
 #include "train/tasks/make_task.h"
 
@@ -45,8 +46,7 @@ class Description {
 public:
     Description(const Task& task, const config::ParseResult& arguments)
         : task_(task), arguments_(arguments), settings_(arguments.settings) {
-        const bool trains = arguments_.command == config::Command::train || of_text();
-        if (!trains) return;
+        if (!trains(arguments_)) return;
         plan_ = task_.plan(task_.used_samples(data::Split::train));
         checkpoint_count_ = plan_->checkpoint_count();
     }
@@ -226,7 +226,7 @@ private:
     }
 
     void evaluation(config::Command command) {
-        const bool validates = command == config::Command::validation;
+        const bool validates = command != config::Command::inference;
         const bool all_alike = !task_.has_real_data();
         std::string what = passes();
         if (settings_.training.iterations && (all_alike || !validates)) {

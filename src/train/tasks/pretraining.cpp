@@ -127,15 +127,27 @@ std::string Pretraining::printed(const metrics::InferenceRow& row) const {
 
 TaskDescription Pretraining::description() const {
     const nn::BertSettings& model = settings().bert;
-    const optim::OptimiserSettings& optimiser = settings().optimiser;
-    const schedule::BatchPlan batch = batch_plan(settings());
     std::ostringstream head;
     head << "BERT pretraining\n " << model.layers << " layers, " << model.hidden << " wide, " << model.heads
          << " attention heads, vocabulary of " << model.vocabulary << '\n';
+    head << " Sequences of " << settings().text.sequence_length << " tokens, at most "
+         << settings().text.max_predictions << " masked; mask "
+         << (settings().text.static_mask ? "static" : "by position") << '\n';
+    TaskDescription result;
+    result.model = "bert" + std::to_string(model.layers) + "x" + std::to_string(model.hidden);
+    result.identity = {{"model", result.model}, {"data set", "text"}};
+    result.summary_head = head.str();
+    if (settings().training.iterations) result.summary_training = training_summary();
+    result.arithmetic = train::arithmetic(settings().device, backend_);
+    result.arguments = {{"compute_acc", model.counts_correct}, {"generated_data", settings().text.generated}};
+    if (settings().training.iterations) result.arguments["total_steps"] = *settings().training.iterations;
+    return result;
+}
+
+std::string Pretraining::training_summary() const {
+    const optim::OptimiserSettings& optimiser = settings().optimiser;
+    const schedule::BatchPlan batch = batch_plan(settings());
     std::ostringstream training;
-    training << " Sequences of " << settings().text.sequence_length << " tokens, at most "
-             << settings().text.max_predictions << " masked; mask "
-             << (settings().text.static_mask ? "static" : "by position") << '\n';
     training << "Training\n Global batch size: " << batch.global_batch() << " (micro-batch " << batch.micro_batch
              << ", accumulated " << batch.accumulation << ", replicas " << batch.replicas * batch.processes << ")\n";
     training << " Stages: " << batch.stages << '\n';
@@ -148,16 +160,7 @@ TaskDescription Pretraining::description() const {
     training << " Optimiser: " << config::to_string(arguments_.at("optimizer").value) << ", epsilon "
              << text_of(optimiser.adam.epsilon) << ", weight decay " << text_of(optimiser.weight_decay)
              << ", debiasing " << yes_or_no(optimiser.adam.corrects_bias || optimiser.adam.corrects_step) << '\n';
-    TaskDescription result;
-    result.model = "bert" + std::to_string(model.layers) + "x" + std::to_string(model.hidden);
-    result.identity = {{"model", result.model}, {"data set", "text"}};
-    result.summary_head = head.str();
-    result.summary_training = training.str();
-    result.arithmetic = train::arithmetic(settings().device, backend_);
-    result.arguments = {{"compute_acc", model.counts_correct},
-                        {"total_steps", *settings().training.iterations},
-                        {"generated_data", settings().text.generated}};
-    return result;
+    return training.str();
 }
 
 std::string Pretraining::run_name(std::string_view /*tag*/) const {
@@ -259,7 +262,9 @@ graph::Graph Pretraining::evaluation_graph(const std::vector<data::Field>& field
 
 std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) const {
     const nn::BertSettings& model = settings().bert;
-    const data::PretrainingSettings& text = settings().text;
+    const bool evaluates = settings().pretraining.evaluates;
+    const data::Split split = evaluates ? data::Split::validation : data::Split::train;
+    const data::PretrainingSettings text = this->text(split);
     const graph::Graph graph =
         nn::build_bert_training({.model = model,
                                  .numerics = numerics(settings().device, backend_),
@@ -267,9 +272,9 @@ std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) cons
                                 ops::op_table());
     const double flops = nn::bert_forward_flops(model, text.sequence_length, text.max_predictions);
     std::string sequences = text.generated ? "generated sequences" : text.files;
-    if (!has_files(data::Split::train)) {
-        sequences += " (not there; epochs are reckoned with " + std::to_string(published_samples(data::Split::train)) +
-                     " sequences)";
+    if (!has_files(split)) {
+        sequences += std::string(" (not there; ") + (evaluates ? "batches" : "epochs") + " are reckoned with " +
+                     std::to_string(published_samples(split)) + " sequences)";
     }
     return {{"Model", "BERT of " + std::to_string(model.layers) + " layers, " + std::to_string(model.hidden) +
                           " wide, " + std::to_string(nn::parameter_count(graph)) + " parameters, " +

@@ -49,6 +49,8 @@ public:
 
 private:
     const config::Settings& settings() const { return arguments_.settings; }
+    /// Of a run that has a number of steps.
+    std::string training_summary() const;
     data::PretrainingSettings text(data::Split split) const;
     nn::BertRequest request(const std::vector<data::Field>& fields) const;
     /// Or makes its sequences up.
