@@ -8,88 +8,36 @@ Needs PyTorch and transformers from PyPI in a virtual environment; nothing else 
 BertForPreTraining with scaled-dot-product attention, which is also given what cnntrain does for its users: the masked tokens stand in
 front (static masks), and only they are scored.
 
-speed: whole steps (forward, backward, AdamW) on made-up sequences with dropout 0.1, in turns; for 16 bits the peer has autocast to
-       bfloat16 over float32 weights. --compile tries torch.compile, too. Prints sequences/s: medians over the rounds with
-       the lowest and highest, and the ratio to the fastest of the peer's ways.
+speed: whole steps (forward, backward, AdamW) on made-up sequences with dropout 0.1, in turns, each time in a process of its own; for 16
+       bits both keep float32 weights, and the peer has autocast to bfloat16. --compile tries torch.compile, too. Prints sequences/s:
+       medians over the rounds with the lowest and highest, and the ratio to the fastest of the peer's ways; and the most memory
+       that a whole process of either has held (of the peer, in that way), with the ratio.
 learning: both train the same small model (4 layers, 256 wide) from nothing, in 32 bits, on the same records of `cnntrain dataset
        bert --remask`, each in an order of its own, and are tested on the same held-out ones. Prints the loss of masked tokens on
        these, and beside it the entropy of the training text's unigrams there: what a model without any context reaches.
 """
 import argparse
+import itertools
 import math
+import os
 import pathlib
-import random
 import re
 import statistics
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 
-import torch
-from torch.nn import functional as F
-from transformers import BertConfig, BertForPreTraining
-
+WORDS = 30400  # of speed
 SIZES = {"base": (768, 12, 12, 3072), "large": (1024, 24, 16, 4096), "small": (256, 4, 4, 1024)}
 PREDICTIONS = {128: 20, 384: 58}
 DROPOUT = 0.1
 LEARNING_RATE, WARMUP, DECAY = 5e-4, 100, 0.01
+FIRST_STEPS = 2  # that are not counted
 
 
-class Peer(torch.nn.Module):
-    """The loss of a micro-batch: masked tokens in front, weighted, and the next sentence."""
-
-    def __init__(self, size, words, predictions):
-        super().__init__()
-        hidden, layers, heads, wide = SIZES[size]
-        config = BertConfig(vocab_size=words, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-                            intermediate_size=wide, max_position_embeddings=512, hidden_act="gelu_new",
-                            hidden_dropout_prob=DROPOUT, attention_probs_dropout_prob=DROPOUT, layer_norm_eps=1e-3)
-        config._attn_implementation = "sdpa"
-        self.model = BertForPreTraining(config)
-        self.predictions = predictions
-
-    def forward(self, batch):
-        m = self.predictions
-        x = self.model.bert(input_ids=batch["input_ids"], attention_mask=batch["keep"], token_type_ids=batch["segment_ids"],
-                            position_ids=batch["input_position"]).last_hidden_state
-        words = self.model.cls.predictions(x[:, :m]).float()
-        pooled = self.model.bert.pooler(x[:, m:m + 1])
-        sentence = self.model.cls.seq_relationship(pooled).float()
-        losses = F.cross_entropy(words.flatten(0, 1), batch["masked_labels"].flatten(), reduction="none")
-        weights = batch["masked_lm_weights"].flatten()
-        return (losses * weights).sum(), weights.sum(), F.cross_entropy(sentence, batch["next_sentence_labels"].flatten())
-
-
-def made_up(size, length, batch, words):
-    m = PREDICTIONS[length]
-    return {"input_ids": torch.randint(0, words, (batch, length)), "segment_ids": torch.randint(0, 2, (batch, length)),
-            "input_position": torch.arange(length).expand(batch, length).contiguous(),
-            "keep": torch.ones(batch, length, dtype=torch.long), "masked_labels": torch.randint(0, words, (batch, m)),
-            "masked_lm_weights": torch.ones(batch, m), "next_sentence_labels": torch.randint(0, 2, (batch,))}
-
-
-def make_optimiser(peer):
-    plain = [p for name, p in peer.named_parameters() if "bias" in name or "LayerNorm" in name]
-    decayed = [p for name, p in peer.named_parameters() if not ("bias" in name or "LayerNorm" in name)]
-    return torch.optim.AdamW([{"params": decayed, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}],
-                             lr=LEARNING_RATE, eps=1e-6, foreach=True)
-
-
-def peer_seconds(forward, optimiser, batch, precision, steps):
-    """Of each step after the first two."""
-    seconds = []
-    for step in range(steps + 2):
-        start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled=precision != "32"):
-            loss, weight, sentence = forward(batch)
-        optimiser.zero_grad(set_to_none=True)
-        (loss / weight + sentence).backward()
-        optimiser.step()
-        if step >= 2:
-            seconds.append(time.perf_counter() - start)
-    return seconds
+def rate_at(step, steps):
+    return LEARNING_RATE * min(step / WARMUP, (steps - step) / (steps - WARMUP))
 
 
 def model_options(size, words, length):
@@ -102,50 +50,66 @@ def model_options(size, words, length):
 
 
 def run(words, work):
-    result = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=work)
-    if result.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, words))}\nended with {result.returncode}:\n{(result.stdout + result.stderr)[-3000:]}")
-    return result.stdout + result.stderr
+    """What a program prints, and the most memory in MB that its process has held."""
+    words = [str(word) for word in words]
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, cwd=work)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read()
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(words)}\nended with {process.returncode}:\n{text[-3000:]}")
+    return text, usage.ru_maxrss * 1024 / 1e6
 
 
-def own_seconds(program, options, batch, steps, work):
-    text = run([program, "pretrain", *options, "--generated-data", "--micro-batch-size", batch, "--num-train-steps", steps + 2,
-                "--steps-per-ckpts", 1000000, "--save-path", work / "speed"], work)
-    return [float(value) for value in re.findall(r" time: ([\d.]+)", text)][2:]
+class Side:
+    """One of those that are compared: sequences/s and memory of each round."""
+
+    def __init__(self, words, batch):
+        self.words, self.batch = words, batch
+        self.rates, self.megabytes = [], []
+
+    def take_turn(self, work):
+        text, megabytes = run(self.words, work)
+        seconds = [float(value) for value in re.findall(r", time: ([\d.]+)", text)][FIRST_STEPS:]
+        self.rates.append(self.batch / statistics.median(seconds))
+        self.megabytes.append(megabytes)
+
+    def rate(self):
+        return statistics.median(self.rates)
+
+    def peak(self):
+        return max(self.megabytes)
+
+    def __str__(self):
+        return f"{self.rate():.2f} ({min(self.rates):.2f} to {max(self.rates):.2f})"
 
 
-def rates(batch, seconds):
-    return batch / statistics.median(seconds)
+def own_side(args, size, length, batch, precision, work):
+    return Side([args.program, "pretrain", *model_options(size, WORDS, length), "--precision", precision, "--generated-data",
+                 "--micro-batch-size", batch, "--num-train-steps", args.steps + FIRST_STEPS, "--steps-per-ckpts", 1000000,
+                 "--save-path", work / "speed"], batch)
 
 
-def summary(values):
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+def peer_side(args, size, length, batch, precision, more):
+    peer = pathlib.Path(__file__).resolve().with_name("bert_peer.py")
+    return Side([sys.executable, peer, size, length, batch, precision, WORDS, args.steps + FIRST_STEPS, *more], batch)
 
 
 def compare_speed(args, work):
-    words = 30400
-    print("| size | length | batch | precision | cnntrain | PyTorch eager | PyTorch compiled | ratio |")
-    print("|---|---|---|---|---|---|---|---|")
-    for size in args.sizes:
-        for length in args.lengths:
-            for batch in args.batches:
-                for precision in args.precisions:
-                    peer = Peer(size, words, PREDICTIONS[length]).train()
-                    optimiser = make_optimiser(peer)
-                    ways = {"eager": peer}
-                    if args.compile:
-                        ways["compiled"] = torch.compile(peer)
-                    data = made_up(size, length, batch, words)
-                    options = [*model_options(size, words, length), "--precision", precision]
-                    own, theirs = [], {way: [] for way in ways}
-                    for _ in range(args.rounds):
-                        own.append(rates(batch, own_seconds(args.program, options, batch, args.steps, work)))
-                        for way, forward in ways.items():
-                            theirs[way].append(rates(batch, peer_seconds(forward, optimiser, data, precision, args.steps)))
-                    best = max(statistics.median(values) for values in theirs.values())
-                    compiled = summary(theirs["compiled"]) if args.compile else "-"
-                    print(f"| {size} | {length} | {batch} | {precision} | {summary(own)} | {summary(theirs['eager'])} "
-                          f"| {compiled} | {statistics.median(own) / best:.2f} |", flush=True)
+    ways = {"eager": [], "compiled": ["--compile"]} if args.compile else {"eager": []}
+    print("| size | length | batch | precision | cnntrain | PyTorch eager | PyTorch compiled | ratio | cnntrain, MB | PyTorch, MB | ratio |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for case in itertools.product(args.sizes, args.lengths, args.batches, args.precisions):
+        own = own_side(args, *case, work)
+        peers = {way: peer_side(args, *case, more) for way, more in ways.items()}
+        for _ in range(args.rounds):
+            for side in (own, *peers.values()):
+                side.take_turn(work)
+        best = max(peers.values(), key=Side.rate)
+        print("|", " | ".join(str(part) for part in case), f"| {own} | {peers['eager']} | {peers.get('compiled', '-')} "
+              f"| {own.rate() / best.rate():.2f} | {own.peak():.0f} | {best.peak():.0f} | {own.peak() / best.peak():.2f} |", flush=True)
 
 
 def read_varint(data, at):
@@ -206,17 +170,6 @@ def read_records(paths):
     return records
 
 
-def batch_of(records, predictions):
-    batch = {name: torch.tensor([record[name] for record in records])
-             for name in ("input_ids", "segment_ids", "input_position", "masked_labels", "masked_lm_weights",
-                          "next_sentence_labels", "mask_padding_index", "seq_padding_index")}
-    batch["input_position"].clamp_(max=511)
-    places = torch.arange(batch["input_ids"].shape[1])[None]
-    seen = (places < batch["mask_padding_index"]) | (places >= predictions)
-    batch["keep"] = (seen & (places < batch["seq_padding_index"])).long()
-    return batch
-
-
 def unigram_entropy(train, test, words):
     """Cross entropy, per masked token of the test records, of the training records' own masked tokens' frequencies, smoothed by 1."""
     counts = [1] * words
@@ -229,55 +182,26 @@ def unigram_entropy(train, test, words):
     return statistics.fmean(losses)
 
 
-def rate_at(step, steps):
-    return LEARNING_RATE * min(step / WARMUP, (steps - step) / (steps - WARMUP))
-
-
-def train_peer(train, args, predictions):
-    torch.manual_seed(1)
-    peer = Peer("small", args.vocab_size, predictions).train()
-    optimiser = make_optimiser(peer)
-    order = random.Random(1)
-    for step in range(args.steps):
-        for group in optimiser.param_groups:
-            group["lr"] = max(rate_at(step, args.steps), 1e-7)
-        loss, weight, sentence = peer(batch_of(order.sample(train, args.batch), predictions))
-        total = loss / (weight + 1e-5) + sentence
-        optimiser.zero_grad(set_to_none=True)
-        total.backward()
-        torch.nn.utils.clip_grad_norm_(peer.parameters(), 1.0)
-        optimiser.step()
-        if step % 100 == 0:
-            print(f"PyTorch, step {step}: {(loss / weight).item():.3f}", file=sys.stderr, flush=True)
-    peer.eval()
-    losses = weights = 0.0
-    with torch.no_grad():
-        for begin in range(0, len(args.tested), args.batch):
-            loss, weight, _ = peer(batch_of(args.tested[begin:begin + args.batch], predictions))
-            losses += loss.item()
-            weights += weight.item()
-    return losses / weights
-
-
-def train_own(args, work):
+def own_loss_after_training(args, work):
     options = [*model_options("small", args.vocab_size, 128), "--precision", "32", "--micro-batch-size", args.batch]
-    text = run([args.program, "pretrain", *options, "--train-file", ",".join(args.train), "--num-train-steps", args.steps,
-                "--base-learning-rate", LEARNING_RATE, "--warmup", WARMUP, "--lr-schedule", "polynomial_decay", "--seed", 1,
-                "--steps-per-ckpts", 1000000, "--save-path", work / "learning"], work)
+    run([args.program, "pretrain", *options, "--train-file", ",".join(args.train), "--num-train-steps", args.steps,
+         "--base-learning-rate", LEARNING_RATE, "--warmup", WARMUP, "--lr-schedule", "polynomial_decay", "--seed", 1,
+         "--steps-per-ckpts", 1000000, "--save-path", work / "learning"], work)
     folder = next((work / "learning").iterdir())
-    text = run([args.program, "pretrain", *options, "--num-train-steps", args.steps, "--evaluate", "--restore-dir", folder,
-                "--valid-file", ",".join(args.test)], work)
+    text, _ = run([args.program, "pretrain", *options, "--evaluate", "--restore-dir", folder, "--valid-file", ",".join(args.test)],
+                  work)
     return float(re.findall(r"mlm_loss: *([\d.]+)", text)[-1])  # of the last checkpoint
 
 
 def compare_learning(args, work):
-    train, args.tested = read_records(args.train), read_records(args.test)
-    predictions = len(train[0]["masked_labels"])
-    entropy = unigram_entropy(train, args.tested, args.vocab_size)
-    own = train_own(args, work)
+    import bert_peer  # PyTorch, which a process that measures others must not hold
+
+    train, test = read_records(args.train), read_records(args.test)
+    entropy = unigram_entropy(train, test, args.vocab_size)
+    own = own_loss_after_training(args, work)
     print(f"cnntrain: {own:.3f}", file=sys.stderr, flush=True)
-    theirs = train_peer(train, args, predictions)
-    print(f"{len(train)} training records, {len(args.tested)} held-out ones, {args.steps} steps of {args.batch} sequences\n")
+    theirs = bert_peer.loss_after_training(train, test, args.vocab_size, args.steps, args.batch)
+    print(f"{len(train)} training records, {len(test)} held-out ones, {args.steps} steps of {args.batch} sequences\n")
     print("| | loss of masked tokens, held out |\n|---|---|")
     print(f"| unigrams of the training text | {entropy:.3f} |\n| cnntrain | {own:.3f} |\n| PyTorch | {theirs:.3f} |")
     print(f"\ncnntrain / PyTorch: {own / theirs:.3f}")
