@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/own_program.h"
 #include "cli/signals.h"
+#include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/comm/launcher.h"
@@ -206,16 +207,8 @@ std::string help(const std::string& called) {
         "Runs the benchmarks of a benchmarks.yml, one process per variant, and prints what they measured.\n\n";
     for (const BenchmarkOption& option : kOptions) {
         if (option.help.empty()) continue;
-        std::string line = "  " + std::string(option.flag) + " " + std::string(option.placeholder);
-        line.resize(std::max(line.size() + 1, kColumn), ' ');
-        std::string_view rest = option.help;
-        while (kColumn + rest.size() > kWidth) {
-            const std::size_t blank = rest.rfind(' ', kWidth - kColumn);
-            text += line + std::string(rest.substr(0, blank)) + "\n";
-            rest.remove_prefix(blank + 1);
-            line = std::string(kColumn, ' ');
-        }
-        text += line + std::string(rest) + "\n";
+        const std::string head = "  " + std::string(option.flag) + " " + std::string(option.placeholder);
+        text += help_entry(head, option.help, kColumn, kWidth);
     }
     return text +
            "\nEach benchmark has one variant per combination of its parameters. The log folder gets\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "cli/flags.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/folder.h"
 
 namespace cnntrain::cli {
@@ -157,14 +159,6 @@ void refuse_tpu(const Flags& flags) {
                                             ": there are no TPUs here; leave it out or give --use_tpu=False");
 }
 
-/// "a", "a and b", "a, b and c".
-std::string listed(const std::vector<std::string>& words) {
-    std::string text;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-    return text;
-}
-
 /// As these programs write it: "--num_inter_threads".
 std::string as_typed(std::string_view flag) {
     std::string name(flag);
@@ -244,8 +238,19 @@ void translate_run_folder(RecipeLine& line, const std::string& model_dir, const 
                            "another --model_dir");
 }
 
-Flags parse(const std::string& called, const std::vector<RecipeFlag>& table, const Parts& parts) {
-    return {called, plain(table), parts.recipe};
+/// The line of a program with these flags of its own. `translate` adds what is not common to both.
+RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vector<std::string>& words,
+                       const RecipeHost& host, const std::function<void(RecipeLine&, const Flags&)>& translate) {
+    const std::vector<RecipeFlag> table = joined(own, kBothPrograms);
+    const Parts parts = parts_of(called, table, without_no_break_spaces(words));
+    const Flags flags(called, plain(table), parts.recipe);
+    RecipeLine line;
+    line.wants_help = flags.wants_help();
+    if (line.wants_help) return line;
+    translate_common(line, flags, table, host);
+    translate(line, flags);
+    line.options.insert(line.options.end(), parts.ours.begin(), parts.ours.end());
+    return line;
 }
 
 std::string help(const std::string& called, FlagTable own, std::string_view command) {
@@ -295,38 +300,24 @@ Passes passes_of(std::int64_t share, std::int64_t most) {
 
 RecipeLine resnet_main_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
                             const FileSystem& files) {
-    const std::vector<RecipeFlag> table = joined(kMain, kBothPrograms);
-    const Parts parts = parts_of(called, table, without_no_break_spaces(words));
-    const Flags flags = parse(called, table, parts);
-    RecipeLine line;
-    line.wants_help = flags.wants_help();
-    if (line.wants_help) return line;
-    translate_common(line, flags, table, host);
-    append(line.options, kRecipe);
-    append(line.options, kTraining);
-    translate_batch(line, flags, host);
-    mention_schedule(line, flags);
-    translate_run_folder(line, model_dir(flags), files);
-    line.options.insert(line.options.end(), parts.ours.begin(), parts.ours.end());
-    return line;
+    return recipe_line(called, kMain, words, host, [&](RecipeLine& line, const Flags& flags) {
+        append(line.options, kRecipe);
+        append(line.options, kTraining);
+        translate_batch(line, flags, host);
+        mention_schedule(line, flags);
+        translate_run_folder(line, model_dir(flags), files);
+    });
 }
 
 RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
                             const FileSystem& files) {
-    const std::vector<RecipeFlag> table = joined(kEval, kBothPrograms);
-    const Parts parts = parts_of(called, table, without_no_break_spaces(words));
-    const Flags flags = parse(called, table, parts);
-    RecipeLine line;
-    line.wants_help = flags.wants_help();
-    if (line.wants_help) return line;
-    translate_common(line, flags, table, host);
-    const std::string folder = model_dir(flags);
-    const std::optional<checkpoint::Found> found = checkpoint::latest(files, folder);
-    append(line.options, "--restore-path", found ? found->path : folder);
-    // A folder of its own: a training may be writing into the run's.
-    append(line.options, "--logs-path", folder + "/eval");
-    line.options.insert(line.options.end(), parts.ours.begin(), parts.ours.end());
-    return line;
+    return recipe_line(called, kEval, words, host, [&](RecipeLine& line, const Flags& flags) {
+        const std::string folder = model_dir(flags);
+        const std::optional<checkpoint::Found> found = checkpoint::latest(files, folder);
+        append(line.options, "--restore-path", found ? found->path : folder);
+        // A folder of its own: a training may be writing into the run's.
+        append(line.options, "--logs-path", folder + "/eval");
+    });
 }
 
 std::string resnet_main_help(const std::string& called) {

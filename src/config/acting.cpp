@@ -2,19 +2,12 @@
 // changes nothing is told so.
 #include <algorithm>
 
+#include "cnntrain/base/listed.h"
 #include "config/resolve.h"
 
 namespace cnntrain::config {
 
 namespace {
-
-/// "a", "a and b", "a, b and c".
-std::string listed(const std::vector<std::string>& words, const std::string& last_joint) {
-    std::string text;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        text += (i == 0 ? "" : i + 1 == words.size() ? " " + last_joint + " " : ", ") + words[i];
-    return text;
-}
 
 std::string commands_reason(std::uint32_t commands) {
     std::vector<std::string> names;
@@ -23,7 +16,7 @@ std::string commands_reason(std::uint32_t commands) {
                                         {Command::inference, "inference"}}) {
         if ((commands & bit(command)) != 0) names.emplace_back(name);
     }
-    return "it is for " + listed(names, "and");
+    return "it is for " + listed(names);
 }
 
 std::string images_reason(const Option& option, bool made) {
@@ -112,7 +105,7 @@ void notice_idle_options(Resolution& run) {
     }
     for (const auto& [reason, flags] : idle) {
         run.notices.push_back(flags.size() == 1 ? flags.front() + " changes nothing: " + reason
-                                                : listed(flags, "and") + " change nothing: " + plural(reason));
+                                                : listed(flags) + " change nothing: " + plural(reason));
     }
     if (for_ipus.empty()) return;
     run.notices.push_back("kept in arguments.json but without effect, because they only steer IPUs: " + for_ipus);

@@ -263,16 +263,19 @@ std::vector<Option> optimiser_detail_options() {
         {.flag = "--loss-scaling",
          .type = Type::number,
          .fallback = 1.0,
-         .help = "Factor on the loss that keeps small 16-bit gradients.",
+         .help = "Factor on the loss that keeps small gradients of IEEE's 16 bits. Those of bf16 and f32 need none: a "
+                 "power "
+                 "of two changes no weight.",
          .range = at_least(std::numeric_limits<double>::min()),
          .commands = kP,
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::loss_scaling>()},
         {.flag = "--loss-scaling-by-step",
          .type = Type::structure,
-         .help = "Factors on the loss and the steps from which on they hold: {\"0\": 512, \"1000\": 1024}.",
+         .help =
+             "Factors on the loss and the steps from which on they hold, for the logs: {\"0\": 512, \"1000\": 1024}.",
          .commands = kP,
-         .numerics = true},
+         .idle = "on CPUs gradients are bf16 and f32, which need no loss scaling and are the same numbers without it"},
         {.flag = "--increase-optimiser-precision",
          .fallback = false,
          .help = "lamb: the last product of the update in 32 bits.",

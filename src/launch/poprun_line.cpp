@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/launch/poprun.h"
 #include "launch/hosts.h"
@@ -154,16 +155,8 @@ std::string poprun_help(const std::string& called) {
             for_ipus += (for_ipus.empty() ? "" : ", ") + std::string(option.flag);
             continue;
         }
-        std::string line = "  " + std::string(option.flag) + " " + std::string(option.placeholder);
-        line.resize(std::max(line.size() + 1, kColumn), ' ');
-        std::string_view rest = option.help;
-        while (kColumn + rest.size() > kWidth) {
-            const std::size_t blank = rest.rfind(' ', kWidth - kColumn);
-            text += line + std::string(rest.substr(0, blank)) + "\n";
-            rest.remove_prefix(blank + 1);
-            line = std::string(kColumn, ' ');
-        }
-        text += line + std::string(rest) + "\n";
+        const std::string head = "  " + std::string(option.flag) + " " + std::string(option.placeholder);
+        text += help_entry(head, option.help, kColumn, kWidth);
     }
     return text + "\nWithout effect on CPUs, and named in one notice: " + for_ipus +
            ", and every other --vipu-... option.\n" +

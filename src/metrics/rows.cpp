@@ -86,6 +86,9 @@ Record record(const TrainingRow& row, const Columns& columns) {
     fields.push_back({"it_time", row.it_time});
     fields.push_back({rate_name(columns.unit), row.samples_per_second});
     fields.push_back({"total_time", row.total_time});
+    for (const PlannedColumn& column : columns.planned)
+        fields.push_back({column.name, column.value(row.iteration)});
+    result.later_fields = columns.planned.size();
     for (Field& field : fields) {
         const auto tag = columns.tags.find(field.name);
         if (tag != columns.tags.end()) field.tag = tag->second;

@@ -104,11 +104,6 @@ void check_lanes(const schedule::UpdatePlan& plan, int threads) {
                                       " have work for " + std::to_string(most));
 }
 
-/// One that changes by the update is left out of the graph.
-double graph_loss_scaling(const optim::OptimiserSettings& settings) {
-    return settings.loss_scaling_by_step.empty() ? settings.loss_scaling : 1;
-}
-
 /// The ring holds the batches that a consumer keeps at the same time and one that is ready.
 void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector<data::Field>& fields) {
     loader.batches_ahead = std::max(loader.batches_ahead, held + 1);
@@ -292,7 +287,6 @@ nn::BuildRequest build_request(const config::Settings& settings, const backend::
 optim::UpdateSettings update_settings(const config::Settings& settings) {
     const schedule::BatchPlan batch = batch_plan(settings);
     optim::UpdateSettings result{settings.optimiser};
-    result.loss_scaling = graph_loss_scaling(settings.optimiser);
     result.micro_batches = batch.passes();
     result.moving_average_decay = settings.model.bn_decay;
     result.mean_square_decay = optim::rmsprop_decay(settings.optimiser, batch.global_batch());
@@ -339,7 +333,7 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend) {
     graph::Graph graph = graph::run_passes(std::move(forward), backend.passes().training);
-    const double scaling = graph_loss_scaling(settings.optimiser);
+    const double scaling = settings.optimiser.loss_scaling;
     graph::Objective objective;
     objective.loss = output_of(graph, loss.at(0).output);
     objective.seed = scaling / loss.at(0).divisor;

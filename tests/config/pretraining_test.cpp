@@ -11,6 +11,7 @@
 namespace cnntrain::config::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -143,8 +144,7 @@ TEST(PretrainingOptions, EveryDocumentedFlagIsThere) {
 
 TEST(PretrainingOptions, NothingIsAcceptedAndForgotten) {
     const std::vector<std::string> derived = {"global_batch_size", "lr_schedule_by_step", "use_debiasing",
-                                              "use_nvlamb",        "use_mpclip",          "loss_scaling_by_step",
-                                              "pipeline_stages"};
+                                              "use_nvlamb",        "use_mpclip",          "pipeline_stages"};
     for (const Option& option : option_table()) {
         if ((option.commands & kP) == 0) continue;
         const bool handled = option.bind.write != nullptr || option.ipu_only || !option.idle.empty() || option.action ||
@@ -319,6 +319,13 @@ TEST(PretrainingOptions, ValuesByStep) {
     EXPECT_EQ(settings.step_rate.schedule, optim::StepSchedule::custom);
     EXPECT_EQ(settings.step_rate.values, (std::map<std::int64_t, double>{{0, 0.5}, {10, 0.25}}));
     EXPECT_EQ(settings.optimiser.loss_scaling_by_step, (std::map<std::int64_t, double>{{0, 1}, {5, 512}}));
+}
+
+TEST(PretrainingOptions, ALossScalingByStepIsSaidToChangeNothing) {
+    const ParseResult result = pretrain(kTiny + "--loss-scaling-by-step {\"0\":1,\"5\":512}");
+    EXPECT_THAT(result.notices, Contains(AllOf(HasSubstr("--loss-scaling-by-step changes nothing: on CPUs"),
+                                               HasSubstr("need no loss scaling"))));
+    EXPECT_EQ(numerics_fingerprint(result), numerics_fingerprint(pretrain(kTiny)));
 }
 
 TEST(PretrainingOptions, ArgumentsJsonKeepsNestedLists) {

@@ -53,6 +53,17 @@ TEST(Rows, LaterColumnsStandBehindTheDocumentedOnes) {
     EXPECT_EQ(record(testing::validation_row({84.5}), kColumns).later_fields, 0);
 }
 
+TEST(Rows, PlannedColumnsFollowTheWeightUpdates) {
+    Columns columns = kColumns;
+    columns.tags["half"] = "half of it";
+    columns.planned = {{"half", [](std::int64_t updates) { return 0.5 * static_cast<double>(updates); }}};
+    const Record row = record(testing::training_row(), columns);
+    EXPECT_EQ(csv_header(row), csv_header(record(testing::training_row(), kColumns)) + ",half");
+    EXPECT_EQ(row.fields.back().value, (std::variant<std::int64_t, double, std::string>(97.0)));
+    EXPECT_EQ(row.fields.back().tag, "half of it");
+    EXPECT_EQ(row.later_fields, 1);
+}
+
 TEST(Rows, CsvHasAllDigits) {
     EXPECT_EQ(csv_row(record(testing::training_row(), kColumns)),
               "97,194,0.12416,0.5,1.5,1.7254123456789012,40,36.4321,0.0123456789,2592.0000235,12.34");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -150,6 +151,61 @@ TEST(Pretrain, BothLayoutsAndBothKindsOfWeightsTrain) {
         MemoryFiles files;
         EXPECT_EQ(pretrain(files, std::string("--num-train-steps 2 ") + options).exit_code, 0) << options;
     }
+}
+
+std::map<std::string, HostTensor> tensors_after(const std::string& options, const std::string& more) {
+    MemoryFiles files;
+    pretrain(files, options + more);
+    return loaded(files, "run/ckpt-3").tensors;
+}
+
+void expect_same_bits(const std::map<std::string, HostTensor>& tensors, const std::map<std::string, HostTensor>& others,
+                      const std::string& what) {
+    ASSERT_EQ(tensors.size(), others.size()) << what;
+    for (const auto& [name, tensor] : tensors)
+        EXPECT_TRUE(std::ranges::equal(tensor.bytes(), others.at(name).bytes())) << name << " with " << what;
+}
+
+/// What --loss-scaling-by-step is left out for: a power of two, multiplied in and divided out again, leaves every bit.
+TEST(Pretrain, LossScalingsChangeNoBit) {
+    for (const char* options :
+         {"--precision 32 --optimizer lamb --use-mpclip ", "--precision 16 --compute-type bf16 --optimizer sgd ",
+          "--precision 16.16 --compute-type bf16 --optimizer adamw --use-debiasing "}) {
+        const auto plain = tensors_after(options, "");
+        expect_same_bits(plain, tensors_after(options, R"(--loss-scaling-by-step {"0":1,"1":512,"3":32768})"), options);
+        expect_same_bits(plain, tensors_after(options, "--loss-scaling 32768"), options);
+    }
+}
+
+/// The number with a tag in an event file: a summary's value is {1: tag, 2: float}.
+std::vector<float> curve(const FileSystem& files, const std::string& tag) {
+    std::vector<float> values;
+    for (const std::string& name : files.list("run")) {
+        if (!name.starts_with("events.")) continue;
+        const std::string bytes = files.read_text("run/" + name);
+        const std::string field = static_cast<char>(tag.size()) + tag + '\x15';
+        for (std::size_t at = bytes.find(field); at != std::string::npos; at = bytes.find(field, at + 1)) {
+            float value = 0;
+            std::memcpy(&value, bytes.data() + at + field.size(), sizeof value);
+            values.push_back(value);
+        }
+    }
+    return values;
+}
+
+TEST(Pretrain, TheLossScalingOfEachStepIsTold) {
+    MemoryFiles files;
+    const Outcome outcome = pretrain(files, R"(--loss-scaling-by-step {"0":1,"1":512,"3":32768})");
+    EXPECT_THAT(outcome.console, HasSubstr(" Loss scaling: by step, from 1 to 32768; told only"));
+    EXPECT_THAT(curve(files, "loss_scaling"), ElementsAre(1, 512, 512, 32768));
+    EXPECT_THAT(files.read_text("run/training.csv"),
+                AllOf(HasSubstr(",total_time,loss_scaling\r\n"), HasSubstr(",32768\r\n")));
+    MemoryFiles pairs;
+    pretrain(pairs, R"(--device-iterations 2 --loss-scaling-by-step {"0":1,"1":512,"3":32768})");
+    EXPECT_THAT(curve(pairs, "loss_scaling"), ElementsAre(1, 512));  // of the first step of each host call
+    MemoryFiles fixed;
+    EXPECT_THAT(pretrain(fixed, "--loss-scaling 256").console, HasSubstr(" Loss scaling: static, 256\n"));
+    EXPECT_THAT(curve(fixed, "loss_scaling"), ElementsAre(256, 256, 256, 256));
 }
 
 TEST(Pretrain, StagesAndRecomputationChangeNothing) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,12 @@ struct Column {
     bool at_end = false;       // validation.csv: behind all others, for programs that find those by their place
 };
 
+/// A number of a training row that the weight updates done (TrainingRow::iteration) decide, rather than what they computed.
+struct PlannedColumn {
+    std::string name;
+    std::function<double(std::int64_t)> value;
+};
+
 /// What a task counts, as it stands in lines and column names.
 struct Unit {
     std::string one;    // "image"
@@ -34,6 +41,7 @@ struct Columns {
     /// What TensorBoard calls columns of a training; the others are training/<name>.
     std::map<std::string, std::string> tags = {};
     std::vector<Column> training = {};
+    std::vector<PlannedColumn> planned = {};  // of a training, behind all others: tables of earlier versions lack them
     std::vector<Column> validation = {};
     std::vector<Column> inference = {};
 };

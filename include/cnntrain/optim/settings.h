@@ -65,7 +65,10 @@ struct OptimiserSettings {
     bool adds_micro_batches = false;           // gradients of micro-batches are added instead of averaged
     GradientNorm gradient_norm = GradientNorm::ignored;
     double gradient_norm_limit = 1;
-    /// Loss scaling from an update on (0 is the first), instead of `loss_scaling`; empty: none.
+    /// Loss scaling from an update on (0 is the first), as reports tell it; empty: `loss_scaling`, by which gradients are scaled
+    /// in any case. They are computed in bf16 and f32, in whose range of exponents a scaling changes nothing: multiplied in
+    /// and divided out again, a power of two leaves every bit of an update. (In programs whose momentum keeps scaled gradients
+    /// in 16 bits, a step to another scaling also makes the momentum of before count for more or less. Here it does not.)
     std::map<std::int64_t, double> loss_scaling_by_step;
 };
 

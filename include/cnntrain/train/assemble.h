@@ -81,8 +81,8 @@ struct LossTerm {
 };
 
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
-/// averages; with the passes that the backend wants. A loss scaling that changes by the update is left out: it would scale
-/// numbers up and down again that need none.
+/// averages; with the passes that the backend wants. A loss scaling that changes by the update is not part of it
+/// (optim::OptimiserSettings).
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend);
 /// `loss`: name of the output that is summed over a micro-batch's samples.

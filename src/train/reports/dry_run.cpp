@@ -91,8 +91,9 @@ private:
                            std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
                            std::to_string(plan.log_freq) + ", host steps of " +
                            std::to_string(plan.iterations_per_host_step));
+        const bool by_step = !how.loss_scaling_by_step.empty();
         line("Optimiser", optimiser(how) + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
-                              text(how.loss_scaling) +
+                              (by_step ? "by step" : text(how.loss_scaling)) +
                               (of_text() ? "" : ", label smoothing " + text(training.label_smoothing)));
         if (of_text()) {
             step_rates(plan);

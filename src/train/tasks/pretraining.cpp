@@ -22,6 +22,11 @@ namespace cnntrain::train {
 
 namespace {
 
+/// Number of the first step of the host call with which so many updates are done.
+std::int64_t first_step(std::int64_t updates, std::int64_t device_iterations) {
+    return std::max<std::int64_t>(0, updates - device_iterations);
+}
+
 /// An opened data set, whose sequences all say where their tokens stand.
 class Sequences final : public Samples {
 public:
@@ -48,6 +53,8 @@ private:
     std::uint64_t seed_;
 };
 
+constexpr std::string_view kLossScaling = "loss_scaling";
+
 /// The graph's means over a micro-batch are added over the micro-batches; `batch` samples of each make them the mean again.
 metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
     const auto size = static_cast<double>(batch);
@@ -57,6 +64,7 @@ metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
     columns.unit = {"sequence", "sequences", "seq"};
     columns.tags = {{"epoch", "epoch"},
                     {"lr", "learning_rate"},
+                    {std::string(kLossScaling), std::string(kLossScaling)},
                     {"mlm_loss_batch", "loss/MLM"},
                     {"nsp_loss_batch", "loss/NSP"},
                     {"mlm_acc_batch", "accuracy/MLM"},
@@ -83,6 +91,13 @@ std::string text_of(double value) {
     return config::to_string(config::Value{value});
 }
 
+std::string loss_scaling(const optim::OptimiserSettings& settings) {
+    const auto& by_step = settings.loss_scaling_by_step;
+    if (by_step.empty()) return "static, " + text_of(settings.loss_scaling);
+    return "by step, from " + text_of(by_step.begin()->second) + " to " + text_of(by_step.rbegin()->second) +
+           "; told only, for it changes no number";
+}
+
 }  // namespace
 
 Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed)
@@ -90,7 +105,13 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
       backend_(backend),
       seed_(seed),
       columns_(
-          make_columns(batch_plan(arguments.settings).samples_per_pass(), arguments.settings.bert.counts_correct)) {}
+          make_columns(batch_plan(arguments.settings).samples_per_pass(), arguments.settings.bert.counts_correct)) {
+    const optim::OptimiserSettings& how = settings().optimiser;
+    const std::int64_t at_once = settings().training.device_iterations;
+    columns_.planned.push_back({std::string(kLossScaling), [how, at_once](std::int64_t updates) {
+                                    return optim::loss_scaling_at(how, first_step(updates, at_once));
+                                }});
+}
 
 std::string Pretraining::loss() const {
     return std::string(nn::kMaskedLoss);
@@ -103,7 +124,7 @@ std::string Pretraining::printed(const metrics::TrainingRow& row) const {
         if (column >= row.results.size()) return none;
         return settings().pretraining.synthetic ? 0 : row.results[column].batch;
     };
-    const std::int64_t step = std::max<std::int64_t>(0, row.iteration - settings().training.device_iterations);
+    const std::int64_t step = first_step(row.iteration, settings().training.device_iterations);
     const double epoch = steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch;
     return formatted(
         "step: %6lld, epoch: %6.2f, lr: %6.7f, mlm_loss: %6.3f, nsp_loss: %6.3f,        mlm_acc: %6.5f %%, "
@@ -155,8 +176,7 @@ std::string Pretraining::training_summary() const {
              << settings().training.device_iterations << '\n';
     training << " Checkpoint every " << settings().pretraining.steps_per_checkpoint << " steps\n";
     training << " Learning rate schedule: " << config::to_string(arguments_.at("lr_schedule").value) << '\n';
-    training << " Loss scaling: " << (optimiser.loss_scaling_by_step.empty() ? "static, " : "by step, from ")
-             << text_of(optim::loss_scaling_at(optimiser, 0)) << '\n';
+    training << " Loss scaling: " << loss_scaling(optimiser) << '\n';
     training << " Optimiser: " << config::to_string(arguments_.at("optimizer").value) << ", epsilon "
              << text_of(optimiser.adam.epsilon) << ", weight decay " << text_of(optimiser.weight_decay)
              << ", debiasing " << yes_or_no(optimiser.adam.corrects_bias || optimiser.adam.corrects_step) << '\n';
