@@ -150,6 +150,8 @@ ParseResult parse_pretraining_line(const std::vector<std::string>& arguments, co
     layers.command_line = parse_arguments(kCommand, options, arguments);
     if (asked(layers.command_line, "help")) return help_request(kCommand);
     if (front.config) layers.command_line[&row("config", kCommand)] = std::move(config_name);
+    for (const auto& [option, value] : layers.command_line)
+        layers.config.erase(option);  // a variable in a name that does not count need not be set
     for (Layer* layer : {&layers.config, &layers.command_line})
         expand_file_names(*layer, environment, notices);
     ParseResult result = resolve(kCommand, options, layers, environment.launch);

@@ -395,6 +395,13 @@ TEST(PretrainingFiles, MayNameVariablesAndMayBeSeveral) {
     EXPECT_THAT(slip.notices.at(0), HasSubstr("it is taken for the variable $DATASETS_DIR: /data/text/00.tfrecord"));
     EXPECT_EQ(parsed("--train-file a --init-checkpoint $DATASETS_DIR/ckpt-1").settings.training.init_path,
               "/data/ckpt-1");
+    const std::string own = ::testing::TempDir() + "/files.json";
+    std::ofstream(own) << R"({"train_file": "$NO_SUCH/*"})";
+    const auto with_own = [&](const std::string& line) {
+        return error_of("--config " + own + " --vocab-size 50 --hidden-size 64 --num-attention-heads 1 " + line);
+    };
+    EXPECT_THAT(with_own(""), HasSubstr("--train-file $NO_SUCH/*: the variable NO_SUCH"));
+    EXPECT_THAT(with_own("--train-file a"), Not(HasSubstr("NO_SUCH")));
     try {
         files("--train-file '$NO_SUCH/*'");
         ADD_FAILURE() << "a variable that is not set was accepted";
