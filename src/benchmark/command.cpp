@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/launch/scripts.h"
@@ -22,24 +23,6 @@ using Words = std::vector<std::string>;
 
 bool is_blank(char c) {
     return std::isspace(static_cast<unsigned char>(c)) != 0;
-}
-
-bool is_name_start(char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
-bool is_name_part(char c) {
-    return is_name_start(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-/// Length of the name that begins at `at`; 0: none.
-std::size_t name_length(std::string_view text, std::size_t at) {
-    std::size_t end = at;
-    if (end < text.size() && is_name_start(text[end])) {
-        while (end < text.size() && is_name_part(text[end]))
-            ++end;
-    }
-    return end - at;
 }
 
 /// Runs of white space become one blank, also inside quotes.
@@ -84,19 +67,6 @@ void drop_wandb(Words& words) {
     }
 }
 
-/// Programs of the original collections that have no counterpart here.
-struct OtherProgram {
-    std::string_view script;
-    std::string_view reason;
-};
-
-constexpr OtherProgram kOtherPrograms[] = {
-    {"send_request.py", "a client of a TensorFlow Serving server"},
-    {"run_squad.py", "SQuAD fine-tuning is not part of cnntrain"},
-    {"run_classifier.py", "GLUE fine-tuning is not part of cnntrain"},
-    {"run_squad_runtime.py", "SQuAD inference is not part of cnntrain"},
-};
-
 std::string last_part(const std::string& path) {
     return path.substr(path.find_last_of('/') + 1);
 }
@@ -119,6 +89,17 @@ std::optional<Script> find_script(const Entry& entry, const Words& words) {
                           " -m " + (script + 1 == words.end() ? "" : *(script + 1)));
     }
     return Script{static_cast<std::size_t>(found - words.begin()), *script};
+}
+
+/// Not empty: the script, or what its configuration names, is not here.
+std::string skip_reason(const Words& words, const std::optional<Script>& script) {
+    if (!script) return "";
+    const std::string_view reason = config::why_not_here(script->name);
+    if (!reason.empty()) return last_part(script->name) + ": " + std::string(reason);
+    const auto config = std::ranges::find(words, "--config");
+    if (last_part(script->name) != "run_pretraining.py" || words.end() - config < 2) return "";
+    const std::string_view missing = config::missing_part(*(config + 1));
+    return missing.empty() ? "" : *(config + 1) + ": " + std::string(missing);
 }
 
 void check_script(const Entry& entry, const std::string& script) {
@@ -178,11 +159,8 @@ void adapt_mpirun(Words& words, std::vector<std::string>& notices, const launch:
 void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machine& machine) {
     Words& words = plan.words;
     const std::optional<Script> script = find_script(entry, words);
-    for (const OtherProgram& other : kOtherPrograms) {
-        if (!script || other.script != last_part(script->name)) continue;
-        plan.skip_reason = std::string(other.script) + ": " + std::string(other.reason);
-        return;
-    }
+    plan.skip_reason = skip_reason(words, script);
+    if (!plan.skip_reason.empty()) return;
     if (script) check_script(entry, script->name);
     const std::string launcher = last_part(words.front());
     if (launcher == "poprun") {
@@ -347,32 +325,6 @@ std::string fill_placeholders(const Entry& entry, const Variant& variant) {
         }
         result += found->second;
         i += length + 1;
-    }
-    return result;
-}
-
-std::string expand(std::string_view text, const Environment& environment, std::set<std::string>& unset) {
-    std::string result;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const bool braces = i + 1 < text.size() && text[i] == '$' && text[i + 1] == '{';
-        const std::size_t begin = i + (braces ? 2 : 1);
-        const std::size_t length = text[i] == '$' ? name_length(text, begin) : 0;
-        const std::size_t end = begin + length;
-        const bool closed = !braces || (end < text.size() && text[end] == '}');
-        if (length == 0 || !closed) {
-            result += text[i];
-            continue;
-        }
-        const std::string name(text.substr(begin, length));
-        const std::size_t after = end + (braces ? 1 : 0);
-        const auto found = environment.find(name);
-        if (found == environment.end()) {
-            unset.insert(name);
-            result += text.substr(i, after - i);
-        } else {
-            result += found->second;
-        }
-        i = after - 1;
     }
     return result;
 }

@@ -19,9 +19,6 @@ std::string fill_placeholders(const Entry& entry, const Variant& variant);
 
 using launch::Environment;
 
-/// $NAME and ${NAME} replaced where they are set; the others stay and are added to `unset`.
-std::string expand(std::string_view text, const Environment& environment, std::set<std::string>& unset);
-
 /// A process to be started.
 struct PlannedCommand {
     std::vector<std::string> words;                          // the first is the program

@@ -150,7 +150,7 @@ struct Hint {
 };
 
 constexpr Hint kHints[] = {
-    {"DATASETS_DIR", "the folder in which the data sets are, for example the parent of imagenet-data"},
+    {"DATASETS_DIR", "the folder in which the data sets are, the parent of imagenet-data and tf_wikipedia"},
     {"HOSTS", "comma-separated names or addresses of the hosts to run on"},
     {"TCP_IF_INCLUDE", "the subnet in which all hosts are, for example 10.1.2.0/24"},
 };

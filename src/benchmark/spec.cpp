@@ -10,6 +10,7 @@
 #include "benchmark/measure.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/config/commands.h"
 #include "cnntrain/config/yaml_text.h"
 
 namespace cnntrain::benchmark {
@@ -338,6 +339,17 @@ std::vector<std::string> names_of(const Spec& spec) {
     return names;
 }
 
+/// "; benchmarks of BERT: a b", where the name is of BERT and such are there.
+std::string like_names(const std::string& wanted, const std::vector<std::string>& names) {
+    constexpr std::string_view kModel = "bert";
+    if (!contains(wanted, kModel)) return "";
+    std::string list;
+    for (const std::string& name : names) {
+        if (contains(name, kModel) && config::missing_part(name).empty()) list += " " + name;
+    }
+    return list.empty() ? "" : "; benchmarks of BERT:" + list;
+}
+
 const Entry& entry_named(const Spec& spec, const std::string& wanted) {
     for (const Entry& entry : spec.entries) {
         if (entry.name != wanted) continue;
@@ -345,6 +357,10 @@ const Entry& entry_named(const Spec& spec, const std::string& wanted) {
         throw Error(ErrorKind::usage, "--benchmark " + wanted + ": names with 'options' in them are parts of others");
     }
     const std::vector<std::string> names = names_of(spec);
+    if (const std::string_view missing = config::missing_part(wanted); !missing.empty()) {
+        throw Error(ErrorKind::unsupported,
+                    "--benchmark " + wanted + ": " + std::string(missing) + like_names(wanted, names));
+    }
     const std::string nearest = nearest_name(wanted, names);
     std::string message = "--benchmark " + wanted + ": there is no such benchmark in";
     for (const std::string& file : spec.files)

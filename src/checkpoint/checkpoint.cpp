@@ -108,24 +108,29 @@ Checkpoint load(const FileSystem& files, const std::string& path, Edited edited)
 }
 
 void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path) {
-    std::string differences;
+    std::vector<std::string> differences;
     for (const auto& [name, desc] : expected) {
         const auto found = checkpoint.tensors.find(name);
         if (found == checkpoint.tensors.end()) {
-            differences += "\n  missing: " + name + " " + to_string(desc.shape);
+            differences.push_back("missing: " + name + " " + to_string(desc.shape));
         } else if (found->second.shape() != desc.shape) {
-            differences += "\n  differs: " + name + " is " + to_string(found->second.shape()) + ", the model needs " +
-                           to_string(desc.shape);
+            differences.push_back("differs: " + name + " is " + to_string(found->second.shape()) +
+                                  ", the model needs " + to_string(desc.shape));
         }
     }
     for (const auto& [name, tensor] : checkpoint.tensors) {
-        if (!expected.contains(name)) differences += "\n  extra:   " + name + " " + to_string(tensor.shape());
+        if (!expected.contains(name)) differences.push_back("extra:   " + name + " " + to_string(tensor.shape()));
     }
     if (differences.empty()) return;
+    constexpr std::size_t kShown = 12;  // another width changes hundreds of them
+    std::string list;
+    for (std::size_t i = 0; i < std::min(kShown, differences.size()); ++i)
+        list += "\n  " + differences[i];
+    if (differences.size() > kShown) list += "\n  and " + std::to_string(differences.size() - kShown) + " more";
     throw Error(ErrorKind::data, "checkpoint '" + path +
                                      "' does not fit the model; give the model flags that it was trained with, or "
                                      "another checkpoint. Tensors:" +
-                                     differences);
+                                     list);
 }
 
 }  // namespace cnntrain::checkpoint

@@ -73,6 +73,21 @@ std::optional<std::string> newest_run(const FileSystem& files, const std::string
     return newest;
 }
 
+/// Lines name checkpoints of a run by the folder of all runs: those of that name in the folders beside it.
+std::vector<std::string> one_folder_deeper(const FileSystem& files, const std::string& path) {
+    const std::string parent = parent_of(path);
+    std::string name = path.substr(path.rfind('/') + 1);
+    if (!name.ends_with(kCheckpointSuffix)) name += kCheckpointSuffix;
+    std::vector<std::string> found;
+    if (!files.is_directory(parent)) return found;
+    for (const std::string& run : files.list(parent)) {
+        const std::string candidate = join(join(parent, run), name);
+        if (files.is_directory(join(parent, run)) && files.exists(candidate)) found.push_back(candidate);
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
 [[noreturn]] void fail_not_found(const FileSystem& files, const std::string& path) {
     std::string others;
     for (const Found& one : in_folder(files, parent_of(path)))
@@ -114,7 +129,17 @@ std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& 
     if (files.exists(path)) return {found_file(path)};
     const std::string with_suffix = path + std::string(kCheckpointSuffix);
     if (files.exists(with_suffix)) return {found_file(with_suffix)};
-    fail_not_found(files, path);
+    const std::vector<std::string> deeper = one_folder_deeper(files, path);
+    if (deeper.size() == 1) {
+        log::info("no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front());
+        return {found_file(deeper.front())};
+    }
+    if (deeper.empty()) fail_not_found(files, path);
+    std::string runs;
+    for (const std::string& one : deeper)
+        runs += " " + one;
+    throw Error(ErrorKind::not_found,
+                "no checkpoint '" + path + "', but several runs in that folder have one; name one of" + runs);
 }
 
 bool is_numbered(const std::string& file_name) {

@@ -100,7 +100,7 @@ std::string in_column(std::string_view name) {
 
 void print_overview() {
     std::cout << "usage: cnntrain <command> [options]\n"
-                 "Trains and measures convolutional networks on CPUs.\n\nCommands:\n";
+                 "Trains and measures convolutional networks and BERT on CPUs.\n\nCommands:\n";
     for (const config::CommandInfo& info : config::commands()) {
         std::string line = in_column(info.name) + std::string(info.help);
         for (const std::string_view& script : info.scripts) {

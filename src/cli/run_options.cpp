@@ -50,6 +50,14 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
     }
 }
 
+/// poprun's instances all print what a CNN does, on which the numbers of lines in published benchmarks rest; those of BERT's
+/// pretraining leave it to the first, unless --log-all-workers.
+bool prints(const config::ParseResult& arguments, bool by_poprun) {
+    if (arguments.launch.index == 0) return true;
+    const bool pretrains = arguments.command == config::Command::pretrain;
+    return pretrains ? arguments.settings.logging.all_instances : by_poprun;
+}
+
 }  // namespace
 
 train::Host process_host(const Invocation& invocation) {
@@ -99,7 +107,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     if (launched.world) host.terminal_width = 0;  // mpirun gives its processes terminals whose lines go to files
     if (arguments.launch.processes > 1) {
         host.communicator = comm::make_mpi_communicator({.timeout_seconds = arguments.settings.comm.timeout_seconds});
-        host.reports = launched.popdist.has_value() || arguments.launch.index == 0;
+        host.reports = prints(arguments, launched.popdist.has_value());
     }
     catch_stop_signals();
     return run_with_peers(host.communicator, [&] { return run(arguments, host); });

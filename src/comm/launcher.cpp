@@ -1,12 +1,11 @@
 #include "cnntrain/comm/launcher.h"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <string_view>
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/variables.h"
 
 namespace cnntrain::comm {
 namespace {
@@ -185,14 +184,7 @@ const char* name(Launcher launcher) {
 }
 
 Environment process_environment() {
-    Environment environment;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view text = *entry;
-        const std::size_t equals = text.find('=');
-        if (equals == std::string_view::npos) continue;
-        environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-    return environment;
+    return process_variables();
 }
 
 Launched read_launched(const Environment& environment) {

@@ -7,6 +7,33 @@
 
 namespace cnntrain::config {
 
+namespace {
+
+/// A word and what is said where it comes up.
+struct Missing {
+    std::string_view word;
+    std::string_view reason;
+};
+
+constexpr Missing kMissingScripts[] = {
+    {"send_request.py", "a client of a TensorFlow Serving server"},
+    {"run_squad.py", "SQuAD fine-tuning is not part of cnntrain"},
+    {"run_classifier.py", "GLUE fine-tuning is not part of cnntrain"},
+    {"run_squad_runtime.py", "SQuAD inference is not part of cnntrain"},
+};
+
+constexpr Missing kMissingParts[] = {
+    {"groupbert", "GroupBERT is not part of cnntrain"},
+    {"squad", "SQuAD fine-tuning is not part of cnntrain"},
+    {"glue", "GLUE fine-tuning is not part of cnntrain"},
+};
+
+std::string_view last_part(std::string_view path) {
+    return path.substr(path.find_last_of('/') + 1);
+}
+
+}  // namespace
+
 const std::vector<CommandInfo>& commands() {
     static const std::vector<CommandInfo> table = {
         {Command::train, "train", {"train.py"}, "train a CNN"},
@@ -49,7 +76,9 @@ std::string_view name(Command command) {
 }
 
 Command command_named(std::string_view word) {
-    const std::string_view file = word.substr(word.find_last_of('/') + 1);
+    const std::string_view file = last_part(word);
+    if (const std::string_view reason = why_not_here(word); !reason.empty())
+        throw Error(ErrorKind::unsupported, std::string(file) + ": " + std::string(reason));
     std::vector<std::string> known;
     for (const CommandInfo& entry : commands()) {
         if (entry.name == word) return entry.command;
@@ -69,11 +98,23 @@ Command command_named(std::string_view word) {
 }
 
 bool is_script(std::string_view word) {
-    const std::string_view file = word.substr(word.find_last_of('/') + 1);
+    const std::string_view file = last_part(word);
     if (std::ranges::find(kRecipeScripts, file) != std::end(kRecipeScripts)) return true;
     return std::ranges::any_of(commands(), [&](const CommandInfo& entry) {
         return std::ranges::find(entry.scripts, file) != entry.scripts.end();
     });
+}
+
+std::string_view why_not_here(std::string_view script) {
+    const Missing* const found = std::ranges::find(kMissingScripts, last_part(script), &Missing::word);
+    return found == std::end(kMissingScripts) ? std::string_view() : found->reason;
+}
+
+std::string_view missing_part(std::string_view name) {
+    for (const Missing& part : kMissingParts) {
+        if (name.find(part.word) != std::string_view::npos) return part.reason;
+    }
+    return {};
 }
 
 }  // namespace cnntrain::config

@@ -23,6 +23,7 @@ enum class Type : std::uint8_t {
     integers,  // lists take every word up to the next option
     numbers,   // ... also separated by commas
     texts,
+    patterns,   // names of files with wildcards: every word up to the next option; one text, with commas between
     structure,  // nested lists or an object, as JSON text
 };
 

@@ -203,13 +203,15 @@ std::vector<Option> bert_options() {
 std::vector<Option> text_options() {
     return {
         {.flag = "--train-file",
-         .type = Type::text,
-         .help = "TFRecord files of training sequences: patterns (*, ?, [...]), separated by commas.",
+         .type = Type::patterns,
+         .help =
+             "TFRecord files of training sequences: names or patterns (*, ?, [...]), separated by blanks or commas; "
+             "$NAME in them is a variable of the environment.",
          .commands = kP,
          .bind = to<&Settings::text, &data::PretrainingSettings::files>()},
         {.flag = "--valid-file",
-         .type = Type::text,
-         .help = "TFRecord files of held-out sequences, by which --evaluate judges; patterns likewise.",
+         .type = Type::patterns,
+         .help = "TFRecord files of held-out sequences, by which --evaluate judges; likewise.",
          .commands = kP,
          .needs = {{"evaluate"}},
          .bind = to<&Settings::pretraining, &train::PretrainingSettings::held_out_files>()},

@@ -1,13 +1,13 @@
 #include "cnntrain/config/parse.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "config/command_line.h"
 #include "config/config_file.h"
+#include "config/file_names.h"
 #include "config/json.h"
 #include "config/pretraining_config.h"
 #include "config/resolve.h"
@@ -139,14 +139,21 @@ ParseResult parse_pretraining_line(const std::vector<std::string>& arguments, co
     if (front.help || arguments.empty()) return help_request(kCommand);
     Layers layers;
     std::vector<std::string> notices;
+    std::string config_name;
     if (front.config) {
         PretrainingConfig config = read_pretraining_config(*front.config, environment.config_folders);
         layers.config = std::move(config.layer);
+        config_name = std::move(config.name);
         if (!config.notice.empty()) notices.push_back(std::move(config.notice));
     }
     const auto options = active_options(kCommand, nn::Family::resnet, optim::LrSchedule::stepped);
     layers.command_line = parse_arguments(kCommand, options, arguments);
     if (asked(layers.command_line, "help")) return help_request(kCommand);
+    if (front.config) layers.command_line[&row("config", kCommand)] = std::move(config_name);
+    for (const auto& [option, value] : layers.command_line)
+        layers.config.erase(option);  // a variable in a name that does not count need not be set
+    for (Layer* layer : {&layers.config, &layers.command_line})
+        expand_file_names(*layer, environment, notices);
     ParseResult result = resolve(kCommand, options, layers, environment.launch);
     result.notices.insert(result.notices.begin(), notices.begin(), notices.end());
     result.wants_print_config = asked(layers.command_line, "print_config");
@@ -158,8 +165,9 @@ ParseResult parse_pretraining_line(const std::vector<std::string>& arguments, co
 
 Environment process_environment() {
     Environment environment;
-    const char* data_dir = std::getenv("DATA_DIR");
-    if (data_dir != nullptr) environment.data_dir = data_dir;
+    environment.variables = process_variables();
+    const auto data_dir = environment.variables.find("DATA_DIR");
+    if (data_dir != environment.variables.end()) environment.data_dir = data_dir->second;
     constexpr const char* kFolder = "configs";
     std::vector<fs::path> folders = {kFolder};
     std::error_code ignored;

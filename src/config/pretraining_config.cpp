@@ -7,6 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/config/commands.h"
 #include "config/json.h"
 
 namespace cnntrain::config {
@@ -46,13 +47,25 @@ std::string stem_of(const std::string& word) {
     return name.ends_with(kSuffix) ? name.substr(0, name.size() - kSuffix.size()) : name;
 }
 
+std::string current_name(const std::string& stem) {
+    const auto* const old = std::ranges::find(kOldNames, stem, &std::pair<std::string_view, std::string_view>::first);
+    return old == std::end(kOldNames) ? stem : std::string(old->second);
+}
+
+/// "pretrain_base_groupbert_128.json" -> "pretrain_base_128".
+std::string plain_stem(const std::string& word) {
+    constexpr std::string_view kPart = "groupbert";
+    std::string stem = stem_of(word);
+    const std::size_t at = stem.find(kPart);
+    if (at == std::string::npos) return stem;
+    const std::size_t begin = at > 0 && stem[at - 1] == '_' ? at - 1 : at;
+    return stem.erase(begin, at + kPart.size() - begin);
+}
+
 std::optional<fs::path> find_file(const std::string& word, const std::vector<std::string>& folders) {
     posix_files().check_reachable(word);
     if (is_file(word)) return word;
-    std::string stem = stem_of(word);
-    const auto* const old = std::ranges::find(kOldNames, stem, &std::pair<std::string_view, std::string_view>::first);
-    if (old != std::end(kOldNames)) stem = old->second;
-    const std::string name = stem + std::string(kSuffix);
+    const std::string name = current_name(stem_of(word)) + std::string(kSuffix);
     for (const std::string& folder : folders) {
         for (const fs::path& path : {fs::path(folder) / kFolder / name, fs::path(folder) / name}) {
             if (is_file(path)) return path;
@@ -66,11 +79,11 @@ std::optional<fs::path> find_file(const std::string& word, const std::vector<std
     std::string names;
     for (const std::string& name : known)
         names += " " + name;
-    if (word.find("groupbert") != std::string::npos) {
-        throw Error(ErrorKind::unsupported, "configuration '" + word +
-                                                "': GroupBERT's encoder with its grouped layers is not available; "
-                                                "configurations of BERT:" +
-                                                names);
+    if (const std::string_view missing = missing_part(word); !missing.empty()) {
+        const std::string plain = nearest_name(current_name(plain_stem(word)), known);
+        throw Error(ErrorKind::unsupported, "configuration '" + word + "': " + std::string(missing) +
+                                                (plain.empty() ? "" : "; BERT's own is '" + plain + "'") +
+                                                "; configurations of BERT:" + names);
     }
     const std::string nearest = nearest_name(stem_of(word), known);
     std::string message = "unknown configuration '" + word + "'";
@@ -88,7 +101,7 @@ PretrainingConfig read_pretraining_config(const std::string& config, const std::
     const std::string word = config.substr(0, end);
     const std::optional<fs::path> file = find_file(word, folders);
     if (!file) refuse_unknown(word, folders);
-    PretrainingConfig result;
+    PretrainingConfig result{.name = word};
     try {
         result.layer = layer_from_json_config(posix_files().read_text(*file));
     } catch (const Error& error) {

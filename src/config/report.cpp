@@ -29,6 +29,8 @@ std::string_view placeholder(const Option& option) {
             return " X ...";
         case Type::texts:
             return " TEXT ...";
+        case Type::patterns:
+            return " FILE ...";
         default:
             return " TEXT";
     }

@@ -155,10 +155,10 @@ Value convert_list(const Option& option, const std::vector<std::string>& words) 
     return numbers;
 }
 
-template <typename T> std::string joined(const std::vector<T>& values) {
+template <typename T> std::string joined(const std::vector<T>& values, char separator = ' ') {
     std::string text;
     for (const T& value : values) {
-        if (!text.empty()) text += ' ';
+        if (!text.empty()) text += separator;
         if constexpr (std::is_same_v<T, std::string>) {
             text += value;
         } else if constexpr (std::is_same_v<T, double>) {
@@ -179,6 +179,7 @@ Value convert(const Option& option, const std::vector<std::string>& words) {
                                           "' is not UTF-8, as arguments.json is; give a name or a link that is");
     }
     if (is_list(option)) return convert_list(option, words);
+    if (option.type == Type::patterns) return joined(words, ',');
     if (words.size() != 1) {
         throw Error(ErrorKind::usage,
                     documented_flag(option) + ": expected one value, got " + std::to_string(words.size()));

@@ -15,15 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST(Expand, ReplacesWhatIsSetAndListsTheRest) {
-    std::set<std::string> unset;
-    const Environment environment = {{"A", "one"}, {"B_2", "two"}};
-    EXPECT_EQ(expand("$A/${B_2}$A. $ $1 ${A", environment, unset), "one/twoone. $ $1 ${A");
-    EXPECT_THAT(unset, IsEmpty());
-    EXPECT_EQ(expand("$C ${D}/x", environment, unset), "$C ${D}/x");
-    EXPECT_THAT(unset, ElementsAre("C", "D"));
-}
-
 class Command : public ::testing::Test {
 protected:
     Command() {
@@ -73,6 +64,10 @@ TEST_F(Command, WhatCannotBeRunIsSaid) {
     EXPECT_THAT(mistake("python3 train.py 'x"), HasSubstr("spec.yml: bench_gen: cmd: the quote"));
     EXPECT_THAT(mistake("  "), HasSubstr("it is empty"));
     EXPECT_THAT(plan("python3 run_squad.py --x").skip_reason, HasSubstr("run_squad.py"));
+    EXPECT_EQ(
+        plan("python3 run_pretraining.py --config configs/groupbert/pretrain_base_groupbert_128.json").skip_reason,
+        "configs/groupbert/pretrain_base_groupbert_128.json: GroupBERT is not part of cnntrain");
+    EXPECT_EQ(plan("python3 run_pretraining.py --config configs/pretrain_base_128_phase1.json").skip_reason, "");
 }
 
 TEST_F(Command, WandbGoesUnlessAllowed) {

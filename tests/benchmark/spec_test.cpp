@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "benchmark/command.h"
 #include "benchmark/fixtures.h"
 
 namespace cnntrain::benchmark::testing {
@@ -276,12 +277,54 @@ TEST(ShippedSpec, HoldsThePublishedBenchmarks) {
         EXPECT_FALSE(entry.columns.empty()) << entry.name;
         if (entry.name == "tf1_resnet50_infer_synth_1ipu") inference = &entry;
     }
-    // 37 names and 148 variants were published; one of two entries with the same name has got its own here.
-    EXPECT_EQ(entries, 38U);
-    EXPECT_EQ(variants, 153U);
+    // Of CNNs 37 names and 148 variants were published; one of two entries with the same name has got its own here. Of BERT's
+    // pretraining there are 4 names and 6 variants.
+    EXPECT_EQ(entries, 42U);
+    EXPECT_EQ(variants, 159U);
     ASSERT_NE(inference, nullptr);
     EXPECT_THAT(inference->variants, SizeIs(6));
     EXPECT_THAT(inference->variants.back(), ElementsAre(Pair("batchsize", "90")));
+}
+
+/// Configurations are there; what is printed every step is measured.
+TEST(ShippedSpec, HoldsThoseOfPretraining) {
+    const Spec spec = read_spec({CNNTRAIN_SOURCE_DIR "/configs/benchmarks.yml"});
+    constexpr std::string_view kConfig = "configs/";
+    int variants = 0;
+    for (const Entry& entry : spec.entries) {
+        if (entry.name.find("bert") == std::string::npos) continue;
+        EXPECT_TRUE(entry.needs_dataset);
+        EXPECT_EQ(entry.is_convergence, entry.name.ends_with("_pod64_conv"));
+        std::vector<std::string> metrics;
+        for (const Metric& metric : entry.metrics) {
+            metrics.push_back(metric.name);
+            EXPECT_EQ(metric.skip, metric.name == "throughput" ? 3 : 0);
+            EXPECT_EQ(metric.reduction, metric.name == "throughput" ? Reduction::mean : Reduction::final);
+        }
+        EXPECT_THAT(metrics, ElementsAre("throughput", "mlm_acc", "mlm_loss", "nsp_acc", "nsp_loss"));
+        for (const Variant& variant : entry.variants) {
+            ++variants;
+            const std::string line = fill_placeholders(entry, variant);
+            const std::size_t begin = line.find(kConfig) + kConfig.size();
+            const std::string config = line.substr(begin, line.find(' ', begin) - begin);
+            EXPECT_TRUE(posix_files().exists(CNNTRAIN_SOURCE_DIR "/configs/bert/" + config)) << line;
+            const bool long_ones = config.find("_384_") != std::string::npos;
+            EXPECT_THAT(line, HasSubstr(long_ones ? "/tokenised_384_dup5_mask58/" : "/tokenised_128_dup5_mask20/"));
+        }
+    }
+    EXPECT_EQ(variants, 6);
+}
+
+TEST(ShippedSpec, NamesOfWhatIsNotPartOfItAreRefusedWithTheOthers) {
+    const Spec spec = read_spec({CNNTRAIN_SOURCE_DIR "/configs/benchmarks.yml"});
+    const auto message = [&](const std::string& name) {
+        return error_of([&] { select(spec, {name}, false); }, ErrorKind::unsupported);
+    };
+    EXPECT_THAT(
+        message("tf1_groupbert_base_pretrain_real_pod16"),
+        HasSubstr("GroupBERT is not part of cnntrain; benchmarks of BERT: tf1_bert_large_pretrain_real_pod16 "));
+    EXPECT_THAT(message("tf1_bert_squad_large_train_real_pod16"), HasSubstr("SQuAD fine-tuning is not part"));
+    EXPECT_THAT(message("tf1_glue_base_train_real_pod16"), HasSubstr("GLUE fine-tuning is not part"));
 }
 
 }  // namespace

@@ -350,5 +350,19 @@ TEST(Match, ListsAllDifferencesAtOnce) {
     }
 }
 
+TEST(Match, TellsTheFirstOfManyDifferences) {
+    std::map<std::string, TensorDesc> expected;
+    for (const auto& [name, tensor] : example().tensors)
+        expected[name] = tensor.desc();
+    for (char letter = 'a'; letter <= 'z'; ++letter)
+        expected[std::string("layer/") + letter] = {DType::f32, {10}};
+    try {
+        match(expected, example(), kPath);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("missing: layer/l [10]\n  and 14 more"), Not(HasSubstr("layer/m"))));
+    }
+}
+
 }  // namespace
 }  // namespace cnntrain::checkpoint

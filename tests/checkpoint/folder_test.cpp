@@ -88,6 +88,20 @@ TEST(Folder, AFolderOfRunsMeansTheOneThatSavedLast) {
     EXPECT_EQ(find_checkpoints(files, "/logs/"), find_checkpoints(files, "/logs/run"));
 }
 
+TEST(Folder, ACheckpointIsFoundInTheOnlyRunThatHasIt) {
+    MemoryFiles files;
+    for (const char* path : {"phase1/run_a/ckpt-0.safetensors", "phase1/run_b/ckpt-0.safetensors",
+                             "phase1/run_b/ckpt-7031.safetensors", "phase1/notes.txt"})
+        files.write_text(path, "x");
+    for (const char* path : {"phase1/ckpt-7031", "phase1/ckpt-7031.safetensors"}) {
+        EXPECT_EQ(find_checkpoint(files, "--init-checkpoint", path).path, "phase1/run_b/ckpt-7031.safetensors");
+    }
+    EXPECT_THAT(not_found(files, "phase1/ckpt-0"),
+                AllOf(HasSubstr("several runs in that folder have one"),
+                      HasSubstr("phase1/run_a/ckpt-0.safetensors phase1/run_b/ckpt-0.safetensors")));
+    EXPECT_THAT(not_found(files, "phase1/ckpt-5"), HasSubstr("no checkpoint 'phase1/ckpt-5'; there is none in"));
+}
+
 TEST(Folder, OnlyExactNamesAreTheRunsOwn) {
     MemoryFiles files = run_folder();
     files.write_text("/logs/run/mean-of-ckpt-4.safetensors", "x");

@@ -206,6 +206,7 @@ std::vector<Words> values_of(const Option& option) {
             break;
         case Type::text:
         case Type::texts:
+        case Type::patterns:
             single = texts();
     }
     std::vector<Words> all = {{}};

@@ -37,6 +37,14 @@ constexpr std::string_view kTwoUpdates =
     "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials "      \
     "--cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 "     \
     "--pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 2"
+// Four updates of 10 sequences, in the five stages that the configurations have.
+#define SMALL_BERT                                                                                                    \
+    " --threads 1 --generated-data --num-hidden-layers 3 --hidden-size 64 --num-attention-heads 1 "                   \
+    "--intermediate-size 64 --pipeline-stages '[[\"emb\",\"pos\"],[\"hid\"],[\"hid\"],[\"hid\"],[\"mlm\",\"nsp\"]]' " \
+    "--micro-batch-size 1 --gradient-accumulation-count 10 --replicas 1 --num-train-steps 4 --no-wandb"
+constexpr std::string_view kFourUpdates =
+    "step:      0, (.|\n)*step:      3, epoch: .*mlm_loss: +1[01]\\.[0-9]+, nsp_loss: .* throughput: +[0-9.]+ "
+    "samples/sec";
 constexpr std::string_view kFourStages = "Pipelined over 4 stages\n(.|\n)*throughput: +[0-9.]+ samples/sec";
 constexpr std::string_view kReplicas = "Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ samples/sec";
 constexpr std::string_view kStagesOfReplicas =
@@ -63,6 +71,12 @@ constexpr DocumentedRun kRuns[] = {
     {"S1-30", "train.py --config resnet8_test", " --generated-data --epochs 0.01 --ckpts-per-epoch 0", kRate},
     {"S1-32", "train.py --dataset imagenet --pipeline --shards 1 --pipeline-schedule Sequential --enable-recompute --pipeline-splits b1/1/relu b2/0/relu", " --threads 1 --generated-data --iterations 2 --log-freq 1 --no-validation --ckpts-per-epoch 0 --gradient-accumulation-count 3", kRate},
     {"tf1_resnet50_train_synth_1ipu", "train.py --config resnet50_mlperf_pod16 --replicas 1 --epochs 1 --no-validation --gradient-accumulation-count 144 --synthetic-data --logs-per-epoch 16 --BN-span 1", " --threads 1 --epochs 0.000007 --logs-per-epoch 400000 --epochs-per-ckpt 0 --ckpts-per-epoch 0 --gradient-accumulation-count 2 --micro-batch-size 2", kRate},
+    {"S2-01", "run_pretraining.py --config configs/pretrain_base_128.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", SMALL_BERT, kFourUpdates},
+    {"S2-02", "run_pretraining.py --config configs/pretrain_base_384.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file $DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", SMALL_BERT, kFourUpdates},
+    {"S2-03", "run_pretraining.py --config configs/pretrain_large_128_phase1.json --train-file $DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", SMALL_BERT, kFourUpdates},
+    {"S2-04", "run_pretraining.py --config configs/pretrain_large_128_phase1_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/*.tfrecord'", SMALL_BERT, kFourUpdates},
+    {"S2-05", "run_pretraining.py --config configs/pretrain_large_384_phase2.json --train-file DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4", SMALL_BERT, kFourUpdates},
+    {"S2-06", "run_pretraining.py --config configs/pretrain_large_384_phase2_POD64.json --train-file '$DATASETS_DIR/tf_wikipedia/tokenised_384_dup5_msk58/*.tfrecord'", SMALL_BERT, kFourUpdates},
 };
 // clang-format on
 
@@ -70,9 +84,9 @@ class DocumentedRuns : public ::testing::TestWithParam<DocumentedRun> {};
 
 TEST_P(DocumentedRuns, Work) {
     const DocumentedRun& row = GetParam();
-    const Outcome outcome =
-        shell("folder=$(mktemp -d) && trap 'rm -r $folder' EXIT && cd $folder && " + std::string(CNNTRAIN_PROGRAM) +
-              " " + std::string(row.line) + std::string(row.shorter) + " --log-dir $folder");
+    const Outcome outcome = shell(
+        "export DATASETS_DIR=/no/such/data; folder=$(mktemp -d) && trap 'rm -r $folder' EXIT && cd $folder && " +
+        std::string(CNNTRAIN_PROGRAM) + " " + std::string(row.line) + std::string(row.shorter) + " --log-dir $folder");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, ContainsRegex(std::string(row.prints)));
 }
@@ -81,21 +95,27 @@ TEST_P(DocumentedRuns, Work) {
 /// Trainings that the documents give to poprun, started by it as 2 and 4 processes; replicas of a process stay as they are.
 TEST_P(DocumentedRuns, WorkInSeveralProcesses) {
     const DocumentedRun& row = GetParam();
-    if (!row.shorter.starts_with(SMALL)) GTEST_SKIP() << "documented for one process";
-    const int replicas = row.shorter.ends_with("--replicas 1") ? 1 : 2;
+    const bool of_text = row.shorter == SMALL_BERT;
+    if (!of_text && !row.shorter.starts_with(SMALL)) GTEST_SKIP() << "documented for one process";
+    const int replicas = of_text || row.shorter.ends_with("--replicas 1") ? 1 : 2;
     for (const int processes : {2, 4}) {
         const std::string launch = " poprun --num-instances " + std::to_string(processes) + " --num-replicas " +
                                    std::to_string(processes * replicas) + " --numa-aware yes ";
         const Outcome outcome = shell(
-            "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; folder=$(mktemp -d) && trap 'rm -r "
-            "$folder' "
-            "EXIT && cd $folder && " CNNTRAIN_PROGRAM +
+            "export DATASETS_DIR=/no/such/data OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
+            "folder=$(mktemp -d) && trap 'rm -r $folder' EXIT && cd $folder && " CNNTRAIN_PROGRAM +
             launch + std::string(row.line) + std::string(row.shorter) +
-            " --threads 1 --epochs 0.000105 --log-dir $folder");
+            (of_text ? "" : " --threads 1 --epochs 0.000105 --log-dir $folder"));
         EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
         EXPECT_THAT(outcome.text, ContainsRegex(std::string(kRate)));
         EXPECT_THAT(outcome.text, ContainsRegex("summed over " + std::to_string(processes) + " processes"));
-        EXPECT_THAT(outcome.text, ContainsRegex("Training on " + std::to_string(processes * replicas) + " replicas"));
+        const std::string count = std::to_string(processes * replicas);
+        EXPECT_THAT(outcome.text,
+                    ContainsRegex(of_text ? "replicas " + count + "\\)" : "Training on " + count + " replicas"));
+        if (!of_text) continue;
+        const std::size_t first = outcome.text.find("step:      3, ");
+        EXPECT_EQ(outcome.text.find("step:      3, ", first + 1), std::string::npos)
+            << "printed by others than the first";
     }
 }
 #endif

@@ -419,9 +419,43 @@ TEST(PretrainingConfigs, OldNamesAndSlipsOfQuotationMarksAreUnderstood) {
     EXPECT_EQ(slip.settings.text.files, "/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord");
     EXPECT_EQ(slip.settings.text.sequence_length, 128);
     EXPECT_THAT(slip.notices.at(0), HasSubstr("is left out"));
+    EXPECT_EQ(slip.settings.main.config, "configs/pretrain_base_128.json");
     const ParseResult quoted =
         pretrain("--config configs/pretrain_base_128.json\",\"/data/00.tfrecord --generated-data");
     EXPECT_EQ(quoted.settings.bert.layers, 12);
+}
+
+/// The published lines have all of these.
+TEST(PretrainingFiles, MayNameVariablesAndMayBeSeveral) {
+    Environment environment = test_environment();
+    environment.variables = {{"DATASETS_DIR", "/data"}};
+    const auto parsed = [&](const std::string& line) {
+        return parse_command_line(Command::pretrain, words("--config pretrain_base_128_phase1 " + line), environment);
+    };
+    const auto files = [&](const std::string& line) { return parsed(line).settings.text.files; };
+    EXPECT_EQ(files("--train-file $DATASETS_DIR/text/*.tfrecord"), "/data/text/*.tfrecord");
+    EXPECT_EQ(files("--train-file ${DATASETS_DIR}/a,$DATASETS_DIR/b"), "/data/a,/data/b");
+    EXPECT_EQ(files("--train-file a b c --seed 1"), "a,b,c");
+    EXPECT_EQ(files("--train-file=a,b"), "a,b");
+    const ParseResult slip = parsed("--train-file x,DATASETS_DIR/text/00.tfrecord");
+    EXPECT_EQ(slip.settings.text.files, "x,/data/text/00.tfrecord");
+    EXPECT_THAT(slip.notices.at(0), HasSubstr("it is taken for the variable $DATASETS_DIR: /data/text/00.tfrecord"));
+    EXPECT_EQ(parsed("--train-file a --init-checkpoint $DATASETS_DIR/ckpt-1").settings.training.init_path,
+              "/data/ckpt-1");
+    const std::string own = ::testing::TempDir() + "/files.json";
+    std::ofstream(own) << R"({"train_file": "$NO_SUCH/*"})";
+    const auto with_own = [&](const std::string& line) {
+        return error_of("--config " + own + " --vocab-size 50 --hidden-size 64 --num-attention-heads 1 " + line);
+    };
+    EXPECT_THAT(with_own(""), HasSubstr("--train-file $NO_SUCH/*: the variable NO_SUCH"));
+    EXPECT_THAT(with_own("--train-file a"), Not(HasSubstr("NO_SUCH")));
+    try {
+        files("--train-file '$NO_SUCH/*'");
+        ADD_FAILURE() << "a variable that is not set was accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::usage);
+        EXPECT_THAT(error.what(), HasSubstr("the variable NO_SUCH of the environment is not set"));
+    }
 }
 
 TEST(PretrainingConfigs, WrongNamesAndKeysAreAnsweredWithTheNearest) {
@@ -431,7 +465,8 @@ TEST(PretrainingConfigs, WrongNamesAndKeysAreAnsweredWithTheNearest) {
         ADD_FAILURE() << "GroupBERT was accepted";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-        EXPECT_THAT(error.what(), HasSubstr("GroupBERT"));
+        EXPECT_THAT(error.what(),
+                    HasSubstr("GroupBERT is not part of cnntrain; BERT's own is 'pretrain_base_128_phase1'"));
     }
     const auto with_text = [](const std::string& text) {
         const std::string file = ::testing::TempDir() + "/own.json";

@@ -215,6 +215,17 @@ struct WrongValue {
     std::string message;
 };
 
+TEST_F(Pretraining, RecordsOfMoreMaskedTokens) {
+    SequenceRecord record = four_token_record(true);
+    record.integers["mask_padding_index"] = {2};
+    write_records(folder_ / "a.tfrecord", {record.bytes()});
+    PretrainingSettings settings = four_tokens(true);
+    settings.max_predictions = 1;
+    EXPECT_THAT(refusal(ErrorKind::data, settings),
+                HasSubstr("mask_padding_index[0] is 2, not in 0..1; give --max-predictions-per-seq 2, or make the "
+                          "records with --mask-tokens 1"));
+}
+
 TEST_F(Pretraining, ValuesOutOfRange) {
     const std::vector<WrongValue> cases = {
         {false,
@@ -312,6 +323,26 @@ TEST_F(Pretraining, FilesAreFoundByPatterns) {
     write_file(folder_ / "empty", "");
     settings.files = folder_ / "empty";
     EXPECT_THAT(refusal(ErrorKind::data, settings), HasSubstr("there is no record in"));
+}
+
+TEST_F(Pretraining, NamesThatAreNotThereAreAnsweredWithThoseThatAre) {
+    std::filesystem::create_directories(folder_ / "text/tokenised_128_dup5_mask20");
+    std::filesystem::create_directories(folder_ / "text/tokenised_384_dup5_mask58");
+    std::filesystem::create_directories(folder_ / "none");
+    write_file(folder_ / "text/tokenised_128_dup5_mask20/wiki_00.tfrecord", "");
+    const auto message = [&](const std::string& pattern) {
+        return message_of(ErrorKind::data, [&] { pretraining_files(folder_ / pattern); });
+    };
+    const std::string in_text = "; in " + (folder_ / "text");
+    EXPECT_EQ(message("text/tokenised_384_dup5_msk58/*.tfrecord"),
+              "no file fits the pattern '" + (folder_ / "text/tokenised_384_dup5_msk58/*.tfrecord") + "'" + in_text +
+                  " there is no 'tokenised_384_dup5_msk58'; did you mean 'tokenised_384_dup5_mask58'?");
+    EXPECT_THAT(message("text/tokenised_128_dup5/00.tfrecord"),
+                HasSubstr(" there is no 'tokenised_128_dup5'; did you mean 'tokenised_128_dup5_mask20'?"));
+    EXPECT_THAT(message("text/other/*"), HasSubstr(in_text + " there is no 'other' but tokenised_128_dup5_mask20, "
+                                                             "tokenised_384_dup5_mask58"));
+    EXPECT_THAT(message("text/tokenised_128_dup5_mask20/x*"), HasSubstr("_mask20 there is wiki_00.tfrecord"));
+    EXPECT_THAT(message("none/*"), HasSubstr("; in " + (folder_ / "none") + " there is nothing"));
 }
 
 TEST_F(Pretraining, SettingsThatCannotBe) {

@@ -272,7 +272,7 @@ TEST_F(PretrainingWriter, WrongSettings) {
     refused(ErrorKind::usage, "no output file", [](Settings& how) { how.output_files = " ,"; });
     refused(ErrorKind::usage, "given twice", [](Settings& how) { how.output_files += "," + how.output_files; });
     refused(ErrorKind::usage, "no files are given", [](Settings& how) { how.input_files = ""; });
-    refused(ErrorKind::data, "no file fits the pattern '/nowhere/*.txt': there is no folder /nowhere",
+    refused(ErrorKind::data, "no file fits the pattern '/nowhere/*.txt'; in / there is no 'nowhere'",
             [](Settings& how) { how.input_files += ",/nowhere/*.txt"; });
     refused(ErrorKind::data, "there is no file '/nowhere'", [](Settings& how) { how.input_files = "/nowhere"; });
     refused(ErrorKind::data, "/nowhere", [](Settings& how) { how.vocabulary = "/nowhere"; });

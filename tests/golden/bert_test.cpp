@@ -1,307 +1,27 @@
-// Small BERT models against tools/golden/make_bert_golden.py: losses of ten updates, all gradients of the first, the last
-// weights; whole, with recomputation, and in pipeline stages.
+// Small BERT models against the numbers of another implementation: whole, with recomputation, in pipeline stages, on two ranks.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <deque>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
-#include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/passes.h"
-#include "cnntrain/nn/bert.h"
-#include "cnntrain/ops/op_table.h"
-#include "cnntrain/optim/optimiser.h"
-#include "golden/formula.h"
-#include "support/tensor_source.h"
+#include "golden/bert.h"
 
 namespace cnntrain::golden {
 namespace {
 
-using graph::ValueId;
-using nlohmann::json;
-
-constexpr std::int64_t kWords = 61;
-constexpr std::int64_t kPositions = 24;
-constexpr std::int64_t kBatch = 3;
-constexpr std::int64_t kLength = 16;
-constexpr std::int64_t kPredictions = 4;
-constexpr std::int64_t kMicroBatches = 2;
-constexpr std::int64_t kSteps = 10;
-constexpr std::size_t kSigns = 3;
-
-const json& golden() {
-    static const json document = [] {
-        std::ifstream file(CNNTRAIN_SOURCE_DIR "/tests/golden/bert.json");
-        return json::parse(file);
-    }();
-    return document;
-}
-
-struct Case {
-    std::string name;
-    nn::BertSettings model = {};
-    bool static_mask = false;
-    optim::UpdateSettings update = {};
-    double rate = 0;
-};
-
-Case make_case(const std::string& name, bool static_mask, optim::Optimiser optimiser, double rate) {
-    Case result;
-    result.name = name;
-    result.static_mask = static_mask;
-    result.rate = rate;
-    nn::BertSettings& model = result.model;
-    model.vocabulary = kWords;
-    model.hidden = 128;
-    model.heads = 2;
-    model.layers = 2;
-    model.intermediate = 96;
-    model.positions = kPositions;
-    model.qkv_split = true;
-    model.projection_bias = false;
-    model.cls_layer = false;
-    result.update.kind = optimiser;
-    result.update.weight_decay = optimiser == optim::Optimiser::momentum ? 0 : 0.01;
-    result.update.weight_decay_exclude = {"bias", "beta"};
-    result.update.micro_batches = kMicroBatches;
-    result.update.loss_scaling = 64;  // a power of two changes nothing
-    result.update.adam.corrects_bias = false;
-    return result;
-}
-
-std::vector<Case> make_cases() {
-    std::vector<Case> cases = {make_case("static_lamb", true, optim::Optimiser::lamb, 0.02),
-                               make_case("normal_lamb_corrected", false, optim::Optimiser::lamb, 0.02),
-                               make_case("static_adamw", true, optim::Optimiser::adamw, 0.0005),
-                               make_case("normal_momentum", false, optim::Optimiser::momentum, 0.05)};
-    Case& corrected = cases[1];
-    corrected.model.qkv_split = false;
-    corrected.model.projection_bias = corrected.model.cls_layer = true;
-    corrected.update.adam.corrects_bias = true;
-    corrected.update.gradient_norm = optim::GradientNorm::limits_divides;
-    corrected.update.gradient_norm_limit = 1.5;
-    Case& adamw = cases[2];
-    adamw.model.qkv_bias = adamw.model.projection_bias = adamw.model.cls_layer = true;
-    adamw.model.prediction_bias = false;
-    adamw.update.adam.corrects_step = true;
-    adamw.update.weight_decay_exclude = {"LayerNorm", "bias"};
-    adamw.update.gradient_norm = optim::GradientNorm::limited;
-    cases[3].model.projection_bias = true;
-    return cases;
-}
-
-/// How the case is executed; the numbers are the same.
-struct How {
-    bool recomputes = false;
-    std::vector<std::string> splits = {};
-    schedule::UpdatePlan plan = {.micro_batches = kMicroBatches};
-};
-
-graph::Graph training_graph(const Case& c, const How& how, const backend::Backend& backend) {
-    nn::BertRequest request{.model = c.model, .numerics = {}, .input = {kBatch, kLength, kPredictions, c.static_mask}};
-    request.splits = how.splits;
-    graph::Graph graph =
-        graph::run_passes(nn::build_bert_training(request, ops::op_table()), backend.passes().training);
-    graph::Objective objective;
-    for (const graph::Output& output : graph.outputs()) {
-        if (output.name == nn::kMaskedLoss) objective.loss = output.value;
-        if (output.name == nn::kSentenceLoss) {
-            objective.more_losses[output.value] = c.update.loss_scaling / static_cast<double>(kBatch);
-        }
-    }
-    objective.seed = c.update.loss_scaling;
-    objective.targets = graph.values_with_role(graph::Role::parameter);
-    if (how.recomputes) {
-        objective.recompute_points = how.splits.empty() ? graph::choose_recompute_points(graph, objective)
-                                                        : graph::values_of_last_stage(graph, objective);
-    }
-    const graph::Gradients gradients = graph::build_backward(graph, objective);
-    optim::append_update(graph, gradients, c.update);
-    return graph::run_passes(std::move(graph), backend.passes().backward);
-}
-
-/// Micro-batches of the formula that the generator has, too.
-class Sequences : public test::TensorSource {
-public:
-    explicit Sequences(bool static_mask) : TensorSource(tensors(static_mask)), static_mask_(static_mask) {}
-
-private:
-    static std::vector<std::pair<std::string, HostTensor>> tensors(bool static_mask) {
-        const auto whole = [](Shape shape) { return HostTensor({DType::i32, std::move(shape)}); };
-        std::vector<std::pair<std::string, HostTensor>> result = {
-            {std::string(nn::kInputIds), whole({kBatch, kLength})},
-            {std::string(nn::kSegmentIds), whole({kBatch, kLength})},
-            {std::string(nn::kInputPosition), whole({kBatch, kLength})},
-            {std::string(nn::kMaskedIds), whole({kBatch, kPredictions})},
-            {std::string(nn::kMaskedWeights), HostTensor({DType::f32, {kBatch, kPredictions}})},
-            {std::string(nn::kNextSentenceLabels), whole({kBatch, 1})},
-        };
-        if (static_mask) {
-            result.emplace_back(nn::kMaskPaddingIndex, whole({kBatch, 1}));
-            result.emplace_back(nn::kSequencePaddingIndex, whole({kBatch, 1}));
-        } else {
-            result.emplace_back(nn::kInputMask, whole({kBatch, kLength}));
-            result.emplace_back(nn::kMaskedPositions, whole({kBatch, kPredictions}));
-        }
-        return result;
-    }
-
-    std::int64_t integer(const std::string& name, std::int64_t batch, std::int64_t i, std::int64_t low,
-                         std::int64_t high) const {
-        return low + Stream(name + "/" + std::to_string(batch)).bits(i) % (high - low);
-    }
-
-    void fill_integers(std::size_t field, const std::string& name, std::int64_t batch, std::int64_t high) {
-        for (std::int64_t i = 0; i < tensor(field).elements(); ++i)
-            tensor(field).set(i, static_cast<double>(integer(name, batch, i, 0, high)));
-    }
-
-    void fill(std::int64_t batch) override {
-        fill_integers(0, "ids", batch, kWords + 2);
-        fill_integers(1, "segments", batch, 2);
-        fill_integers(3, "masked", batch, kWords + 1);
-        fill_integers(5, "next", batch, 2);
-        if (static_mask_) {
-            fill_integers(2, "positions", batch, kPositions);
-        } else {
-            for (std::int64_t i = 0; i < kBatch * kLength; ++i)
-                tensor(2).set(i, static_cast<double>(i % kLength));
-            fill_integers(7, "places", batch, kPredictions + 2);
-        }
-        for (std::int64_t n = 0; n < kBatch; ++n) {
-            const std::int64_t masked = integer("count", batch, n, 1, kPredictions + 1);
-            const std::int64_t length = integer("length", batch, n, kPredictions + 2, kLength + 1);
-            for (std::int64_t i = 0; i < kPredictions; ++i)
-                tensor(4).set(n * kPredictions + i, i < masked ? 1 : 0);
-            if (static_mask_) {
-                tensor(6).set(n, static_cast<double>(masked));
-                tensor(7).set(n, static_cast<double>(length));
-                continue;
-            }
-            for (std::int64_t i = 0; i < kLength; ++i)
-                tensor(6).set(n * kLength + i, i < length ? 1 : 0);
-        }
-    }
-
-    bool static_mask_;
-};
-
-/// The same micro-batches, each in memory of its own: in a pipeline, several are on their way.
-class KeptSequences final : public data::BatchSource {
-public:
-    explicit KeptSequences(bool static_mask) : source_(static_mask) {}
-
-    std::vector<data::Field> fields() const override { return source_.fields(); }
-    data::Batch next() override {
-        data::Batch batch = source_.next();
-        Kept& kept = kept_.emplace_back();
-        for (const std::span<const std::byte> field : batch.fields)
-            kept.bytes.emplace_back(field.begin(), field.end());
-        kept.spans.assign(kept.bytes.begin(), kept.bytes.end());
-        batch.fields = kept.spans;
-        return batch;
-    }
-
-private:
-    struct Kept {
-        std::vector<std::vector<std::byte>> bytes;
-        std::vector<std::span<const std::byte>> spans;
-    };
-    Sequences source_;
-    std::deque<Kept> kept_;
-};
-
-HostTensor start(const graph::Value& variable) {
-    HostTensor tensor(variable.desc);
-    const std::string& name = variable.name;
-    const Stream stream(name);
-    double scale = std::sqrt(3.0 / static_cast<double>(variable.desc.shape.at(0)));
-    double shift = 0;
-    if (name.ends_with("gamma") || name.ends_with("beta") || name.ends_with("bias")) scale = 0.25;
-    if (name.ends_with("gamma")) shift = 1;
-    if (name.ends_with("embeddings") || name.ends_with("weights")) scale = 0.5;
-    for (std::int64_t i = 0; i < tensor.elements(); ++i)
-        tensor.set(i, shift + scale * stream.noise(i));
-    return tensor;
-}
-
-/// `facts`: the norm, and the products with patterns of signs.
-void expect_facts(const HostTensor& tensor, const json& facts, double scale, double tolerance,
-                  const std::string& name) {
-    double squares = 0;
-    std::vector<double> products(kSigns);
-    std::vector<Stream> signs;
-    for (std::size_t k = 0; k < kSigns; ++k)
-        signs.emplace_back(name + "/sign" + std::to_string(k));
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-        const double value = tensor.at(i) * scale;
-        squares += value * value;
-        for (std::size_t k = 0; k < kSigns; ++k)
-            products[k] += value * signs[k].sign(i);
-    }
-    const double norm = facts.at(0);
-    EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm) << name;
-    for (std::size_t k = 0; k < kSigns; ++k)
-        EXPECT_NEAR(products[k], facts.at(k + 1).get<double>(), tolerance * norm) << name << ", pattern " << k;
-}
-
-struct Tolerances {
-    double loss = 0;
-    double gradient = 0;
-    double variable = 0;
-};
-
-void compare(const backend::Backend& backend, const Case& c, const How& how, const Tolerances& tolerances) {
-    SCOPED_TRACE(c.name + " on " + std::string(backend.name()));
-    const json& expected = golden().at(c.name);
-    const graph::Graph graph = training_graph(c, how, backend);
-    KeptSequences source(c.static_mask);
-    const auto executable = backend.compile({&graph, source.fields(), how.plan});
-    for (const ValueId id : graph.values_with_role(graph::Role::parameter))
-        executable->load(graph.value(id).name, start(graph.value(id)));
-    for (const ValueId id : graph.values_with_role(graph::Role::slot))
-        executable->load(graph.value(id).name, HostTensor(graph.desc(id)));
-    for (std::int64_t step = 0; step < kSteps; ++step) {
-        const auto result = executable->train_step(source, {c.rate, step});
-        const auto expect = [&](const char* key, std::string_view output, double divisor) {
-            const double value = expected.at(key).at(static_cast<std::size_t>(step));
-            EXPECT_NEAR(result.sums.at(std::string(output)) / divisor, value, tolerances.loss * std::fabs(value))
-                << key << " of step " << step;
-        };
-        expect("mlm_loss", nn::kMaskedLoss, kMicroBatches);
-        expect("nsp_loss", nn::kSentenceLoss, kMicroBatches * kBatch);
-        expect("mlm_acc", nn::kMaskedCorrect, kMicroBatches);
-        expect("nsp_acc", nn::kSentenceCorrect, kMicroBatches * kBatch);
-        if (step > 0) continue;
-        for (const auto& [name, facts] : expected.at("gradients").items()) {
-            const double scale = 1.0 / (static_cast<double>(kMicroBatches) * c.update.loss_scaling);
-            expect_facts(executable->inspection().gradient(name), facts, scale, tolerances.gradient, name);
-        }
-    }
-    for (const auto& [name, facts] : expected.at("variables").items())
-        expect_facts(executable->store(name), facts, 1, tolerances.variable, name);
-    EXPECT_EQ(expected.at("variables").size(), graph.values_with_role(graph::Role::parameter).size());
-}
-
-// Gradients and variables are told in single precision.
-constexpr Tolerances kExact{1e-9, 1e-6, 1e-6};
-constexpr Tolerances kFloat{1e-5, 1e-4, 1e-4};
-
 TEST(GoldenBert, TenStepsInDoublePrecision) {
-    for (const Case& c : make_cases())
+    for (const Case& c : bert_cases())
         compare(*backend::make_ref_backend(), c, {}, kExact);
 }
 
 TEST(GoldenBert, TenStepsOnTheCpu) {
-    for (const Case& c : make_cases())
+    for (const Case& c : bert_cases())
         compare(*backend::make_cpu_backend(), c, {}, kFloat);
 }
 
 TEST(GoldenBert, Recomputation) {
-    for (const Case& c : make_cases())
+    for (const Case& c : bert_cases())
         compare(*backend::make_cpu_backend(), c, {.recomputes = true}, kFloat);
 }
 
@@ -312,8 +32,30 @@ TEST(GoldenBert, PipelineStages) {
          {schedule::PipelineSchedule::sequential, schedule::PipelineSchedule::interleaved}) {
         how.plan.schedule = schedule;
         how.recomputes = schedule == schedule::PipelineSchedule::interleaved;
-        for (const Case& c : make_cases())
+        for (const Case& c : bert_cases())
             compare(*backend::make_cpu_backend(), c, how, kFloat);
+    }
+}
+
+/// The reference program gives each replica's mean over its own masked words equal weight, as it does with micro-batches: so
+/// two ranks of one micro-batch compute what one rank of two does.
+TEST(GoldenBert, TwoRanks) {
+    How stages{.recomputes = true, .splits = {"hid0", "mlm0"}};
+    stages.plan.stages = 3;
+    for (const How& how : {How{}, How{.shards = true}, stages}) {
+        for (const Case& c : bert_cases()) {
+            if (how.shards && needs_whole_gradients(c)) continue;
+            auto ranks = comm::make_thread_communicators(kMicroBatches, {.timeout_seconds = 60});
+            std::vector<std::thread> threads;
+            for (const auto& rank : ranks) {
+                threads.emplace_back([&] {
+                    compare(*backend::make_cpu_backend(), c, how, kFloat, *rank);
+                    rank->finish();
+                });
+            }
+            for (std::thread& thread : threads)
+                thread.join();
+        }
     }
 }
 

@@ -274,6 +274,31 @@ TEST(Pretrain, ACheckpointOfAnotherSizeIsRefused) {
     }
 }
 
+TEST(Pretrain, MistakesNameItsOwnOptionsAndLeaveNoFolder) {
+    MemoryFiles files;
+    const auto message = [&](const std::string& options) -> std::string {
+        try {
+            pretrain(files, options);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::not_found);
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_THAT(message("--init-checkpoint /nowhere/ckpt-3"), HasSubstr("no checkpoint '/nowhere/ckpt-3'"));
+    EXPECT_FALSE(files.exists("run"));
+    EXPECT_THAT(message("--restore-dir /nowhere"), HasSubstr("--restore-dir /nowhere: no such folder"));
+    files.make_directories("/empty");
+    EXPECT_THAT(message("--restore-dir /empty"), HasSubstr("--restore-dir /empty: no ckpt-<iteration>.safetensors"));
+}
+
+TEST(Pretrain, ACheckpointOfTheOnlyRunInAFolderIsFound) {
+    MemoryFiles files;
+    pretrain(files, "--logs-path phase1/run --num-train-steps 1");
+    pretrain(files, "--init-checkpoint phase1/ckpt-0 --logs-path second --num-train-steps 1");
+    EXPECT_TRUE(files.exists("second/ckpt-0.safetensors"));
+}
+
 TEST(Pretrain, EvaluatesCheckpointsOnHeldOutSequences) {
     MemoryFiles files;
     pretrain(files);

@@ -38,8 +38,8 @@ class Case:
 
 
 CASES = [
-    Case("static_lamb", True, True, False, False, False, True, "lamb", 0.02),
-    Case("normal_lamb_corrected", False, False, False, True, True, True, "lamb", 0.02, debias=True, nvlamb=True,
+    Case("static_lamb", True, True, False, False, False, True, "lamb", 0.005),
+    Case("normal_lamb_corrected", False, False, False, True, True, True, "lamb", 0.005, debias=True, nvlamb=True,
          clip=1.5),
     Case("static_adamw", True, True, True, True, True, False, "adamw", 0.0005, debias=True, clip=1.0),
     Case("normal_momentum", False, True, False, True, False, True, "momentum", 0.05),

@@ -29,7 +29,8 @@ struct Found {
 };
 
 /// What a restore path means: a folder (its ckpt-<n> sorted by n, then the others there and in its ckpt/ sub-folder), a
-/// file, or a file without ".safetensors". A folder of runs means the one that has saved last, which is said.
+/// file, or a file without ".safetensors". A folder of runs means the one that has saved last, and a file that is not there
+/// the only one of its name in the runs' folders beside it; both are said.
 /// Error(not_found) when that is nothing, saying what there is.
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path);
 

@@ -47,4 +47,11 @@ inline constexpr std::string_view kRecipeScripts[] = {"resnet_main.py", "resnet_
 /// Is `word` the name of a script that this program stands for, or a path that ends in one?
 bool is_script(std::string_view word);
 
+/// Why this program does not stand for an original script (a name, or a path that ends in one); "" for all others.
+std::string_view why_not_here(std::string_view script);
+
+/// What the names of configurations, benchmarks and scripts say of a network or a task that is not part of this program
+/// (GroupBERT, SQuAD, GLUE), as a sentence; "" when they say none.
+std::string_view missing_part(std::string_view name);
+
 }  // namespace cnntrain::config

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/settings.h"
 
@@ -50,9 +51,10 @@ struct Environment {
     std::optional<std::string> data_dir;      // DATA_DIR
     std::vector<std::string> config_folders;  // searched in order for *.yml
     Launch launch = {};
+    Variables variables = {};  // all, for names of files that have $NAME in them
 };
 
-/// DATA_DIR, and configs/ in the current folder, beside the executable and above it, and in the source tree.
+/// All variables, and configs/ in the current folder, beside the executable and above it, and in the source tree.
 Environment process_environment();
 
 struct ParseResult {

@@ -2,6 +2,7 @@
 
 #include <glob.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -41,6 +42,47 @@ bool has_wildcard(const std::string& pattern) {
     return pattern.find_first_of("*?[") != std::string::npos;
 }
 
+/// The only name that goes on as `start` begins, else the nearest; "" for none.
+std::string meant_by(const std::string& start, const std::vector<std::string>& names) {
+    std::vector<std::string> longer;
+    for (const std::string& name : names) {
+        if (name.starts_with(start)) longer.push_back(name);
+    }
+    if (longer.size() == 1) return longer.front();
+    return longer.empty() ? nearest_name(start, names) : "";
+}
+
+/// What there is instead of the first folder or file of `pattern` that is missing: "; in /data/text there is no 'vald.txt'; did you
+/// mean 'valid.txt'?" A wildcard hides what was meant: then the folder's contents are listed.
+std::string what_is_there(const fs::path& pattern) {
+    constexpr std::size_t kShown = 8;
+    fs::path folder = pattern.is_absolute() ? "/" : ".";
+    fs::path missing;
+    for (const fs::path& part : pattern.relative_path()) {
+        missing = part;
+        std::error_code failed;
+        if (has_wildcard(part.string()) || !fs::is_directory(folder / part, failed)) break;
+        folder /= part;
+    }
+    if (!posix_files().is_directory(folder)) return "";
+    std::vector<std::string> names;
+    for (const std::string& name : posix_files().list(folder)) {
+        if (!name.starts_with('.') && !is_by_product(name)) names.push_back(name);
+    }
+    std::ranges::sort(names);
+    const std::string in = "; in " + folder.lexically_normal().string();
+    if (names.empty()) return in + " there is nothing";
+    const bool named = !has_wildcard(missing.string());
+    const std::string nearest = named ? meant_by(missing.string(), names) : "";
+    const std::string absent = named ? in + " there is no '" + missing.string() + "'" : "";
+    if (!nearest.empty()) return absent + "; did you mean '" + nearest + "'?";
+    std::string list;
+    for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
+        list += (i == 0 ? " " : ", ") + names[i];
+    if (names.size() > kShown) list += ", ... (" + std::to_string(names.size()) + " in all)";
+    return (named ? absent + " but" : in + " there is") + list;
+}
+
 std::vector<std::string> matching_one(const std::string& pattern) {
     std::vector<std::string> paths = Matches(pattern).paths();
     if (has_wildcard(pattern)) {
@@ -51,11 +93,8 @@ std::vector<std::string> matching_one(const std::string& pattern) {
     }
     if (!paths.empty()) return paths;
     posix_files().check_reachable(pattern);
-    const fs::path folder = fs::path(pattern).parent_path();
-    std::error_code failed;
-    const bool no_folder = !folder.empty() && !has_wildcard(folder.string()) && !fs::exists(folder, failed);
     throw Error(ErrorKind::data, (has_wildcard(pattern) ? "no file fits the pattern '" : "there is no file '") +
-                                     pattern + "'" + (no_folder ? ": there is no folder " + folder.string() : ""));
+                                     pattern + "'" + what_is_there(pattern));
 }
 
 }  // namespace

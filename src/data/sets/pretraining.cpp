@@ -125,6 +125,15 @@ void PretrainingFiles::fail(std::int64_t index, std::span<const std::byte> recor
     }
     const bool of_tokens = fault.limit == PretrainingLimit::sequence_length;
     what += advice(fault, of_tokens ? settings_.sequence_length : settings_.max_predictions);
+    const bool counts_masked =
+        fault.kind == PretrainingFault::Kind::wrong_value && fault.limit == PretrainingLimit::none;
+    if (counts_masked && found && found->max_predictions != settings_.max_predictions) {
+        what += advice({.kind = PretrainingFault::Kind::wrong_length,
+                        .what = {},
+                        .limit = PretrainingLimit::max_predictions,
+                        .found = found->max_predictions},
+                       settings_.max_predictions);
+    }
     throw Error(ErrorKind::data, records_.describe(index) + ": " + what);
 }
 

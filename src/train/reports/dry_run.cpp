@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/base/format.h"
@@ -87,9 +88,10 @@ private:
         if (training.pipeline) line("Pipeline", pipeline(training, update));
         if (batch.replicas > 1 || batch.norm_span > 1) line("Replicas", replicas(batch));
         if (update.lanes > 1) line("Lanes", lanes(update));
-        line("Length", std::to_string(plan.iterations) + " iterations, " + text(plan.epochs) + " epochs of " +
-                           std::to_string(plan.iterations_per_epoch) + " iterations; a log line every " +
-                           std::to_string(plan.log_freq) + ", host steps of " +
+        line("Length", std::to_string(plan.iterations) + " iterations, " + short_text(plan.epochs) + " epochs of " +
+                           (plan.iterations_per_epoch > 0 ? std::to_string(plan.iterations_per_epoch) + " iterations"
+                                                          : "less than an iteration") +
+                           "; a log line every " + std::to_string(plan.log_freq) + ", host steps of " +
                            std::to_string(plan.iterations_per_host_step));
         const bool by_step = !how.loss_scaling_by_step.empty();
         line("Optimiser", optimiser(how) + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
@@ -210,9 +212,11 @@ private:
         line("Learning rate", config::to_string(arguments_.at("lr_schedule").value) + ", base " +
                                   text(settings_.step_rate.base) + ", warm-up " + text(settings_.step_rate.warmup));
         std::string values;
+        std::int64_t last = -1;
         for (const int quarter : {0, 1, 2, 3, 4}) {
             const std::int64_t at = std::min(plan.iterations - 1, plan.iterations * quarter / 4);
             const std::int64_t step = plan.host_step(at).lr_iteration;
+            if (std::exchange(last, step) == step) continue;  // a run of few steps
             values += (values.empty() ? "" : ", ") + short_text(rate(step)) + " at " + std::to_string(step);
         }
         line("Rates", values);

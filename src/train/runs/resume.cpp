@@ -14,17 +14,22 @@ namespace cnntrain::train {
 
 namespace {
 
-checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& folder) {
+/// The option that names the folder of the run to resume.
+std::string restore_flag(config::Command command) {
+    return command == config::Command::pretrain ? "--restore-dir" : "--restore-path";
+}
+
+checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& flag, const std::string& folder) {
     files.check_reachable(folder);
     if (!files.is_directory(folder)) {
-        throw Error(ErrorKind::not_found, "--restore-path " + folder + ": no such folder; give the folder of the run");
+        throw Error(ErrorKind::not_found, flag + " " + folder + ": no such folder; give the folder of the run");
     }
     const auto latest = checkpoint::latest(files, folder);
     if (latest) return *latest;
     throw Error(ErrorKind::not_found,
-                "--restore-path " + folder +
+                flag + " " + folder +
                     ": no ckpt-<iteration>.safetensors in it to resume from; a run that has saved none is started "
-                    "again by its own train line");
+                    "again by its own line");
 }
 
 std::optional<std::int64_t> recorded_seed(const checkpoint::Checkpoint& checkpoint) {
@@ -58,14 +63,14 @@ std::string recorded_arguments(const FileSystem& files, const std::string& folde
 }
 
 /// A folder without a checkpoint is left without a lock's file, too.
-std::shared_ptr<FileLock> lock_run(const std::string& folder, const Host& host) {
-    latest_checkpoint(*host.files, folder);
+std::shared_ptr<FileLock> lock_run(const std::string& flag, const std::string& folder, const Host& host) {
+    latest_checkpoint(*host.files, flag, folder);
     return lock_folder(*host.files, folder, host.command_line);
 }
 
 RunStart start_at_latest(const config::ParseResult& arguments, const std::string& folder,
                          std::shared_ptr<FileLock> lock, const FileSystem& files) {
-    checkpoint::Found found = latest_checkpoint(files, folder);
+    checkpoint::Found found = latest_checkpoint(files, restore_flag(arguments.command), folder);
     checkpoint::Checkpoint checkpoint =
         checkpoint::load(files, found.path, checkpoint::edited_if(arguments.settings.checkpoint.trust_edited));
     std::optional<ResumePoint> resume = ResumePoint{std::move(found), std::move(checkpoint)};
@@ -78,13 +83,13 @@ RunStart start_at_latest(const config::ParseResult& arguments, const std::string
 RunStart run_start(const config::ParseResult& arguments, const Host& host) {
     const std::optional<std::string>& folder = arguments.settings.main.restore_path;
     if (!folder) return {completed(arguments, {}), {}, {}};
-    return start_at_latest(arguments, *folder, lock_run(*folder, host), *host.files);
+    return start_at_latest(arguments, *folder, lock_run(restore_flag(arguments.command), *folder, host), *host.files);
 }
 
 RunStart restored_run_start(const config::ParseResult& restore_line, const Host& host) {
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
     recorded_arguments(*host.files, folder);
-    std::shared_ptr<FileLock> lock = lock_run(folder, host);
+    std::shared_ptr<FileLock> lock = lock_run(restore_flag(restore_line.command), folder, host);
     return start_at_latest(restored_arguments(restore_line, *host.files), folder, std::move(lock), *host.files);
 }
 

@@ -70,15 +70,26 @@ RunData open_data(const Task& task, const config::Settings& settings) {
     return data;
 }
 
+/// The option that names the checkpoint with whose weights a run begins.
+std::string init_flag(const config::ParseResult& arguments) {
+    return arguments.command == config::Command::pretrain ? "--init-checkpoint" : "--init-path";
+}
+
 /// Error(usage) when the run has already done more than it is planned to do.
 void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
     if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
     throw Error(ErrorKind::usage, start.resume->found.path + ": the run has done " +
                                       std::to_string(start.resume->checkpoint.iteration) +
                                       " iterations, more than the " + std::to_string(plan.iterations) +
-                                      " that are asked for; ask for at least as many, or begin a new run with "
-                                      "--init-path " +
-                                      start.resume->found.path);
+                                      " that are asked for; ask for at least as many, or begin a new run with " +
+                                      init_flag(start.arguments) + " " + start.resume->found.path);
+}
+
+/// The file of the checkpoint that a new run begins with: when it is not there, this is said before a run folder is made.
+void find_first_weights(RunStart& start, const Host& host) {
+    std::optional<std::string>& path = start.arguments.settings.training.init_path;
+    if (start.resume || !path || !is_first(host)) return;
+    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments), *path).path;
 }
 
 /// Held by this process, and without the results of another run.
@@ -153,21 +164,20 @@ checkpoint::Edited edited_checkpoints(const Run& run) {
     return checkpoint::edited_if(run.settings().checkpoint.trust_edited);
 }
 
-/// Draws all weights; those that --init-path has replace the drawn ones.
+/// Draws all weights; those of the checkpoint that a new run begins with replace the drawn ones.
 void load_first_weights(Run& run, backend::Executable& executable, const graph::Graph& graph) {
     initialise(executable, graph, run.seed);
     initialise_masters(executable, graph, run.seed);
     run.observers.weights_initialised(parameter_names(graph));
     if (!run.settings().training.init_path || !is_first(run.host)) return;  // the others get them from rank 0
-    const checkpoint::Found found =
-        checkpoint::find_checkpoint(run.files(), "--init-path", *run.settings().training.init_path);
+    const std::string& path = *run.settings().training.init_path;
     const checkpoint::Checkpoint checkpoint =
-        in_own_layout(checkpoint::load(run.files(), found.path, edited_checkpoints(run)), graph, found.path);
+        in_own_layout(checkpoint::load(run.files(), path, edited_checkpoints(run)), graph, path);
     if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
-        load_all(executable, graph, checkpoint, found.path);
+        load_all(executable, graph, checkpoint, path);
         return;
     }
-    load_model(executable, graph, checkpoint, found.path);
+    load_model(executable, graph, checkpoint, path);
     load_masters(executable, graph, checkpoint);
 }
 
@@ -400,6 +410,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     const config::Settings& settings = start.arguments.settings;
     const RunData data = open_data(task, settings);
     refuse_shorter_run(start, data.plan);
+    find_first_weights(start, host);
     RunFolder folder = run_folder(task, start, host);
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
     Run run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};

@@ -219,17 +219,18 @@ std::int64_t Pretraining::published_samples(data::Split /*split*/) const {
 }
 
 std::int64_t Pretraining::used_samples(data::Split split) const {
-    return has_files(split) ? open(split)->count() : published_samples(split);
+    return missing_files(split).empty() ? open(split)->count() : published_samples(split);
 }
 
-bool Pretraining::has_files(data::Split split) const {
-    if (!has_real_data()) return true;
+std::string Pretraining::missing_files(data::Split split) const {
+    if (!has_real_data()) return "";
     try {
-        return !data::pretraining_files(text(split).files).empty();
+        data::pretraining_files(text(split).files);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
-        return false;
+        return error.what();
     }
+    return "";
 }
 
 std::int64_t Pretraining::epoch_samples(std::int64_t samples) const {
@@ -292,15 +293,18 @@ std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) cons
                                 ops::op_table());
     const double flops = nn::bert_forward_flops(model, read.sequence_length, read.max_predictions);
     std::string sequences = read.generated ? "generated sequences" : read.files;
-    if (!has_files(split)) {
-        sequences += std::string(" (not there; ") + (evaluates ? "batches" : "epochs") + " are reckoned with " +
-                     std::to_string(published_samples(split)) + " sequences)";
+    sequences += ", sequences of " + std::to_string(read.sequence_length) + " tokens, at most " +
+                 std::to_string(read.max_predictions) + " of them masked";
+    std::vector<Topic> topics = {
+        {"Model", "BERT of " + std::to_string(model.layers) + " layers, " + std::to_string(model.hidden) + " wide, " +
+                      std::to_string(nn::parameter_count(graph)) + " parameters, " + formatted("%.5g", flops / 1e9) +
+                      " GFLOP forward per sequence"},
+        {"Data", sequences}};
+    if (const std::string missing = missing_files(split); !missing.empty()) {
+        topics.push_back({"Missing", missing + "; " + (evaluates ? "batches" : "epochs") + " are reckoned with " +
+                                         std::to_string(published_samples(split)) + " sequences"});
     }
-    return {{"Model", "BERT of " + std::to_string(model.layers) + " layers, " + std::to_string(model.hidden) +
-                          " wide, " + std::to_string(nn::parameter_count(graph)) + " parameters, " +
-                          formatted("%.5g", flops / 1e9) + " GFLOP forward per sequence"},
-            {"Data", sequences + ", sequences of " + std::to_string(read.sequence_length) + " tokens, at most " +
-                         std::to_string(read.max_predictions) + " of them masked"}};
+    return topics;
 }
 
 }  // namespace cnntrain::train

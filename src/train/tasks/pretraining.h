@@ -53,8 +53,8 @@ private:
     std::string training_summary() const;
     data::PretrainingSettings text(data::Split split) const;
     nn::BertRequest request(const std::vector<data::Field>& fields) const;
-    /// Or makes its sequences up.
-    bool has_files(data::Split split) const;
+    /// Why there are no files to read; "" when there are, or none is needed.
+    std::string missing_files(data::Split split) const;
     std::int64_t epoch_samples(std::int64_t samples) const;
 
     config::ParseResult arguments_;

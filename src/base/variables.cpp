@@ -1,0 +1,67 @@
+#include "cnntrain/base/variables.h"
+
+#include <unistd.h>
+
+#include <cctype>
+
+namespace cnntrain {
+
+namespace {
+
+bool is_name_start(char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool is_name_part(char c) {
+    return is_name_start(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+}  // namespace
+
+Variables process_variables() {
+    Variables variables;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::size_t equals = text.find('=');
+        if (equals == std::string_view::npos) continue;
+        variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+    return variables;
+}
+
+std::size_t name_length(std::string_view text, std::size_t at) {
+    std::size_t end = at;
+    if (end < text.size() && is_name_start(text[end])) {
+        while (end < text.size() && is_name_part(text[end]))
+            ++end;
+    }
+    return end - at;
+}
+
+std::string expand(std::string_view text, const Variables& variables, std::set<std::string>& unset) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool braces = i + 1 < text.size() && text[i] == '$' && text[i + 1] == '{';
+        const std::size_t begin = i + (braces ? 2 : 1);
+        const std::size_t length = text[i] == '$' ? name_length(text, begin) : 0;
+        const std::size_t end = begin + length;
+        const bool closed = !braces || (end < text.size() && text[end] == '}');
+        if (length == 0 || !closed) {
+            result += text[i];
+            continue;
+        }
+        const std::string name(text.substr(begin, length));
+        const std::size_t after = end + (braces ? 1 : 0);
+        const auto found = variables.find(name);
+        if (found == variables.end()) {
+            unset.insert(name);
+            result += text.substr(i, after - i);
+        } else {
+            result += found->second;
+        }
+        i = after - 1;
+    }
+    return result;
+}
+
+}  // namespace cnntrain

@@ -1,0 +1,26 @@
+// Variables of the environment in texts.
+#include "cnntrain/base/variables.h"
+
+#include <gmock/gmock.h>
+
+namespace cnntrain {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Variables, AreReplacedWhereTheyAreSetAndListedWhereNot) {
+    std::set<std::string> unset;
+    const Variables variables = {{"A", "one"}, {"B_2", "two"}};
+    EXPECT_EQ(expand("$A/${B_2}$A. $ $1 ${A", variables, unset), "one/twoone. $ $1 ${A");
+    EXPECT_THAT(unset, IsEmpty());
+    EXPECT_EQ(expand("$C ${D}/x", variables, unset), "$C ${D}/x");
+    EXPECT_THAT(unset, ElementsAre("C", "D"));
+}
+
+TEST(Variables, OfTheProcessAreThere) {
+    EXPECT_TRUE(process_variables().contains("PATH"));
+}
+
+}  // namespace
+}  // namespace cnntrain

@@ -1,0 +1,56 @@
+// Small BERT models against tools/golden/make_bert_golden.py: losses of ten updates, all gradients of the first, the last
+// weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/comm/communicator.h"
+#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/optim/optimiser.h"
+
+namespace cnntrain::golden {
+
+constexpr std::int64_t kMicroBatches = 2;  // of each update
+
+struct Case {
+    std::string name;
+    nn::BertSettings model = {};
+    bool static_mask = false;
+    optim::UpdateSettings update = {};
+    double rate = 0;
+};
+
+std::vector<Case> bert_cases();
+
+/// Its update takes the norm of all gradients, so no rank can do with a part of them.
+inline bool needs_whole_gradients(const Case& c) {
+    return c.update.gradient_norm != optim::GradientNorm::ignored;
+}
+
+/// How the case is executed; the numbers are the same.
+struct How {
+    bool recomputes = false;
+    std::vector<std::string> splits = {};
+    schedule::UpdatePlan plan = {.micro_batches = kMicroBatches};  // of all ranks
+    bool shards = false;                                           // the optimiser's state over the ranks
+};
+
+struct Tolerances {
+    double loss = 0;
+    double gradient = 0;
+    double variable = 0;
+};
+
+// Gradients and variables are told in single precision.
+constexpr Tolerances kExact{1e-9, 1e-6, 1e-6};
+constexpr Tolerances kFloat{1e-5, 1e-4, 1e-4};
+
+void compare(const backend::Backend& backend, const Case& c, const How& how, const Tolerances& tolerances);
+/// One rank's part: every one of them has equally many of the micro-batches, and knows the numbers of all.
+void compare(const backend::Backend& backend, const Case& c, const How& how, const Tolerances& tolerances,
+             comm::Communicator& all);
+
+}  // namespace cnntrain::golden
