@@ -26,10 +26,20 @@ HWY_INLINE Floats exp_below_zero(Floats x) {
 /// x * factor where the word of this query and key is kept, else 0.
 HWY_INLINE Floats kept_part(const AttentionTile& tile, std::int64_t query, std::int64_t key, Floats x) {
     const BitsTag du;
-    const auto first = tile.first_word + static_cast<std::uint32_t>(query * tile.keys + key);
+    const auto first = tile.first_word + static_cast<std::uint32_t>((tile.first_query + query) * tile.keys + key);
     const Bits drawn = random_words(hn::Add(hn::Set(du, first), hn::Iota(du, 0)), tile.key.first, tile.key.second);
     const auto dropped = hn::RebindMask(FloatTag(), hn::Gt(drawn, hn::Set(du, tile.last_kept)));
     return hn::IfThenZeroElse(dropped, hn::Mul(x, hn::Set(FloatTag(), tile.factor)));
+}
+
+/// Into the second-level cache: the first one is full of scores.
+HWY_INLINE void fetch_ahead(const AttentionTile& tile, std::int64_t query) {
+    constexpr std::int64_t kLineBytes = 64;
+    for (const RowsAhead& rows : tile.ahead) {
+        const std::byte* const row = rows.first + (tile.first_query + query) * rows.stride;
+        for (std::int64_t i = 0; i < rows.bytes; i += kLineBytes)
+            __builtin_prefetch(row + i, 0, 2);
+    }
 }
 
 /// Some queries at once, so that the sums of one row are added up while others wait for theirs. A row that holds a NaN has nothing
@@ -72,6 +82,7 @@ template <std::int64_t kQueries, typename T> HWY_INLINE void probabilities_of(co
         largest[row] = hn::GetLane(most[row]);
         sums[row] = hn::GetLane(total);
         const Floats share = hn::Div(hn::Set(d, 1.0F), total);
+        fetch_ahead(tile, query + row);
         for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
             Floats value = hn::Mul(extent.load_from(scores + row * tile.keys + key), share);
             if (tile.drops) value = kept_part(tile, query + row, key, value);
@@ -112,6 +123,7 @@ template <typename T> void score_gradients(const AttentionTile& tile, const Scor
         const Floats log_sum = hn::Set(d, rows.log_sums[query]);
         const Floats dot = hn::Set(d, rows.dots[query]);
         const std::int64_t row = query * tile.keys;
+        fetch_ahead(tile, query);
         for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
             const Floats s = hn::MulAdd(extent.load_from(rows.scores + row + key), scale,
                                         hn::Sub(extent.load_from(tile.mask + key), log_sum));
