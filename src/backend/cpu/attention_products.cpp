@@ -52,13 +52,13 @@ TileProduct ProductMaker::of_features() {
 
 TileProduct ProductMaker::of_keys() {
     return make(matrix(shape_.queries, shape_.tokens, shape_.type), matrix(shape_.tokens, shape_.features, shape_.type),
-                matrix(shape_.queries, shape_.features, DType::f32), false);
+                matrix(shape_.queries, shape_.features, shape_.type), false);
 }
 
-TileProduct ProductMaker::of_queries(bool accumulates) {
+TileProduct ProductMaker::of_queries(DType result, bool accumulates) {
     return make(matrix(shape_.tokens, shape_.queries, shape_.type, true),
-                matrix(shape_.queries, shape_.features, shape_.type),
-                matrix(shape_.tokens, shape_.features, DType::f32), accumulates);
+                matrix(shape_.queries, shape_.features, shape_.type), matrix(shape_.tokens, shape_.features, result),
+                accumulates);
 }
 
 TileProduct ProductMaker::make(const Desc& a, const Desc& b, const Desc& c, bool accumulates) {
@@ -77,9 +77,10 @@ HeadRoom::HeadRoom(Lowering& lower, const ProductMaker& maker, const std::vector
 }
 
 void HeadRoom::add(std::int64_t floats) {
-    constexpr std::int64_t kLine = 16;  // floats of a cache line
+    constexpr std::int64_t kLine = 16;        // floats of a cache line
+    constexpr std::int64_t kGap = 4 * kLine;  // arrays that lie whole pages apart hinder each other's loads
     first_.push_back(per_thread_);
-    per_thread_ += (floats + kLine - 1) / kLine * kLine;
+    per_thread_ += (floats + kLine - 1) / kLine * kLine + kGap;
 }
 
 }  // namespace cnntrain::cpu

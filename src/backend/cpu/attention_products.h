@@ -53,10 +53,10 @@ public:
 
     /// a[queries,features] * b[tokens,features]^T -> f32[queries,tokens]
     TileProduct of_features();
-    /// a[queries,tokens] * b[tokens,features] -> f32[queries,features]
+    /// a[queries,tokens] * b[tokens,features] -> [queries,features]
     TileProduct of_keys();
-    /// a[queries,tokens]^T * b[queries,features] -> f32[tokens,features]
-    TileProduct of_queries(bool accumulates);
+    /// a[queries,tokens]^T * b[queries,features] -> [tokens,features] of this type
+    TileProduct of_queries(DType result, bool accumulates);
 
     int threads() const { return threads_; }
     std::size_t scratch_bytes() const { return scratch_bytes_; }

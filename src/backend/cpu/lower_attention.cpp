@@ -187,9 +187,13 @@ AttentionStep common_step(Lowering& lower, const std::vector<Placed>& parts, boo
 
 /// Copies the head's rows next to each other.
 template <typename T> void gather_head(const AttentionShape& shape, const Tokens& tokens, const Head& head, T* to) {
-    const StridedRows<T> rows = tokens.rows<T>(head);
-    for (std::int64_t token = 0; token < shape.tokens; ++token)
-        std::copy_n(rows.first + token * rows.stride, shape.features, to + token * shape.features);
+    copy_rows(shape.tokens, shape.features, tokens.rows<T>(head), to, shape.features);
+}
+
+/// Copies the head's results, from its token `query` on, out among those of other heads.
+template <typename T> void scatter_head(const AttentionShape& shape, const T* from, const Tokens& tokens,
+                                        const Head& head, std::int64_t query, std::int64_t rows) {
+    copy_rows(rows, shape.features, {from, shape.features}, tokens.at<T>(head) + query * tokens.token, tokens.token);
 }
 
 struct ForwardProducts {
@@ -216,7 +220,7 @@ template <typename T> dnnl_status_t attend(const AttentionStep& step, const Forw
     gather_head(shape, step.parts.v, task.head, v);
     float* const scores = memory.array<float>(forward_scores);
     T* const p = memory.array<T>(forward_scores);
-    float* const y = memory.array<float>(forward_y);
+    T* const y = memory.array<T>(forward_y);
     float* const log_sums = step.log_sums(task.head);
     for (; tile.first_query < shape.tokens; tile.first_query += shape.queries) {
         const std::int64_t query = tile.first_query;
@@ -226,7 +230,7 @@ template <typename T> dnnl_status_t attend(const AttentionStep& step, const Forw
         attention_probabilities(tile, scores, p, log_sums + query);
         status = products.y.run(task.thread, p, v, y, memory.products());
         if (status != dnnl_success) return status;
-        store_rows(shape.queries, shape.features, y, step.y.token, step.y.at<T>(task.head) + query * step.y.token);
+        scatter_head(shape, y, step.y, task.head, query, shape.queries);
     }
     return dnnl_success;
 }
@@ -299,7 +303,7 @@ template <typename T> struct HeadGradient {
 
     T* values(BackwardArray array) const { return memory.array<T>(array); }
     float* floats(BackwardArray array) const { return memory.array<float>(array); }
-    dnnl_status_t run(const TileProduct& product, const T* a, const T* b, float* c) const {
+    dnnl_status_t run(const TileProduct& product, const T* a, const T* b, void* c) const {
         return product.run(task.thread, a, b, c, memory.products());
     }
 
@@ -330,7 +334,7 @@ template <typename T> struct HeadGradient {
         const TileProduct& of_queries = tile.first_query == 0 ? products.of_queries : *products.adding_of_queries;
         dnnl_status_t status = score_gradients();
         if (status != dnnl_success) return status;
-        status = run(products.of_keys, values(backward_dp), values(backward_k), floats(backward_dq) + first);
+        status = run(products.of_keys, values(backward_dp), values(backward_k), values(backward_dq) + first);
         if (status != dnnl_success) return status;
         status = run(of_queries, values(backward_dp), values(backward_q) + first, floats(backward_dk));
         if (status != dnnl_success) return status;
@@ -340,8 +344,14 @@ template <typename T> struct HeadGradient {
     void gather(const Tokens& from, BackwardArray to) const {
         gather_head(step.common.shape, from, task.head, values(to));
     }
-    void store(const Tokens& to, BackwardArray from) const {
-        store_rows(step.common.shape.tokens, step.common.shape.features, floats(from), to.token, to.at<T>(task.head));
+    void scatter(BackwardArray from, const Tokens& to) const {
+        scatter_head(step.common.shape, values(from), to, task.head, 0, step.common.shape.tokens);
+    }
+    /// The sum over the tiles.
+    void store(BackwardArray from, const Tokens& to) const {
+        const AttentionShape& shape = step.common.shape;
+        if (shape.tiles() == 1) return scatter(from, to);
+        store_rows(shape.tokens, shape.features, floats(from), to.token, to.at<T>(task.head));
     }
 
     /// The gradients, which are written last, and what the next head reads.
@@ -367,9 +377,9 @@ template <typename T> struct HeadGradient {
             const dnnl_status_t status = add_tile();
             if (status != dnnl_success) return status;
         }
-        store(step.gradients.q, backward_dq);
-        store(step.gradients.k, backward_dk);
-        store(step.gradients.v, backward_dv);
+        scatter(backward_dq, step.gradients.q);
+        store(backward_dk, step.gradients.k);
+        store(backward_dv, step.gradients.v);
         return dnnl_success;
     }
 };
@@ -391,8 +401,10 @@ void lower_attention_grad(Lowering& lower) {
     const AttentionShape& shape = step.common.shape;
     step.gradients = parts_of(results, shape.heads * shape.features);
     ProductMaker maker(lower, shape);
-    BackwardProducts products{maker.of_features(), maker.of_keys(), maker.of_queries(false), {}};
-    if (shape.tiles() > 1) products.adding_of_queries = maker.of_queries(true);
+    const bool adds = shape.tiles() > 1;
+    BackwardProducts products{
+        maker.of_features(), maker.of_keys(), maker.of_queries(adds ? DType::f32 : shape.type, false), {}};
+    if (adds) products.adding_of_queries = maker.of_queries(DType::f32, true);
     const HeadRoom room(lower, maker, backward_arrays(shape));
     std::vector<Placed> reads = parts;
     reads.insert(reads.end(), {step.common.mask, y, step.common.statistics, dy});

@@ -220,6 +220,20 @@ void spread_rows(std::int64_t rows, std::int64_t features, const float* x, std::
     }
 }
 
+void copy_bytes(const ByteRows& shape, const std::byte* from, std::byte* to) {
+    const hn::ScalableTag<std::uint8_t> d;
+    const auto width = static_cast<std::int64_t>(hn::Lanes(d));
+    for (std::int64_t row = 0; row < shape.rows; ++row) {
+        const auto* const x = reinterpret_cast<const std::uint8_t*>(from + row * shape.from_stride);
+        auto* const y = reinterpret_cast<std::uint8_t*>(to + row * shape.to_stride);
+        std::int64_t i = 0;
+        for (; i + width <= shape.bytes; i += width)
+            hn::StoreU(hn::LoadU(d, x + i), d, y + i);
+        for (; i < shape.bytes; ++i)
+            y[i] = x[i];
+    }
+}
+
 void probabilities_f32(const AttentionTile& tile, float* scores, float* p, float* log_sums) {
     probabilities(tile, scores, p, log_sums);
 }
@@ -265,6 +279,7 @@ HWY_EXPORT(score_gradients_f32);
 HWY_EXPORT(score_gradients_bf16);
 HWY_EXPORT(dots_f32);
 HWY_EXPORT(dots_bf16);
+HWY_EXPORT(copy_bytes);
 HWY_EXPORT(spread_f32);
 HWY_EXPORT(spread_bf16);
 
@@ -305,6 +320,9 @@ template <> void row_dots(std::int64_t rows, std::int64_t features, const Stride
 template <> void row_dots(std::int64_t rows, std::int64_t features, const StridedRows<BFloat16>& a,
                           const StridedRows<BFloat16>& b, float* dots) {
     HWY_DYNAMIC_DISPATCH(dots_bf16)(rows, features, a, b, dots);
+}
+void copy_rows(const ByteRows& shape, const std::byte* from, std::byte* to) {
+    HWY_DYNAMIC_DISPATCH(copy_bytes)(shape, from, to);
 }
 template <> void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::int64_t stride, float* y) {
     HWY_DYNAMIC_DISPATCH(spread_f32)(rows, features, x, stride, y);

@@ -146,6 +146,18 @@ template <typename T> struct StridedRows {
 /// dots[i] = sum of a[i] * b[i] over the features.
 template <typename T>
 void row_dots(std::int64_t rows, std::int64_t features, const StridedRows<T>& a, const StridedRows<T>& b, float* dots);
+/// Rows of `bytes`, strides in bytes.
+struct ByteRows {
+    std::int64_t rows = 0, bytes = 0;
+    std::int64_t from_stride = 0, to_stride = 0;
+};
+void copy_rows(const ByteRows& shape, const std::byte* from, std::byte* to);
+template <typename T>
+void copy_rows(std::int64_t rows, std::int64_t features, const StridedRows<T>& from, T* to, std::int64_t to_stride) {
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
+    copy_rows(ByteRows{rows, features * kBytes, from.stride * kBytes, to_stride * kBytes},
+              reinterpret_cast<const std::byte*>(from.first), reinterpret_cast<std::byte*>(to));
+}
 /// Rows of x lie one behind the other, those of y `stride` elements apart.
 template <typename T>
 void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::int64_t stride, T* y);
