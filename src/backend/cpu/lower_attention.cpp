@@ -360,7 +360,10 @@ template <typename T> struct HeadGradient {
         Ahead ahead;
         for (const Tokens* part : {&step.gradients.q, &step.gradients.k, &step.gradients.v})
             ahead.add<T>(common.shape, *part, task.head);
-        if (!task.next) return ahead;
+        // The room of a larger head and what the next one reads would displace each other from the second-level cache.
+        constexpr std::int64_t kLargestBytes = 1 << 16;
+        const std::int64_t bytes = common.shape.tokens * common.shape.features * static_cast<std::int64_t>(sizeof(T));
+        if (!task.next || bytes > kLargestBytes) return ahead;
         for (const Tokens* part : {&common.parts.q, &common.parts.k, &common.parts.v, &step.dy, &common.y})
             ahead.add<T>(common.shape, *part, *task.next);
         return ahead;
