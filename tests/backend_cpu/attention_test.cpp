@@ -1,4 +1,7 @@
 // What attention does between its products against float64, on every instruction set; whole attention for any number of threads.
+#include <cmath>
+#include <cstring>
+
 #include "backend/cpu/kernels/tokens.h"
 #include "backend_cpu/kernel_data.h"
 
@@ -24,7 +27,8 @@ AttentionTile tile_of(std::int64_t queries, std::int64_t keys, const std::vector
 
 double kept(const AttentionTile& tile, std::size_t i, double x) {
     if (!tile.drops) return x;
-    const bool is_kept = random_word(tile.key, tile.first_word + static_cast<std::uint32_t>(i)) <= tile.last_kept;
+    const auto first = tile.first_word + static_cast<std::uint32_t>(tile.first_query * tile.keys);
+    const bool is_kept = random_word(tile.key, first + static_cast<std::uint32_t>(i)) <= tile.last_kept;
     return is_kept ? x * static_cast<double>(tile.factor) : 0;
 }
 
@@ -130,6 +134,81 @@ TYPED_TEST(Attention, LargeScoresDoNotOverflowAndNanStays) {
     });
 }
 
+TYPED_TEST(Attention, GradientsOfAQueryWithoutProbabilitiesAreNan) {
+    for_each_target([] {
+        for (const std::int64_t keys : {5, 40}) {
+            const std::vector<float> scores(at(2 * keys), 0.5F);
+            const std::vector<float> dp(at(2 * keys), 2.0F);
+            const std::vector<float> mask(at(keys), 0.0F);
+            const std::vector<float> log_sums{0.5F + std::log(static_cast<float>(keys)),
+                                              std::numeric_limits<float>::quiet_NaN()};
+            const std::vector<float> dots(2, 1.0F);
+            std::vector<TypeParam> p(at(2 * keys));
+            std::vector<TypeParam> ds(at(2 * keys));
+            attention_score_gradients<TypeParam>(tile_of(2, keys, mask, false), {.scores = scores.data(),
+                                                                                 .dp = dp.data(),
+                                                                                 .log_sums = log_sums.data(),
+                                                                                 .dots = dots.data(),
+                                                                                 .p = p.data(),
+                                                                                 .ds = ds.data()});
+            for (std::size_t i = 0; i < p.size(); ++i) {
+                EXPECT_EQ(std::isnan(widened(p[i])), i >= at(keys)) << i;
+                EXPECT_EQ(std::isnan(widened(ds[i])), i >= at(keys)) << i;
+            }
+        }
+    });
+}
+
+/// A gradient that is none reaches only the keys that it is of.
+TYPED_TEST(Attention, NanOfAnIncomingGradientStays) {
+    for_each_target([] {
+        const std::int64_t keys = 40;
+        const std::vector<float> scores(at(keys), 0.0F);
+        std::vector<float> dp(at(keys), 2.0F);
+        dp[3] = std::numeric_limits<float>::quiet_NaN();
+        const std::vector<float> mask(at(keys), 0.0F);
+        const std::vector<float> log_sums{std::log(40.0F)};
+        const std::vector<float> dots{1.0F};
+        std::vector<TypeParam> p(at(keys));
+        std::vector<TypeParam> ds(at(keys));
+        attention_score_gradients<TypeParam>(tile_of(1, keys, mask, false), {.scores = scores.data(),
+                                                                             .dp = dp.data(),
+                                                                             .log_sums = log_sums.data(),
+                                                                             .dots = dots.data(),
+                                                                             .p = p.data(),
+                                                                             .ds = ds.data()});
+        for (std::size_t i = 0; i < ds.size(); ++i)
+            EXPECT_EQ(std::isnan(widened(ds[i])), i == 3) << i;
+    });
+}
+
+/// A tile in the middle of a head draws the words of its queries; what it fetches ahead changes nothing.
+TYPED_TEST(Attention, TilesOfAHeadMakeTheWholeHead) {
+    for_each_target([] {
+        const std::int64_t keys = 37;
+        const auto scores = random_values<float>(6 * keys, 1, -4, 4);
+        const auto mask = random_values<float>(keys, 2, -2, 0);
+        const std::vector<TypeParam> soon(at(6 * 50));
+        const RowsAhead rows{reinterpret_cast<const std::byte*>(soon.data()), 50 * sizeof(TypeParam),
+                             40 * sizeof(TypeParam)};
+        const auto run = [&](AttentionTile tile, std::int64_t first) {
+            tile.first_query = first;
+            std::vector<float> own(scores.begin() + first * keys, scores.begin() + (first + tile.queries) * keys);
+            std::vector<TypeParam> p(own.size());
+            std::vector<float> log_sums(at(tile.queries));
+            attention_probabilities(tile, own.data(), p.data(), log_sums.data());
+            return p;
+        };
+        const std::vector<TypeParam> whole = run(tile_of(6, keys, mask, true), 0);
+        AttentionTile half = tile_of(3, keys, mask, true);
+        half.ahead = std::span(&rows, 1);
+        std::vector<TypeParam> parts = run(half, 0);
+        const std::vector<TypeParam> second = run(half, 3);
+        parts.insert(parts.end(), second.begin(), second.end());
+        EXPECT_EQ(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(TypeParam)), 0);
+    });
+}
+
 TYPED_TEST(Attention, RowsWithGaps) {
     for_each_target([] {
         for (const std::int64_t features : {1, 8, 21, 64}) {
@@ -151,6 +230,12 @@ TYPED_TEST(Attention, RowsWithGaps) {
             expect_near(dots, want, 1e-5, "dots");
             store_rows(rows, features, x.data(), features + 2, y.data());
             expect_near(y, want_y, 0, "rows");
+            std::vector<TypeParam> copy(b.size());
+            copy_rows<TypeParam>(rows, features, {a.data(), features + 3}, copy.data(), features);
+            for (std::int64_t row = 0; row < rows; ++row) {
+                const TypeParam* const from = a.data() + row * (features + 3);
+                EXPECT_EQ(std::memcmp(from, copy.data() + row * features, at(features) * sizeof(TypeParam)), 0);
+            }
         }
     });
 }

@@ -1,8 +1,20 @@
 #include "backend/cpu/attention_products.h"
 
 #include <dnnl.h>
+#include <omp.h>
+
+#include <algorithm>
 
 namespace cnntrain::cpu {
+
+namespace {
+
+Desc matrix(std::int64_t rows, std::int64_t columns, DType type, bool transposed = false) {
+    using Tag = dnnl::memory::format_tag;
+    return Desc({rows, columns}, to_dnnl(type), transposed ? Tag::ba : Tag::ab);
+}
+
+}  // namespace
 
 TileProduct::TileProduct(const OneDnn& onednn, const Primitive& primitive, int threads)
     : primitive_(primitive.primitive), stream_(onednn.stream()), scratch_bytes_(primitive.scratchpad.get_size()) {
@@ -27,6 +39,48 @@ dnnl_status_t TileProduct::run(int thread, const void* a, const void* b, void* c
     own.c.set_data_handle(c);
     if (scratch_bytes_ > 0) own.scratch.set_data_handle(scratch);
     return dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(own.list.size()), own.list.data());
+}
+
+ProductMaker::ProductMaker(const Lowering& lower, const AttentionShape& shape)
+    : onednn_(lower.onednn()), shape_(shape), threads_(omp_get_max_threads()) {}
+
+TileProduct ProductMaker::of_features() {
+    return make(matrix(shape_.queries, shape_.features, shape_.type),
+                matrix(shape_.features, shape_.tokens, shape_.type, true),
+                matrix(shape_.queries, shape_.tokens, DType::f32), false);
+}
+
+TileProduct ProductMaker::of_keys() {
+    return make(matrix(shape_.queries, shape_.tokens, shape_.type), matrix(shape_.tokens, shape_.features, shape_.type),
+                matrix(shape_.queries, shape_.features, shape_.type), false);
+}
+
+TileProduct ProductMaker::of_queries(DType result, bool accumulates) {
+    return make(matrix(shape_.tokens, shape_.queries, shape_.type, true),
+                matrix(shape_.queries, shape_.features, shape_.type), matrix(shape_.tokens, shape_.features, result),
+                accumulates);
+}
+
+TileProduct ProductMaker::make(const Desc& a, const Desc& b, const Desc& c, bool accumulates) {
+    const Threads one(1);
+    const Primitive primitive = accumulates ? onednn_.accumulating_matmul(a, b, c) : onednn_.matmul(a, b, c, false);
+    implementation_ = primitive.implementation;
+    scratch_bytes_ = std::max(scratch_bytes_, primitive.scratchpad.get_size());
+    return {onednn_, primitive, threads_};
+}
+
+HeadRoom::HeadRoom(Lowering& lower, const ProductMaker& maker, const std::vector<std::int64_t>& arrays) {
+    for (const std::int64_t floats : arrays)
+        add(floats);
+    add(static_cast<std::int64_t>(maker.scratch_bytes() / sizeof(float)) + 1);
+    scratch_ = lower.scratch_floats(per_thread_ * maker.threads());
+}
+
+void HeadRoom::add(std::int64_t floats) {
+    constexpr std::int64_t kLine = 16;        // floats of a cache line
+    constexpr std::int64_t kGap = 4 * kLine;  // arrays that lie whole pages apart hinder each other's loads
+    first_.push_back(per_thread_);
+    per_thread_ += (floats + kLine - 1) / kLine * kLine + kGap;
 }
 
 }  // namespace cnntrain::cpu

@@ -2,6 +2,7 @@
 // Scores exist for one tile of queries at a time, in the core's second-level cache. Backward computes them again.
 #include <omp.h>
 
+#include <array>
 #include <atomic>
 #include <optional>
 
@@ -38,6 +39,13 @@ void lower_attention_mask(Lowering& lower) {
     });
 }
 
+/// A head of a sample.
+struct Head {
+    std::int64_t sample = 0;
+    std::int64_t number = 0;
+    std::int64_t first_feature = 0;
+};
+
 /// Tokens of all samples with the features of all heads, as they lie in memory.
 struct Tokens {
     Placed tensor;
@@ -45,13 +53,11 @@ struct Tokens {
     std::int64_t sample = 0;  // from one sample to the next
     std::int64_t token = 0;   // from one token to the next
 
-    template <typename T> T* at(std::int64_t index, std::int64_t feature) const {
-        return tensor.as<T>() + first + index * sample + feature;
+    /// The head's features of its first token.
+    template <typename T> T* at(const Head& head) const {
+        return tensor.as<T>() + first + head.sample * sample + head.first_feature;
     }
-    /// The features of a head, from its first token on.
-    template <typename T> StridedRows<T> rows(std::int64_t index, std::int64_t feature) const {
-        return {at<T>(index, feature), token};
-    }
+    template <typename T> StridedRows<T> rows(const Head& head) const { return {at<T>(head), token}; }
 };
 
 Tokens tokens_of(const Placed& tensor, std::int64_t first = 0) {
@@ -64,15 +70,6 @@ Placed token_rows(Lowering& lower, ValueId value) {
     const Placed tensor = lower.strided(value);
     return strides_of(tensor.desc).at(2) == 1 ? tensor : lower.in_order(value);
 }
-
-struct AttentionShape {
-    std::int64_t samples = 0, tokens = 0, heads = 0, features = 0;  // features of one head
-    std::int64_t queries = 0;                                       // of one tile
-    DType type = DType::f32;
-
-    std::int64_t tiles() const { return tokens / queries; }
-    std::int64_t scores() const { return queries * tokens; }
-};
 
 /// As many queries as keep the scores of a tile, and in backward their gradients, in the second-level cache.
 std::int64_t queries_of_tile(std::int64_t tokens) {
@@ -102,84 +99,6 @@ std::vector<Placed> read_parts(Lowering& lower, bool packed) {
     return tensors;
 }
 
-Desc matrix(std::int64_t rows, std::int64_t columns, DType type, bool transposed = false) {
-    using Tag = dnnl::memory::format_tag;
-    return Desc({rows, columns}, to_dnnl(type), transposed ? Tag::ba : Tag::ab);
-}
-
-/// Makes products for one thread, and counts what they need besides their operands. oneDNN's fast ones want matrices
-/// without gaps: a head is copied out of the rows of its tokens, and its results back.
-class ProductMaker {
-public:
-    ProductMaker(const Lowering& lower, const AttentionShape& shape)
-        : onednn_(lower.onednn()), shape_(shape), threads_(omp_get_max_threads()) {}
-
-    /// a[queries,features] * b[tokens,features]^T -> f32[queries,tokens]
-    TileProduct of_features() {
-        return make(matrix(shape_.queries, shape_.features, shape_.type),
-                    matrix(shape_.features, shape_.tokens, shape_.type, true),
-                    matrix(shape_.queries, shape_.tokens, DType::f32), false);
-    }
-    /// a[queries,tokens] * b[tokens,features] -> f32[queries,features]
-    TileProduct of_keys() {
-        return make(matrix(shape_.queries, shape_.tokens, shape_.type),
-                    matrix(shape_.tokens, shape_.features, shape_.type),
-                    matrix(shape_.queries, shape_.features, DType::f32), false);
-    }
-    /// a[queries,tokens]^T * b[queries,features] -> f32[tokens,features]
-    TileProduct of_queries(bool accumulates) {
-        return make(matrix(shape_.tokens, shape_.queries, shape_.type, true),
-                    matrix(shape_.queries, shape_.features, shape_.type),
-                    matrix(shape_.tokens, shape_.features, DType::f32), accumulates);
-    }
-
-    int threads() const { return threads_; }
-    std::size_t scratch_bytes() const { return scratch_bytes_; }
-    const std::string& implementation() const { return implementation_; }
-
-private:
-    TileProduct make(const Desc& a, const Desc& b, const Desc& c, bool accumulates) {
-        const Threads one(1);
-        const Primitive primitive = accumulates ? onednn_.accumulating_matmul(a, b, c) : onednn_.matmul(a, b, c, false);
-        implementation_ = primitive.implementation;
-        scratch_bytes_ = std::max(scratch_bytes_, primitive.scratchpad.get_size());
-        return {onednn_, primitive, threads_};
-    }
-
-    const OneDnn& onednn_;
-    AttentionShape shape_;
-    int threads_;
-    std::size_t scratch_bytes_ = 0;
-    std::string implementation_;
-};
-
-/// Room of each thread while it works on a head: arrays, each with place for so many floats, and what the products need.
-class HeadRoom {
-public:
-    HeadRoom(Lowering& lower, const ProductMaker& maker, const std::vector<std::int64_t>& arrays) {
-        for (const std::int64_t floats : arrays)
-            add(floats);
-        add(static_cast<std::int64_t>(maker.scratch_bytes() / sizeof(float)) + 1);
-        scratch_ = lower.scratch_floats(per_thread_ * maker.threads());
-    }
-
-    template <typename T> T* array(int thread, std::size_t index) const {
-        return reinterpret_cast<T*>(scratch_().data() + thread * per_thread_ + first_[index]);
-    }
-    void* products(int thread) const { return array<float>(thread, first_.size() - 1); }
-
-private:
-    void add(std::int64_t floats) {
-        constexpr std::int64_t kLine = 16;  // floats of a cache line
-        first_.push_back(per_thread_);
-        per_thread_ += (floats + kLine - 1) / kLine * kLine;
-    }
-
-    std::vector<std::int64_t> first_;
-    std::int64_t per_thread_ = 0;
-    std::function<std::span<float>()> scratch_;
-};
-
 /// What forward and backward have in common.
 struct AttentionStep {
     AttentionShape shape;
@@ -190,35 +109,64 @@ struct AttentionStep {
     Tokens y;
 
     /// Statistics of the head's queries.
-    float* log_sums(std::int64_t sample, std::int64_t head) const {
-        return statistics.as<float>() + (sample * shape.heads + head) * shape.tokens;
+    float* log_sums(const Head& head) const {
+        return statistics.as<float>() + (head.sample * shape.heads + head.number) * shape.tokens;
     }
-    AttentionTile tile(const StepContext& context, std::int64_t sample, std::int64_t head) const {
+    AttentionTile tile(const StepContext& context, const Head& head) const {
         AttentionTile tile;
         tile.queries = shape.queries;
         tile.keys = shape.tokens;
-        tile.mask = mask.as<float>() + sample * shape.tokens;
+        tile.mask = mask.as<float>() + head.sample * shape.tokens;
         tile.scale = static_cast<float>(attrs.scale);
         tile.drops = attrs.keep < 1;
         if (!tile.drops) return tile;
         tile.key = word_key(seed, RngStream::random_scale, attrs.site,
-                            static_cast<std::uint64_t>(context.first_sample + sample));
-        tile.first_word = static_cast<std::uint32_t>(head * shape.tokens * shape.tokens);
+                            static_cast<std::uint64_t>(context.first_sample + head.sample));
+        tile.first_word = static_cast<std::uint32_t>(head.number * shape.tokens * shape.tokens);
         tile.last_kept = last_word_within(attrs.keep);
         tile.factor = static_cast<float>(1 / attrs.keep);
         return tile;
     }
 };
 
-/// Runs work(thread, sample, head) -> dnnl_status_t for every head.
+/// What a thread works on, and what it works on next.
+struct HeadTask {
+    int thread = 0;
+    Head head;
+    std::optional<Head> next;
+};
+
+/// Runs work(HeadTask) -> dnnl_status_t for every head. A thread takes them in the order of memory.
 template <typename Work> void for_each_head(const AttentionShape& shape, const Work& work) {
+    const std::int64_t heads = shape.samples * shape.heads;
+    const auto numbered = [&](std::int64_t task) {
+        const std::int64_t number = task % shape.heads;
+        return Head{task / shape.heads, number, number * shape.features};
+    };
     std::atomic<dnnl_status_t> failure = dnnl_success;
-    parallel_tasks(shape.samples * shape.heads, [&](std::int64_t task) {
-        const dnnl_status_t status = work(omp_get_thread_num(), task / shape.heads, task % shape.heads);
+    parallel_tasks(heads, [&](std::int64_t task) {
+        HeadTask head{omp_get_thread_num(), numbered(task), {}};
+        if (task + 1 < heads) head.next = numbered(task + 1);
+        const dnnl_status_t status = work(head);
         if (status != dnnl_success) failure = status;
     });
     require_success(failure);
 }
+
+/// Rows that the softmax fetches while it computes. A head's rows lie far apart, so no processor foresees them.
+class Ahead {
+public:
+    template <typename T> void add(const AttentionShape& shape, const Tokens& tokens, const Head& head) {
+        constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
+        rows_.at(count_++) = {reinterpret_cast<const std::byte*>(tokens.at<T>(head)), tokens.token * kBytes,
+                              shape.features * kBytes};
+    }
+    std::span<const RowsAhead> rows() const { return {rows_.data(), count_}; }
+
+private:
+    std::array<RowsAhead, 8> rows_;
+    std::size_t count_ = 0;
+};
 
 AttentionStep common_step(Lowering& lower, const std::vector<Placed>& parts, bool packed) {
     const TensorDesc& first = lower.graph().desc(lower.node().inputs[0]);
@@ -237,18 +185,15 @@ AttentionStep common_step(Lowering& lower, const std::vector<Placed>& parts, boo
     return step;
 }
 
-/// What a thread works on.
-struct Head {
-    int thread = 0;
-    std::int64_t sample = 0;
-    std::int64_t first_feature = 0;
-};
-
 /// Copies the head's rows next to each other.
 template <typename T> void gather_head(const AttentionShape& shape, const Tokens& tokens, const Head& head, T* to) {
-    const StridedRows<T> rows = tokens.rows<T>(head.sample, head.first_feature);
-    for (std::int64_t token = 0; token < shape.tokens; ++token)
-        std::copy_n(rows.first + token * rows.stride, shape.features, to + token * shape.features);
+    copy_rows(shape.tokens, shape.features, tokens.rows<T>(head), to, shape.features);
+}
+
+/// Copies the head's results, from its token `query` on, out among those of other heads.
+template <typename T> void scatter_head(const AttentionShape& shape, const T* from, const Tokens& tokens,
+                                        const Head& head, std::int64_t query, std::int64_t rows) {
+    copy_rows(rows, shape.features, {from, shape.features}, tokens.at<T>(head) + query * tokens.token, tokens.token);
 }
 
 struct ForwardProducts {
@@ -258,28 +203,34 @@ struct ForwardProducts {
 enum ForwardArray : std::uint8_t { forward_scores, forward_q, forward_k, forward_v, forward_y };
 
 template <typename T> dnnl_status_t attend(const AttentionStep& step, const ForwardProducts& products,
-                                           const HeadRoom& room, AttentionTile tile, const Head& head,
-                                           float* log_sums) {
+                                           const HeadMemory& memory, AttentionTile tile, const HeadTask& task) {
     const AttentionShape& shape = step.shape;
-    T* const q = room.array<T>(head.thread, forward_q);
-    T* const k = room.array<T>(head.thread, forward_k);
-    T* const v = room.array<T>(head.thread, forward_v);
-    gather_head(shape, step.parts.q, head, q);
-    gather_head(shape, step.parts.k, head, k);
-    gather_head(shape, step.parts.v, head, v);
-    float* const scores = room.array<float>(head.thread, forward_scores);
-    T* const p = room.array<T>(head.thread, forward_scores);
-    float* const y = room.array<float>(head.thread, forward_y);
-    void* const scratch = room.products(head.thread);
-    for (std::int64_t query = 0; query < shape.tokens; query += shape.queries) {
-        dnnl_status_t status = products.scores.run(head.thread, q + query * shape.features, k, scores, scratch);
+    Ahead ahead;
+    ahead.add<T>(shape, step.y, task.head);
+    if (task.next) {
+        for (const Tokens* part : {&step.parts.q, &step.parts.k, &step.parts.v})
+            ahead.add<T>(shape, *part, *task.next);
+    }
+    tile.ahead = ahead.rows();
+    T* const q = memory.array<T>(forward_q);
+    T* const k = memory.array<T>(forward_k);
+    T* const v = memory.array<T>(forward_v);
+    gather_head(shape, step.parts.q, task.head, q);
+    gather_head(shape, step.parts.k, task.head, k);
+    gather_head(shape, step.parts.v, task.head, v);
+    float* const scores = memory.array<float>(forward_scores);
+    T* const p = memory.array<T>(forward_scores);
+    T* const y = memory.array<T>(forward_y);
+    float* const log_sums = step.log_sums(task.head);
+    for (; tile.first_query < shape.tokens; tile.first_query += shape.queries) {
+        const std::int64_t query = tile.first_query;
+        dnnl_status_t status =
+            products.scores.run(task.thread, q + query * shape.features, k, scores, memory.products());
         if (status != dnnl_success) return status;
         attention_probabilities(tile, scores, p, log_sums + query);
-        status = products.y.run(head.thread, p, v, y, scratch);
+        status = products.y.run(task.thread, p, v, y, memory.products());
         if (status != dnnl_success) return status;
-        store_rows(shape.queries, shape.features, y, step.y.token,
-                   step.y.at<T>(head.sample, head.first_feature) + query * step.y.token);
-        tile.first_word += static_cast<std::uint32_t>(shape.scores());
+        scatter_head(shape, y, step.y, task.head, query, shape.queries);
     }
     return dnnl_success;
 }
@@ -300,9 +251,8 @@ void lower_attention(Lowering& lower) {
     reads.push_back(step.mask);
     with_float_type(step.shape.type, [&]<typename T>() {
         lower.add_step(maker.implementation(), reads, {y, step.statistics}, [=](const StepContext& context) {
-            for_each_head(step.shape, [&](int thread, std::int64_t sample, std::int64_t head) {
-                return attend<T>(step, products, room, step.tile(context, sample, head),
-                                 {thread, sample, head * step.shape.features}, step.log_sums(sample, head));
+            for_each_head(step.shape, [&](const HeadTask& task) {
+                return attend<T>(step, products, room.of(task.thread), step.tile(context, task.head), task);
             });
         });
     });
@@ -346,20 +296,21 @@ std::vector<std::int64_t> backward_arrays(const AttentionShape& shape) {
 template <typename T> struct HeadGradient {
     const AttentionGradientStep& step;
     const BackwardProducts& products;
-    const HeadRoom& room;
+    HeadMemory memory;
     AttentionTile tile;
-    Head head;
+    HeadTask task;
     const float* log_sums;
 
-    T* values(BackwardArray array) const { return room.array<T>(head.thread, array); }
-    float* floats(BackwardArray array) const { return room.array<float>(head.thread, array); }
-    dnnl_status_t run(const TileProduct& product, const T* a, const T* b, float* c) const {
-        return product.run(head.thread, a, b, c, room.products(head.thread));
+    T* values(BackwardArray array) const { return memory.array<T>(array); }
+    float* floats(BackwardArray array) const { return memory.array<float>(array); }
+    dnnl_status_t run(const TileProduct& product, const T* a, const T* b, void* c) const {
+        return product.run(task.thread, a, b, c, memory.products());
     }
 
-    /// p and ds of a tile, in the place of its scores and dp.
-    dnnl_status_t score_gradients(std::int64_t query) const {
+    /// p and ds of the tile, in the place of its scores and dp.
+    dnnl_status_t score_gradients() const {
         const AttentionShape& shape = step.common.shape;
+        const std::int64_t query = tile.first_query;
         const T* const dy = values(backward_dy) + query * shape.features;
         dnnl_status_t status = run(products.of_features, values(backward_q) + query * shape.features,
                                    values(backward_k), floats(backward_scores));
@@ -368,7 +319,7 @@ template <typename T> struct HeadGradient {
         if (status != dnnl_success) return status;
         const Tokens& y = step.common.y;
         row_dots<T>(shape.queries, shape.features, {dy, shape.features},
-                    {y.at<T>(head.sample, head.first_feature) + query * y.token, y.token}, floats(backward_dots));
+                    {y.at<T>(task.head) + query * y.token, y.token}, floats(backward_dots));
         attention_score_gradients<T>(tile, {.scores = floats(backward_scores),
                                             .dp = floats(backward_dp),
                                             .log_sums = log_sums + query,
@@ -378,37 +329,60 @@ template <typename T> struct HeadGradient {
         return dnnl_success;
     }
 
-    dnnl_status_t add_tile(std::int64_t query) const {
-        const std::int64_t first = query * step.common.shape.features;
-        const TileProduct& of_queries = query == 0 ? products.of_queries : *products.adding_of_queries;
-        dnnl_status_t status = score_gradients(query);
+    dnnl_status_t add_tile() const {
+        const std::int64_t first = tile.first_query * step.common.shape.features;
+        const TileProduct& of_queries = tile.first_query == 0 ? products.of_queries : *products.adding_of_queries;
+        dnnl_status_t status = score_gradients();
         if (status != dnnl_success) return status;
-        status = run(products.of_keys, values(backward_dp), values(backward_k), floats(backward_dq) + first);
+        status = run(products.of_keys, values(backward_dp), values(backward_k), values(backward_dq) + first);
         if (status != dnnl_success) return status;
         status = run(of_queries, values(backward_dp), values(backward_q) + first, floats(backward_dk));
         if (status != dnnl_success) return status;
         return run(of_queries, values(backward_scores), values(backward_dy) + first, floats(backward_dv));
     }
 
-    void store(const Tokens& to, BackwardArray from) const {
-        store_rows(step.common.shape.tokens, step.common.shape.features, floats(from), to.token,
-                   to.at<T>(head.sample, head.first_feature));
+    void gather(const Tokens& from, BackwardArray to) const {
+        gather_head(step.common.shape, from, task.head, values(to));
+    }
+    void scatter(BackwardArray from, const Tokens& to) const {
+        scatter_head(step.common.shape, values(from), to, task.head, 0, step.common.shape.tokens);
+    }
+    /// The sum over the tiles.
+    void store(BackwardArray from, const Tokens& to) const {
+        const AttentionShape& shape = step.common.shape;
+        if (shape.tiles() == 1) return scatter(from, to);
+        store_rows(shape.tokens, shape.features, floats(from), to.token, to.at<T>(task.head));
+    }
+
+    /// The gradients, which are written last, and what the next head reads.
+    Ahead rows_ahead() const {
+        const AttentionStep& common = step.common;
+        Ahead ahead;
+        for (const Tokens* part : {&step.gradients.q, &step.gradients.k, &step.gradients.v})
+            ahead.add<T>(common.shape, *part, task.head);
+        // The room of a larger head and what the next one reads would displace each other from the second-level cache.
+        constexpr std::int64_t kLargestBytes = 1 << 16;
+        const std::int64_t bytes = common.shape.tokens * common.shape.features * static_cast<std::int64_t>(sizeof(T));
+        if (!task.next || bytes > kLargestBytes) return ahead;
+        for (const Tokens* part : {&common.parts.q, &common.parts.k, &common.parts.v, &step.dy, &common.y})
+            ahead.add<T>(common.shape, *part, *task.next);
+        return ahead;
     }
 
     dnnl_status_t run_all() {
-        const AttentionShape& shape = step.common.shape;
-        gather_head(shape, step.common.parts.q, head, values(backward_q));
-        gather_head(shape, step.common.parts.k, head, values(backward_k));
-        gather_head(shape, step.common.parts.v, head, values(backward_v));
-        gather_head(shape, step.dy, head, values(backward_dy));
-        for (std::int64_t query = 0; query < shape.tokens; query += shape.queries) {
-            const dnnl_status_t status = add_tile(query);
+        const Ahead ahead = rows_ahead();
+        tile.ahead = ahead.rows();
+        gather(step.common.parts.q, backward_q);
+        gather(step.common.parts.k, backward_k);
+        gather(step.common.parts.v, backward_v);
+        gather(step.dy, backward_dy);
+        for (; tile.first_query < step.common.shape.tokens; tile.first_query += tile.queries) {
+            const dnnl_status_t status = add_tile();
             if (status != dnnl_success) return status;
-            tile.first_word += static_cast<std::uint32_t>(shape.scores());
         }
-        store(step.gradients.q, backward_dq);
-        store(step.gradients.k, backward_dk);
-        store(step.gradients.v, backward_dv);
+        scatter(backward_dq, step.gradients.q);
+        store(backward_dk, step.gradients.k);
+        store(backward_dv, step.gradients.v);
         return dnnl_success;
     }
 };
@@ -430,17 +404,19 @@ void lower_attention_grad(Lowering& lower) {
     const AttentionShape& shape = step.common.shape;
     step.gradients = parts_of(results, shape.heads * shape.features);
     ProductMaker maker(lower, shape);
-    BackwardProducts products{maker.of_features(), maker.of_keys(), maker.of_queries(false), {}};
-    if (shape.tiles() > 1) products.adding_of_queries = maker.of_queries(true);
+    const bool adds = shape.tiles() > 1;
+    BackwardProducts products{
+        maker.of_features(), maker.of_keys(), maker.of_queries(adds ? DType::f32 : shape.type, false), {}};
+    if (adds) products.adding_of_queries = maker.of_queries(DType::f32, true);
     const HeadRoom room(lower, maker, backward_arrays(shape));
     std::vector<Placed> reads = parts;
     reads.insert(reads.end(), {step.common.mask, y, step.common.statistics, dy});
     with_float_type(shape.type, [&]<typename T>() {
         lower.add_step(maker.implementation(), reads, results, [=](const StepContext& context) {
-            for_each_head(step.common.shape, [&](int thread, std::int64_t sample, std::int64_t head) {
-                const AttentionTile tile = step.common.tile(context, sample, head);
-                const Head at{thread, sample, head * step.common.shape.features};
-                return HeadGradient<T>{step, products, room, tile, at, step.common.log_sums(sample, head)}.run_all();
+            for_each_head(step.common.shape, [&](const HeadTask& task) {
+                const AttentionTile tile = step.common.tile(context, task.head);
+                const HeadMemory memory = room.of(task.thread);
+                return HeadGradient<T>{step, products, memory, tile, task, step.common.log_sums(task.head)}.run_all();
             });
         });
     });

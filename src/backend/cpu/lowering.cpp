@@ -341,10 +341,7 @@ Placed Lowering::define(ValueId result, const Desc& desc) {
     const graph::Value& v = graph_.value(result);
     const Storage storage = section() == Section::prepare() ? Storage::persistent : Storage::arena;
     const Placed placed = place(v.name, desc, v.desc.dtype, storage);
-    // Gradients are read again after the update, by tests and by the search for non-finite values. Of several micro-batches it
-    // is their sums.
-    const bool is_read_later = facts_.crosses_into_update(result) && !updates_from_sums();
-    if (is_read_later || section() == Section::update()) program_.keep_to_end(placed.buffer);
+    if (is_read_at_end(result) || section() == Section::update()) program_.keep_to_end(placed.buffer);
     return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
 
@@ -367,6 +364,12 @@ bool Lowering::is_read(ValueId result) const {
     return is_output(result) || !graph_.value(result).users.empty();
 }
 
+/// Gradients are read again after the update, by tests and by the search for non-finite values. Of several micro-batches it is
+/// their sums.
+bool Lowering::is_read_at_end(ValueId result) const {
+    return facts_.crosses_into_update(result) && !updates_from_sums();
+}
+
 bool Lowering::may_alias(ValueId result) const {
     return !is_output(result) && !facts_.crosses_into_update(result);
 }
@@ -378,8 +381,9 @@ void Lowering::define_alias(ValueId result, const Placed& view) {
 
 Placed Lowering::define_over(ValueId result, const Desc& desc, ValueId dying) {
     CNNTRAIN_CHECK(dies_here(dying, desc), "a value that is still needed would be overwritten by " + node().name);
-    if (facts_.crosses_into_update(result)) return define(result, desc);
-    return placed_[static_cast<std::size_t>(result.index)] = operand(dying);
+    const Placed placed = operand(dying);
+    if (is_read_at_end(result)) program_.keep_to_end(placed.buffer);
+    return placed_[static_cast<std::size_t>(result.index)] = placed;
 }
 
 Placed Lowering::define_or_reuse(ValueId result, const Desc& desc, ValueId candidate) {

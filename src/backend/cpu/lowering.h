@@ -182,6 +182,7 @@ private:
     Placed emit_merged_kernel(graph::ValueId root, const Placed& source, std::int64_t merged);
     void add_shared_steps();
     bool is_output(graph::ValueId value) const;
+    bool is_read_at_end(graph::ValueId result) const;
     bool is_taken_as_image(graph::ValueId value) const;
     Placed reordered(graph::ValueId value, const Placed& now, const Desc& wanted, const std::string& reason);
     Placed place(const std::string& name, const Desc& desc, DType dtype, Storage storage);

@@ -1,4 +1,5 @@
 // Attention between its matrix products: softmax with mask and dropout, and its gradient, on scores that lie in the cache.
+#include <cmath>
 #include <cstdint>
 
 #include "backend/cpu/kernels/targets.h"
@@ -18,22 +19,77 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// e^x for x <= 0: below -87, e^-87.
+/// e^x for x <= 0: below -87, e^-87. Of a NaN some number.
 HWY_INLINE Floats exp_below_zero(Floats x) {
     return exp_of_number(hn::Max(x, hn::Set(FloatTag(), -87.0F)));
 }
 
-/// x * factor where the word of this query and key is kept, else 0.
-HWY_INLINE Floats kept_part(const AttentionTile& tile, std::int64_t query, std::int64_t key, Floats x) {
+/// Dropout of a query's keys, one vector of them after the other.
+class KeyDropout {
+public:
+    HWY_INLINE KeyDropout(const AttentionTile& tile, std::int64_t query) : tile_(tile) {
+        const BitsTag du;
+        const std::int64_t first = (tile.first_query + query) * tile.keys;
+        index_ = hn::Add(hn::Set(du, tile.first_word + static_cast<std::uint32_t>(first)), hn::Iota(du, 0));
+    }
+    /// A mask of the next keys.
+    HWY_INLINE auto dropped() {
+        const BitsTag du;
+        const Bits drawn = random_words(index_, tile_.key.first, tile_.key.second);
+        index_ = hn::Add(index_, hn::Set(du, static_cast<std::uint32_t>(kWidth)));
+        return hn::RebindMask(FloatTag(), hn::Gt(drawn, hn::Set(du, tile_.last_kept)));
+    }
+
+private:
+    const AttentionTile& tile_;
+    Bits index_;
+};
+
+/// An operand of a product: to the nearest bfloat16, ties away from zero, which is cheaper than to even. `value` comes from
+/// arithmetic, so that the upper half of a NaN is one, too.
+template <typename Extent> HWY_INLINE void store_operand(const Extent& extent, Floats value, float* to) {
+    extent.store_to(value, to);
+}
+HWY_INLINE void store_operand(const Whole& /*extent*/, Floats value, BFloat16* to) {
     const BitsTag du;
-    const auto first = tile.first_word + static_cast<std::uint32_t>(query * tile.keys + key);
-    const Bits drawn = random_words(hn::Add(hn::Set(du, first), hn::Iota(du, 0)), tile.key.first, tile.key.second);
-    const auto dropped = hn::RebindMask(FloatTag(), hn::Gt(drawn, hn::Set(du, tile.last_kept)));
-    return hn::IfThenZeroElse(dropped, hn::Mul(x, hn::Set(FloatTag(), tile.factor)));
+    const Bits bits = hn::BitCast(du, value);
+    const Bits rounded = hn::Add(bits, hn::Set(du, 0x8000U));
+    store_upper_halves(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), bits, rounded), to);
+}
+HWY_INLINE void store_operand(const Part& extent, Floats value, BFloat16* to) {
+    extent.store_to(value, to);
 }
 
-/// Some queries at once, so that the sums of one row are added up while others wait for theirs. A row that holds a NaN has nothing
-/// else: the largest score may miss it, the sum does not. Leaves the largest score and the sum of exponentials.
+template <typename T> void fill_with_nan(std::int64_t count, T* to) {
+    const Floats nan = hn::NaN(FloatTag());
+    for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(nan, to + i); });
+}
+
+/// Into the second-level cache: the first one is full of scores.
+HWY_INLINE void fetch_ahead(const AttentionTile& tile, std::int64_t query) {
+    constexpr std::int64_t kLineBytes = 64;
+    for (const RowsAhead& rows : tile.ahead) {
+        const std::byte* const row = rows.first + (tile.first_query + query) * rows.stride;
+        for (std::int64_t i = 0; i < rows.bytes; i += kLineBytes)
+            __builtin_prefetch(row + i, 0, 2);
+    }
+}
+
+/// p of a query whose exponentials e are there. A row that holds a NaN has nothing else.
+template <typename T>
+HWY_INLINE void divide_by_sum(const AttentionTile& tile, std::int64_t query, float sum, const float* e, T* p) {
+    if (std::isnan(sum)) return fill_with_nan(tile.keys, p);
+    const Floats share = hn::Set(FloatTag(), (tile.drops ? tile.factor : 1.0F) / sum);
+    KeyDropout dropout(tile, query);
+    for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
+        Floats value = hn::Mul(extent.load_from(e + key), share);
+        if (tile.drops) value = hn::IfThenZeroElse(dropout.dropped(), value);
+        store_operand(extent, value, p + key);
+    });
+}
+
+/// Some queries at once, so that the sums of one row are added up while others wait for theirs. The largest score may miss a NaN, the
+/// sum of differences does not. Leaves the largest score and the sum of exponentials.
 template <std::int64_t kQueries, typename T> HWY_INLINE void probabilities_of(const AttentionTile& tile,
                                                                               std::int64_t query, float* scores, T* p,
                                                                               float* largest, float* sums) {
@@ -53,30 +109,29 @@ template <std::int64_t kQueries, typename T> HWY_INLINE void probabilities_of(co
         }
     });
     Floats sum[kQueries];
+    Floats differences[kQueries];
     for (std::int64_t row = 0; row < kQueries; ++row) {
         most[row] = hn::MaxOfLanes(d, most[row]);
-        sum[row] = hn::Zero(d);
+        sum[row] = differences[row] = hn::Zero(d);
     }
     for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
         const auto valid = hn::FirstN(d, static_cast<std::size_t>(extent.count));
         for (std::int64_t row = 0; row < kQueries; ++row) {
             float* const at = scores + row * tile.keys + key;
             const Floats s = hn::Sub(extent.load_from(at), most[row]);
-            const Floats e = hn::IfThenElse(hn::IsNaN(s), s, exp_below_zero(s));
+            const Floats e = exp_below_zero(s);
             extent.store_to(e, at);
             sum[row] = hn::Add(sum[row], hn::IfThenElseZero(valid, e));
+            differences[row] = hn::Add(differences[row], s);
         }
     });
     for (std::int64_t row = 0; row < kQueries; ++row) {
         const Floats total = hn::SumOfLanes(d, sum[row]);
+        const Floats difference = hn::SumOfLanes(d, differences[row]);
         largest[row] = hn::GetLane(most[row]);
-        sums[row] = hn::GetLane(total);
-        const Floats share = hn::Div(hn::Set(d, 1.0F), total);
-        for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
-            Floats value = hn::Mul(extent.load_from(scores + row * tile.keys + key), share);
-            if (tile.drops) value = kept_part(tile, query + row, key, value);
-            extent.store_to(value, p + row * tile.keys + key);
-        });
+        sums[row] = hn::GetLane(hn::IfThenElse(hn::IsNaN(difference), difference, total));
+        fetch_ahead(tile, query + row);
+        divide_by_sum(tile, query + row, sums[row], scores + row * tile.keys, p + row * tile.keys);
     }
 }
 
@@ -105,25 +160,39 @@ template <typename T> void probabilities(const AttentionTile& tile, float* score
     }
 }
 
+/// A query's scores hold a NaN where the sum of their exponentials is one.
 template <typename T> void score_gradients(const AttentionTile& tile, const ScoreGradients<T>& rows) {
     const FloatTag d;
+    const float factor = tile.drops ? tile.factor : 1.0F;
+    const Floats kept_part = hn::Set(d, factor);
     const Floats scale = hn::Set(d, tile.scale);
+    const Floats kept_scale = hn::Set(d, factor * tile.scale);
     for (std::int64_t query = 0; query < tile.queries; ++query) {
-        const Floats log_sum = hn::Set(d, rows.log_sums[query]);
-        const Floats dot = hn::Set(d, rows.dots[query]);
         const std::int64_t row = query * tile.keys;
+        T* const p = rows.p + row;
+        T* const ds = rows.ds + row;
+        fetch_ahead(tile, query);
+        if (std::isnan(rows.log_sums[query])) {
+            fill_with_nan(tile.keys, p);
+            fill_with_nan(tile.keys, ds);
+            continue;
+        }
+        const Floats log_sum = hn::Set(d, rows.log_sums[query]);
+        const Floats scaled_dot = hn::Set(d, rows.dots[query] * tile.scale);
+        KeyDropout dropout(tile, query);
         for_vectors(tile.keys, [&](auto extent, std::int64_t key) {
             const Floats s = hn::MulAdd(extent.load_from(rows.scores + row + key), scale,
                                         hn::Sub(extent.load_from(tile.mask + key), log_sum));
-            const Floats q = hn::IfThenElse(hn::IsNaN(s), s, exp_below_zero(s));
+            const Floats q = exp_below_zero(s);
+            Floats kept = hn::Mul(q, kept_part);
             Floats dp = extent.load_from(rows.dp + row + key);
-            Floats p = q;
             if (tile.drops) {
-                p = kept_part(tile, query, key, q);
-                dp = kept_part(tile, query, key, dp);
+                const auto dropped = dropout.dropped();
+                kept = hn::IfThenZeroElse(dropped, kept);
+                dp = hn::IfThenZeroElse(dropped, dp);
             }
-            extent.store_to(p, rows.p + row + key);
-            extent.store_to(hn::Mul(hn::Mul(q, scale), hn::Sub(dp, dot)), rows.ds + row + key);
+            store_operand(extent, kept, p + key);
+            store_operand(extent, hn::Mul(q, hn::MulSub(dp, kept_scale, scaled_dot)), ds + key);
         });
     }
 }
@@ -148,6 +217,20 @@ void spread_rows(std::int64_t rows, std::int64_t features, const float* x, std::
         for_vectors(features, [&](auto extent, std::int64_t i) {
             extent.store_to(extent.load_from(x + row * features + i), y + row * stride + i);
         });
+    }
+}
+
+void copy_bytes(const ByteRows& shape, const std::byte* from, std::byte* to) {
+    const hn::ScalableTag<std::uint8_t> d;
+    const auto width = static_cast<std::int64_t>(hn::Lanes(d));
+    for (std::int64_t row = 0; row < shape.rows; ++row) {
+        const auto* const x = reinterpret_cast<const std::uint8_t*>(from + row * shape.from_stride);
+        auto* const y = reinterpret_cast<std::uint8_t*>(to + row * shape.to_stride);
+        std::int64_t i = 0;
+        for (; i + width <= shape.bytes; i += width)
+            hn::StoreU(hn::LoadU(d, x + i), d, y + i);
+        for (; i < shape.bytes; ++i)
+            y[i] = x[i];
     }
 }
 
@@ -196,6 +279,7 @@ HWY_EXPORT(score_gradients_f32);
 HWY_EXPORT(score_gradients_bf16);
 HWY_EXPORT(dots_f32);
 HWY_EXPORT(dots_bf16);
+HWY_EXPORT(copy_bytes);
 HWY_EXPORT(spread_f32);
 HWY_EXPORT(spread_bf16);
 
@@ -236,6 +320,9 @@ template <> void row_dots(std::int64_t rows, std::int64_t features, const Stride
 template <> void row_dots(std::int64_t rows, std::int64_t features, const StridedRows<BFloat16>& a,
                           const StridedRows<BFloat16>& b, float* dots) {
     HWY_DYNAMIC_DISPATCH(dots_bf16)(rows, features, a, b, dots);
+}
+void copy_rows(const ByteRows& shape, const std::byte* from, std::byte* to) {
+    HWY_DYNAMIC_DISPATCH(copy_bytes)(shape, from, to);
 }
 template <> void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::int64_t stride, float* y) {
     HWY_DYNAMIC_DISPATCH(spread_f32)(rows, features, x, stride, y);

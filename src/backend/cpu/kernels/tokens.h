@@ -3,6 +3,7 @@
 // A row is the `features` values of one token, one after another. T, In, Out: float or BFloat16.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -103,16 +104,25 @@ struct LengthMask {
 };
 void attention_mask(const LengthMask& shape, const std::int32_t* masked, const std::int32_t* lengths, float* mask);
 
+/// Rows that are read or written soon.
+struct RowsAhead {
+    const std::byte* first = nullptr;
+    std::int64_t stride = 0;  // bytes from one to the next
+    std::int64_t bytes = 0;   // of one
+};
 /// Queries of one head, and all keys.
 struct AttentionTile {
     std::int64_t queries = 0, keys = 0;
-    const float* mask = nullptr;  // [keys]
+    std::int64_t first_query = 0;  // its number in the head
+    const float* mask = nullptr;   // [keys]
     float scale = 1;
     bool drops = false;
     WordKey key;                   // of the sample
-    std::uint32_t first_word = 0;  // of the first query; the next one's is `keys` further
+    std::uint32_t first_word = 0;  // of the head's first query; the next one's is `keys` further
     std::uint32_t last_kept = 0;
     float factor = 1;  // of what is kept
+    std::span<const RowsAhead> ahead =
+        {};  // one row of each, with the query's number, is fetched into the cache with a query
 };
 /// p[queries][keys] = dropout(softmax(scale * scores + mask)); log_sums[queries]: log of the sums of exponentials. Overwrites the
 /// scores; p may be the scores. On the caller's thread alone, like those that follow.
@@ -136,6 +146,18 @@ template <typename T> struct StridedRows {
 /// dots[i] = sum of a[i] * b[i] over the features.
 template <typename T>
 void row_dots(std::int64_t rows, std::int64_t features, const StridedRows<T>& a, const StridedRows<T>& b, float* dots);
+/// Rows of `bytes`, strides in bytes.
+struct ByteRows {
+    std::int64_t rows = 0, bytes = 0;
+    std::int64_t from_stride = 0, to_stride = 0;
+};
+void copy_rows(const ByteRows& shape, const std::byte* from, std::byte* to);
+template <typename T>
+void copy_rows(std::int64_t rows, std::int64_t features, const StridedRows<T>& from, T* to, std::int64_t to_stride) {
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
+    copy_rows(ByteRows{rows, features * kBytes, from.stride * kBytes, to_stride * kBytes},
+              reinterpret_cast<const std::byte*>(from.first), reinterpret_cast<std::byte*>(to));
+}
 /// Rows of x lie one behind the other, those of y `stride` elements apart.
 template <typename T>
 void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::int64_t stride, T* y);
