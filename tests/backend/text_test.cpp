@@ -130,7 +130,7 @@ private:
     std::int64_t batch_;
 };
 
-/// What one update makes of all parameters, and the loss.
+/// What one update makes of all parameters, the loss, and the gradient of the table.
 std::map<std::string, HostTensor> updated(const backend::Backend& backend, const NetOptions& options,
                                           bool with_passes = true) {
     Graph graph = TextNet(options).graph;
@@ -146,7 +146,8 @@ std::map<std::string, HostTensor> updated(const backend::Backend& backend, const
         executable->load(name, value);
     }
     executable->train_step(source, {.learning_rate = 1, .iteration = 0});
-    std::map<std::string, HostTensor> result{{"loss", executable->output("loss")}};
+    std::map<std::string, HostTensor> result{{"loss", executable->output("loss")},
+                                             {"gradient of table", executable->inspection().gradient("table")}};
     for (const std::string& name : executable->variable_names())
         result[name] = executable->store(name);
     return result;
@@ -177,8 +178,10 @@ TEST(TextNetwork, DropoutDoesNotDependOnTheMicroBatch) {
     for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
         auto together = updated(*backend, {.batch = 4, .keep = 0.7});
         auto apart = updated(*backend, {.batch = 2, .keep = 0.7, .micro_batches = 2});
-        for (auto* result : {&together, &apart})
-            result->erase("loss");  // that of the last micro-batch
+        for (auto* result : {&together, &apart}) {
+            result->erase("loss");               // that of the last micro-batch
+            result->erase("gradient of table");  // the sum over the micro-batches, of means over each
+        }
         expect_alike(together, apart, 1e-5);
     }
 }
@@ -197,6 +200,23 @@ TEST(TextNetwork, ASharedTableHasOneGradientOfBothItsReaders) {
     EXPECT_EQ(additions, 0);
     EXPECT_EQ(adding, 1);
     EXPECT_TRUE(fused.find("table").has_value());
+}
+
+/// Of one micro-batch it lies where the head's part of it was made; of several it is their sum.
+TEST(TextNetwork, TheGradientOfASharedTableCanBeReadAfterTheUpdate) {
+    const auto ref = backend::make_ref_backend();
+    const auto cpu = backend::make_cpu_backend();
+    for (const std::int64_t micro_batches : {1, 2}) {
+        const NetOptions options{.micro_batches = micro_batches};
+        const auto got = updated(*cpu, options);
+        const auto want = updated(*ref, options, false);
+        const HostTensor& gradient = want.at("gradient of table");
+        double largest = 0;
+        for (std::int64_t i = 0; i < gradient.elements(); ++i)
+            largest = std::max(largest, std::abs(gradient.at(i)));
+        EXPECT_GT(largest, 1e-2);
+        expect_alike({{"table", got.at("gradient of table")}}, {{"table", gradient}}, 1e-5);
+    }
 }
 
 /// Bit for bit, of every case of text.
