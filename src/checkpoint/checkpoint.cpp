@@ -122,7 +122,7 @@ void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& 
         if (!expected.contains(name)) differences.push_back("extra:   " + name + " " + to_string(tensor.shape()));
     }
     if (differences.empty()) return;
-    constexpr std::size_t kShown = 12;  // another width changes hundreds of them
+    constexpr std::size_t kShown = 40;  // another width of BERT changes hundreds of them
     std::string list;
     for (std::size_t i = 0; i < std::min(kShown, differences.size()); ++i)
         list += "\n  " + differences[i];

@@ -354,13 +354,14 @@ TEST(Match, TellsTheFirstOfManyDifferences) {
     std::map<std::string, TensorDesc> expected;
     for (const auto& [name, tensor] : example().tensors)
         expected[name] = tensor.desc();
-    for (char letter = 'a'; letter <= 'z'; ++letter)
-        expected[std::string("layer/") + letter] = {DType::f32, {10}};
+    for (int i = 10; i < 60; ++i)
+        expected["layer/" + std::to_string(i)] = {DType::f32, {10}};
     try {
         match(expected, example(), kPath);
         FAIL();
     } catch (const Error& error) {
-        EXPECT_THAT(error.what(), AllOf(HasSubstr("missing: layer/l [10]\n  and 14 more"), Not(HasSubstr("layer/m"))));
+        EXPECT_THAT(error.what(),
+                    AllOf(HasSubstr("missing: layer/49 [10]\n  and 10 more"), Not(HasSubstr("layer/50"))));
     }
 }
 
