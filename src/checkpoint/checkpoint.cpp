@@ -19,8 +19,6 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 constexpr std::size_t kDataAlignment = 64;  // of the first tensor within the file
 
-using Entry = std::pair<const std::string, HostTensor>;
-
 std::string_view format_name(DType type) {
     const auto* found = std::ranges::find(kDTypeNames, type, &DTypeName::type);
     CNNTRAIN_CHECK(found != std::end(kDTypeNames), "unknown element type");
@@ -28,13 +26,13 @@ std::string_view format_name(DType type) {
 }
 
 /// Gaps are not allowed, so wide elements come first: every tensor is then aligned to its own element.
-std::vector<const Entry*> file_order(const std::map<std::string, HostTensor>& tensors) {
-    std::vector<const Entry*> order;
-    order.reserve(tensors.size());
-    for (const Entry& entry : tensors)
-        order.push_back(&entry);
+std::vector<std::string> file_order(const std::map<std::string, TensorDesc>& descs) {
+    std::vector<std::string> order;
+    order.reserve(descs.size());
+    for (const auto& [name, desc] : descs)
+        order.push_back(name);
     std::ranges::stable_sort(order, std::greater(),
-                             [](const Entry* entry) { return size_bytes(entry->second.dtype()); });
+                             [&](const std::string& name) { return size_bytes(descs.at(name).dtype); });
     return order;
 }
 
@@ -52,20 +50,20 @@ nlohmann::ordered_json metadata_of(const Checkpoint& checkpoint, std::uint32_t c
     return metadata;
 }
 
-std::string header_of(const Checkpoint& checkpoint, const std::vector<const Entry*>& order) {
+std::string header_of(const Checkpoint& checkpoint, const TensorSource& tensors,
+                      const std::vector<std::string>& order) {
     std::uint32_t crc = 0;
-    for (const Entry* entry : order)
-        crc = crc32c(entry->second.bytes(), crc);
+    for (const std::string& name : order)
+        crc = crc32c(tensors.tensor(name).bytes(), crc);
 
     nlohmann::ordered_json header;
     header[kMetadata] = metadata_of(checkpoint, crc);
     std::uint64_t offset = 0;
-    for (const Entry* entry : order) {
-        CNNTRAIN_CHECK(entry->first != kMetadata, "a tensor has a reserved name");
-        const HostTensor& tensor = entry->second;
-        const std::uint64_t end = offset + tensor.bytes().size();
-        header[entry->first] = {
-            {"dtype", format_name(tensor.dtype())}, {"shape", tensor.shape()}, {"data_offsets", {offset, end}}};
+    for (const std::string& name : order) {
+        CNNTRAIN_CHECK(name != kMetadata, "a tensor has a reserved name");
+        const TensorDesc& desc = tensors.descs.at(name);
+        const std::uint64_t end = offset + desc.bytes();
+        header[name] = {{"dtype", format_name(desc.dtype)}, {"shape", desc.shape}, {"data_offsets", {offset, end}}};
         offset = end;
     }
     std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -77,16 +75,28 @@ std::string header_of(const Checkpoint& checkpoint, const std::vector<const Entr
 
 }  // namespace
 
+TensorSource source_of(const std::map<std::string, HostTensor>& tensors) {
+    TensorSource source;
+    for (const auto& [name, tensor] : tensors)
+        source.descs.emplace(name, tensor.desc());
+    source.tensor = [&tensors](const std::string& name) { return tensors.at(name); };
+    return source;
+}
+
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint) {
-    const auto order = file_order(checkpoint.tensors);
-    const std::string header = header_of(checkpoint, order);
+    save(files, path, checkpoint, source_of(checkpoint.tensors));
+}
+
+void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint, const TensorSource& tensors) {
+    const std::vector<std::string> order = file_order(tensors.descs);
+    const std::string header = header_of(checkpoint, tensors, order);
     const std::uint64_t length = header.size();
 
     const auto file = files.create(path);
     file->write(std::as_bytes(std::span(&length, 1)));
     file->write(std::as_bytes(std::span(header)));
-    for (const Entry* entry : order)
-        file->write(entry->second.bytes());
+    for (const std::string& name : order)
+        file->write(tensors.tensor(name).bytes());
     file->commit();
 }
 

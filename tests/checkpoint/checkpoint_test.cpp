@@ -350,6 +350,23 @@ TEST(Match, ListsAllDifferencesAtOnce) {
     }
 }
 
+TEST(Save, TensorsFromElsewhereMakeTheSameFile) {
+    MemoryFiles files;
+    const Checkpoint whole = example();
+    save(files, kPath, whole);
+    Checkpoint head = whole;
+    head.tensors.clear();
+    TensorSource source = source_of(whole.tensors);
+    int asked = 0;
+    source.tensor = [&](const std::string& name) {
+        ++asked;
+        return whole.tensors.at(name);
+    };
+    save(files, "other.safetensors", head, source);
+    EXPECT_EQ(files.read_text(kPath), files.read_text("other.safetensors"));
+    EXPECT_EQ(asked, 2 * static_cast<int>(whole.tensors.size()));
+}
+
 TEST(Match, TellsTheFirstOfManyDifferences) {
     std::map<std::string, TensorDesc> expected;
     for (const auto& [name, tensor] : example().tensors)

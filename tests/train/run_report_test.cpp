@@ -41,7 +41,8 @@ TEST(RunReport, NansAreCountedAndReported) {
     HostTensor tensor = HostTensor::of<float>({3}, {1, 0, 2});
     tensor.set(1, std::nan(""));
     tensor.set(2, std::nan(""));
-    const metrics::NanRow row = count_nans(7, {{"a", tensor}, {"b", HostTensor::of<float>({1}, {1})}});
+    const std::map<std::string, HostTensor> tensors = {{"a", tensor}, {"b", HostTensor::of<float>({1}, {1})}};
+    const metrics::NanRow row = count_nans(7, checkpoint::source_of(tensors));
     EXPECT_EQ(row.iteration, 7);
     EXPECT_EQ(row.nan_count, 2);
     EXPECT_EQ(row.nan_variables, 1);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -23,8 +24,18 @@ struct Checkpoint {
     std::map<std::string, HostTensor> tensors;    // parameters, moving averages, optimiser slots by variable name
 };
 
+/// Tensors that need not all be in memory at once.
+struct TensorSource {
+    std::map<std::string, TensorDesc> descs;
+    std::function<HostTensor(const std::string& name)> tensor;
+};
+/// `tensors` must outlive it.
+TensorSource source_of(const std::map<std::string, HostTensor>& tensors);
+
 /// Written whole or not at all; Error(storage) leaves what stood there before.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint);
+/// With other tensors than its own. Asks for each of them twice.
+void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint, const TensorSource& tensors);
 
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
 /// Error(unsupported) when its tensors do not fit into this machine's memory.

@@ -117,8 +117,7 @@ void Trainer::tell_exchange() {
 
 std::map<std::string, HostTensor> Trainer::checked_variables() const {
     std::map<std::string, HostTensor> variables = stored_variables(*parts_.executable);
-    if (communicator_.size() > 1)
-        comm::check_same(communicator_, checksum(variables), "weights at iteration " + std::to_string(iteration_));
+    comm::check_same(communicator_, checksum(variables), "weights at iteration " + std::to_string(iteration_));
     return variables;
 }
 
@@ -128,7 +127,9 @@ std::int64_t Trainer::checkpoint_number(std::int64_t iteration) const {
 
 void Trainer::save() {
     const Stopwatch watch;
-    std::map<std::string, HostTensor> variables = checked_variables();
+    // Of several processes all hold theirs at the same time, which parts of them must be gathered for.
+    const bool alone = communicator_.size() == 1;
+    const std::map<std::string, HostTensor> variables = alone ? decltype(variables){} : checked_variables();
     if (!settings_.saves) {
         parts_.last_saved = iteration_;
         return;
@@ -139,11 +140,12 @@ void Trainer::save() {
     checkpoint.metadata = settings_.metadata;
     checkpoint.metadata[kSamplesKey] = std::to_string(iteration_ * parts_.plan.global_batch);
     checkpoint.metadata[kMetersKey] = parts_.meters.state();
-    checkpoint.tensors = std::move(variables);
-    if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, checkpoint.tensors)));
+    const checkpoint::TensorSource tensors =
+        alone ? variable_source(*parts_.executable) : checkpoint::source_of(variables);
+    if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, tensors)));
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
-                     checkpoint);
+                     checkpoint, tensors);
     parts_.last_saved = iteration_;
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
     observers_.checkpoint_saved({iteration_,

@@ -65,7 +65,8 @@ private:
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, task_, settings_);
         if (settings_.device.analyse_nans)
-            observers_.row(metrics::record(count_nans(checkpoint.iteration, checkpoint.tensors)));
+            observers_.row(
+                metrics::record(count_nans(checkpoint.iteration, checkpoint::source_of(checkpoint.tensors))));
         evaluator_.load(std::move(checkpoint), point.path);
     }
 

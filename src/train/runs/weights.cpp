@@ -58,6 +58,14 @@ std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, s
     return result;
 }
 
+checkpoint::TensorSource variable_source(const backend::Executable& executable) {
+    checkpoint::TensorSource source;
+    for (const std::string& name : executable.variable_names())
+        source.descs.emplace(name, executable.store(name).desc());
+    source.tensor = [&executable](const std::string& name) { return executable.store(name); };
+    return source;
+}
+
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
     std::map<std::string, HostTensor> tensors;
     for (const std::string& name : executable.variable_names()) {
@@ -130,11 +138,11 @@ void load_masters(backend::Executable& executable, const graph::Graph& graph,
     }
 }
 
-metrics::NanRow count_nans(std::int64_t iteration, const std::map<std::string, HostTensor>& tensors) {
+metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors) {
     metrics::NanRow row;
     row.iteration = iteration;
-    for (const auto& [name, tensor] : tensors) {
-        const std::int64_t count = nans_in(tensor);
+    for (const auto& [name, desc] : tensors.descs) {
+        const std::int64_t count = nans_in(tensors.tensor(name));
         row.nan_count += count;
         if (count > 0) ++row.nan_variables;
     }

@@ -16,6 +16,8 @@ namespace cnntrain::train {
 /// Draws every parameter and state of the graph anew.
 void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
 
+/// The variables of a process that trains alone, each of which is copied when it is asked for. `executable` must outlive it.
+checkpoint::TensorSource variable_source(const backend::Executable& executable);
 /// Every variable of the executable, in its stored type.
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable);
 
@@ -47,6 +49,6 @@ void initialise_masters(backend::Executable& executable, const graph::Graph& gra
 /// Loads the masters from the variables' values in a checkpoint that holds the model.
 void load_masters(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
-metrics::NanRow count_nans(std::int64_t iteration, const std::map<std::string, HostTensor>& tensors);
+metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors);
 
 }  // namespace cnntrain::train
