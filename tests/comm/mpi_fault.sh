@@ -48,7 +48,7 @@ cat "$output"
 failed=0
 grep -q "$message" "$output" || { echo "FAILED: no message '$message'"; failed=1; }
 [ $got = $code ] || { echo "FAILED: exit code $got, expected $code"; failed=1; }
-[ $seconds -le $((timeout + 3 + pause)) ] || { echo "FAILED: $seconds s"; failed=1; }
+[ $seconds -le $((timeout + 3 + 2 * pause)) ] || { echo "FAILED: $seconds s"; failed=1; }
 processes | grep . && { echo "FAILED: a rank is left"; failed=1; }
 rm -f "$output"
 exit $failed
