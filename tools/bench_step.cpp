@@ -239,8 +239,8 @@ void run(const Options& options, const std::vector<std::string>& arguments) {
     compare_with_peak(bench, typical);
     print_layout_changes(bench, options.table);
     if (!options.table) return;
-    const backend::Inspection& inspection = bench.executable->inspection();
-    bench.executable->inspection().set_profiling(true);
+    backend::Inspection& inspection = bench.executable->inspection();
+    inspection.set_profiling(true);
     for (int i = 0; i < std::max(1, options.steps / 2); ++i)
         bench.step();
     std::printf("\n");

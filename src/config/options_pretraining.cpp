@@ -343,7 +343,7 @@ std::vector<Option> stage_options() {
         {.flag = "--enable-recomputation",
          .fallback = false,
          .help = "Keep the results of whole layers only and compute the others again in the backward pass: less "
-                 "memory for activations, a quarter more time, the same results.",
+                 "memory for activations, about a third more time, the same results.",
          .aliases = {{"--enable_recomputation"}},
          .commands = kP,
          .bind = to<&Settings::training, &train::TrainingSettings::recomputation>()},

@@ -382,7 +382,8 @@ void tell_of_recomputation(Resolution& run) {
     if (run.values.at("enable_recomputation").source != Source::config || !run.values.flag("enable_recomputation"))
         return;
     run.notices.emplace_back(
-        "the configuration's enable_recomputation makes a training update take a quarter more time, for less memory; "
+        "the configuration's enable_recomputation makes a training update take about a third more time, for less "
+        "memory; "
         "--no-enable-recomputation gives the same numbers");
 }
 

@@ -48,6 +48,7 @@ cat "$output"
 failed=0
 grep -q "$message" "$output" || { echo "FAILED: no message '$message'"; failed=1; }
 [ $got = $code ] || { echo "FAILED: exit code $got, expected $code"; failed=1; }
+# A pause is found late by ranks that share their cores with others.
 [ $seconds -le $((timeout + 3 + 2 * pause)) ] || { echo "FAILED: $seconds s"; failed=1; }
 processes | grep . && { echo "FAILED: a rank is left"; failed=1; }
 rm -f "$output"

@@ -6,8 +6,8 @@
 
 namespace cnntrain::cpu {
 
-/// `step` has its name; from and to are tensors of the same elements. Row-major matrices become panels or bfloat16 by own
-/// kernels, two to five times as fast as by oneDNN's reorder, which makes all other copies.
+/// `step` has its name; from and to are tensors of the same elements. Row-major matrices become panels by an own kernel,
+/// two to five times as fast as by oneDNN's reorder, and bfloat16 by cast(); the reorder makes all other copies.
 void add_layout_copy(Program& program, Section section, Step step, const OneDnn& onednn, const Placed& from,
                      const Placed& to);
 

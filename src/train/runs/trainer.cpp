@@ -129,7 +129,8 @@ void Trainer::save() {
     const Stopwatch watch;
     // Of several processes all hold theirs at the same time, which parts of them must be gathered for.
     const bool alone = communicator_.size() == 1;
-    const std::map<std::string, HostTensor> variables = alone ? decltype(variables){} : checked_variables();
+    std::map<std::string, HostTensor> variables;
+    if (!alone) variables = checked_variables();
     if (!settings_.saves) {
         parts_.last_saved = iteration_;
         return;
