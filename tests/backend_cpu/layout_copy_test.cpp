@@ -23,9 +23,9 @@ void expect_same_as_onednn(DType type, Tag tag, std::int64_t panel_columns) {
     constexpr std::int64_t kColumns = 130;
     const Desc plain({kRows, kColumns}, to_dnnl(DType::f32), Tag::ab);
     const Desc blocked({kRows, kColumns}, to_dnnl(type), tag);
-    const std::optional<PanelLayout> layout = panel_layout(blocked);
-    ASSERT_TRUE(layout);
-    EXPECT_EQ(layout->panel_columns, panel_columns);
+    const std::optional<Panels> panels = panels_of(blocked);
+    ASSERT_TRUE(panels);
+    EXPECT_EQ(panels->panel_columns, panel_columns);
     const OneDnn onednn;
     dnnl::memory from(plain, onednn.engine());
     Rng rng(1, RngStream::test);
@@ -37,11 +37,10 @@ void expect_same_as_onednn(DType type, Tag tag, std::int64_t panel_columns) {
     dnnl::reorder(onednn.reorder_desc(plain, blocked)).execute(stream, from, theirs);
     stream.wait();
     const dnnl::memory own(blocked, onednn.engine());
-    const Panels panels{layout->rows, layout->columns, layout->panel_rows, layout->panel_columns};
     if (type == DType::f32) {
-        copy_to_panels(panels, values, static_cast<float*>(own.get_data_handle()));
+        copy_to_panels(*panels, values, static_cast<float*>(own.get_data_handle()));
     } else {
-        copy_to_panels(panels, values, static_cast<BFloat16*>(own.get_data_handle()));
+        copy_to_panels(*panels, values, static_cast<BFloat16*>(own.get_data_handle()));
     }
     EXPECT_EQ(bytes_of(own), bytes_of(theirs)) << layout_name(blocked);
 }
@@ -58,10 +57,10 @@ TEST(LayoutCopy, PanelsAreThoseOfOneDnn) {
 }
 
 TEST(LayoutCopy, OtherLayoutsAreNoPanels) {
-    EXPECT_FALSE(panel_layout(Desc({64, 64}, to_dnnl(DType::f32), Tag::ab)));
-    EXPECT_FALSE(panel_layout(Desc({64, 64}, to_dnnl(DType::f32), Tag::BA16a64b2a)));
-    EXPECT_FALSE(panel_layout(Desc({64, 64}, to_dnnl(DType::bf16), Tag::BA16a64b)));
-    EXPECT_FALSE(panel_layout(Desc({64, 64, 3, 3}, to_dnnl(DType::f32), Tag::OIhw16i16o)));
+    EXPECT_FALSE(panels_of(Desc({64, 64}, to_dnnl(DType::f32), Tag::ab)));
+    EXPECT_FALSE(panels_of(Desc({64, 64}, to_dnnl(DType::f32), Tag::BA16a64b2a)));
+    EXPECT_FALSE(panels_of(Desc({64, 64}, to_dnnl(DType::bf16), Tag::BA16a64b)));
+    EXPECT_FALSE(panels_of(Desc({64, 64, 3, 3}, to_dnnl(DType::f32), Tag::OIhw16i16o)));
     EXPECT_TRUE(is_row_major_matrix(Desc({3, 4}, to_dnnl(DType::f32), Tag::ab)));
     EXPECT_FALSE(is_row_major_matrix(Desc({3, 4}, to_dnnl(DType::f32), Tag::ba)));
 }

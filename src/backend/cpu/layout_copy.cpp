@@ -25,12 +25,11 @@ Run cast_copy(const Placed& from, const Placed& to) {
 Run own_copy(const Placed& from, const Placed& to) {
     const bool narrows = from.dtype == DType::f32 && to.dtype == DType::bf16;
     if (narrows && is_row_major_matrix(from.desc) && is_row_major_matrix(to.desc)) return cast_copy(from, to);
-    const std::optional<PanelLayout> layout = panel_layout(to.desc);
-    if (!layout || !is_row_major_matrix(from.desc)) return {};
-    const Panels panels{layout->rows, layout->columns, layout->panel_rows, layout->panel_columns};
-    if (from.dtype == DType::bf16) return panel_copy<BFloat16, BFloat16>(panels, from, to);
-    if (to.dtype == DType::bf16) return panel_copy<float, BFloat16>(panels, from, to);
-    return panel_copy<float, float>(panels, from, to);
+    const std::optional<Panels> panels = panels_of(to.desc);
+    if (!panels || !is_row_major_matrix(from.desc)) return {};
+    if (from.dtype == DType::bf16) return panel_copy<BFloat16, BFloat16>(*panels, from, to);
+    if (narrows) return panel_copy<float, BFloat16>(*panels, from, to);
+    return panel_copy<float, float>(*panels, from, to);
 }
 
 }  // namespace

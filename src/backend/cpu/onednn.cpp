@@ -279,7 +279,7 @@ std::optional<std::int64_t> channel_lanes(const Desc& desc) {
     }
 }
 
-std::optional<PanelLayout> panel_layout(const Desc& desc) {
+std::optional<Panels> panels_of(const Desc& desc) {
     if (dims_of(desc).size() != 2) return std::nullopt;
     const PanelTag* found = find_tag(desc, kPanelTags);
     const bool is_f32 = type_of(desc) == dnnl::memory::data_type::f32;
@@ -287,7 +287,7 @@ std::optional<PanelLayout> panel_layout(const Desc& desc) {
     if (found == nullptr || !(found->pairs ? is_bf16 : is_f32)) return std::nullopt;
     const Dims dims = dims_of(desc);
     const std::int64_t block = found->pairs ? 32 : 16;
-    return PanelLayout{dims[0], dims[1], (dims[0] + block - 1) / block * block, found->columns};
+    return Panels{dims[0], dims[1], (dims[0] + block - 1) / block * block, found->columns};
 }
 
 bool is_row_major_matrix(const Desc& desc) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "backend/cpu/kernels/kernels.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/op.h"
 
@@ -37,12 +38,8 @@ std::optional<Desc> with_layout_of(const Desc& desc, const Desc& like);
 /// How many neighbouring channels of a [N,C,H,W] tensor lie together: C for NHWC, 16 for nChw16c, 1 for NCHW; empty for
 /// layouts that are none of these.
 std::optional<std::int64_t> channel_lanes(const Desc& desc);
-/// A matrix in panels of neighbouring columns, as Panels in kernels/kernels.h has it.
-struct PanelLayout {
-    std::int64_t rows = 0, columns = 0, panel_rows = 0, panel_columns = 0;
-};
-/// Empty for all other layouts, and for types other than f32 and bf16.
-std::optional<PanelLayout> panel_layout(const Desc& desc);
+/// A matrix in panels of neighbouring columns. Empty for all other layouts, and for types other than f32 and bf16.
+std::optional<Panels> panels_of(const Desc& desc);
 bool is_row_major_matrix(const Desc& desc);
 /// "nhwc", "nChw16c", "OIhw16i16o", ... or "blocked" when it has no name here.
 std::string layout_name(const Desc& desc);

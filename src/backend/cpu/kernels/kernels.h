@@ -204,7 +204,6 @@ struct Panels {
     std::int64_t rows = 0, columns = 0;  // of the matrix
     std::int64_t panel_rows = 0;         // with those of zeros, a multiple of 16
     std::int64_t panel_columns = 0;      // a multiple of 16
-    bool past_cache = false;             // set by copy_to_panels(): the copy is larger than the caches
 
     std::int64_t count() const { return (columns + panel_columns - 1) / panel_columns; }
     std::int64_t columns_of(std::int64_t panel) const {
@@ -212,7 +211,7 @@ struct Panels {
     }
 };
 /// Of a row-major matrix; float to float or BFloat16, or BFloat16 to BFloat16.
-template <typename From, typename To> void copy_to_panels(Panels shape, const From* from, To* to);
+template <typename From, typename To> void copy_to_panels(const Panels& shape, const From* from, To* to);
 
 /// Lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);

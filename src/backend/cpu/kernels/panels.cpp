@@ -11,12 +11,28 @@
 
 #include "backend/cpu/kernels/vector-inl.h"
 
+#ifndef CNNTRAIN_CPU_PANELS_ARGUMENTS_
+#define CNNTRAIN_CPU_PANELS_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// Rows of all panels.
+struct PanelRows {
+    Panels shape;
+    std::int64_t begin = 0, end = 0;
+    bool past_cache = false;  // the whole copy is aligned and larger than the caches
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-template <typename T, typename D, typename V> HWY_INLINE void put(const Panels& shape, D d, V value, T* to) {
-    if (shape.past_cache) {
+template <typename T, typename D, typename V> HWY_INLINE void put(const PanelRows& rows, D d, V value, T* to) {
+    if (rows.past_cache) {
         hn::Stream(value, d, to);
     } else {
         hn::StoreU(value, d, to);
@@ -32,20 +48,20 @@ template <typename Load, typename Store> HWY_INLINE void for_panel_columns(std::
         store(hn::Zero(FloatTag()), column);
 }
 
-/// Rows `begin` to `end` of all panels.
-void copy_rows_f32(const Panels& shape, std::int64_t begin, std::int64_t end, const float* from, float* to) {
+void copy_rows_f32(const PanelRows& rows, const float* from, float* to) {
+    const Panels& shape = rows.shape;
     for (std::int64_t panel = 0; panel < shape.count(); ++panel) {
         const std::int64_t first = panel * shape.panel_columns;
-        for (std::int64_t row = begin; row < end; ++row) {
+        for (std::int64_t row = rows.begin; row < rows.end; ++row) {
             const float* const x = from + row * shape.columns + first;
             float* const y = to + (panel * shape.panel_rows + row) * shape.panel_columns;
             for_panel_columns(
                 row < shape.rows ? shape.columns_of(panel) : 0, shape.panel_columns,
                 [&](auto extent, std::int64_t column) { return extent.load_from(x + column); },
-                [&](Floats value, std::int64_t column) { put(shape, FloatTag(), value, y + column); });
+                [&](Floats value, std::int64_t column) { put(rows, FloatTag(), value, y + column); });
         }
     }
-    if (shape.past_cache) hwy::FlushStream();
+    if (rows.past_cache) hwy::FlushStream();
 }
 
 HWY_INLINE Bits as_bfloat16(Floats value, const float*) {
@@ -56,13 +72,13 @@ HWY_INLINE Bits as_bfloat16(Floats value, const BFloat16*) {
 }
 
 /// Two rows at a time, elements of a column next to each other.
-template <typename From>
-void copy_row_pairs(const Panels& shape, std::int64_t begin, std::int64_t end, const From* from, BFloat16* to) {
+template <typename From> void copy_row_pairs(const PanelRows& rows, const From* from, BFloat16* to) {
+    const Panels& shape = rows.shape;
     const BitsTag du;
     const auto upper_half = hn::Set(du, 0xffff0000u);
     for (std::int64_t panel = 0; panel < shape.count(); ++panel) {
         const std::int64_t first = panel * shape.panel_columns;
-        for (std::int64_t row = begin; row < end; row += 2) {
+        for (std::int64_t row = rows.begin; row < rows.end; row += 2) {
             const From* const x = from + row * shape.columns + first;
             const bool is_last = row + 1 == shape.rows;
             BFloat16* const y = to + (panel * shape.panel_rows + row) * shape.panel_columns;
@@ -75,18 +91,18 @@ void copy_row_pairs(const Panels& shape, std::int64_t begin, std::int64_t end, c
                     return hn::BitCast(FloatTag(), hn::Or(hn::ShiftRight<16>(low), hn::And(high, upper_half)));
                 },
                 [&](Floats pair, std::int64_t column) {
-                    put(shape, du, hn::BitCast(du, pair), reinterpret_cast<std::uint32_t*>(y + 2 * column));
+                    put(rows, du, hn::BitCast(du, pair), reinterpret_cast<std::uint32_t*>(y + 2 * column));
                 });
         }
     }
-    if (shape.past_cache) hwy::FlushStream();
+    if (rows.past_cache) hwy::FlushStream();
 }
 
-void copy_rows_to_bf16(const Panels& shape, std::int64_t begin, std::int64_t end, const float* from, BFloat16* to) {
-    copy_row_pairs(shape, begin, end, from, to);
+void copy_rows_to_bf16(const PanelRows& rows, const float* from, BFloat16* to) {
+    copy_row_pairs(rows, from, to);
 }
-void copy_rows_bf16(const Panels& shape, std::int64_t begin, std::int64_t end, const BFloat16* from, BFloat16* to) {
-    copy_row_pairs(shape, begin, end, from, to);
+void copy_rows_bf16(const PanelRows& rows, const BFloat16* from, BFloat16* to) {
+    copy_row_pairs(rows, from, to);
 }
 
 }  // namespace
@@ -108,29 +124,30 @@ HWY_EXPORT(copy_rows_bf16);
 
 }  // namespace
 
-template <typename From, typename To> void copy_to_panels(Panels shape, const From* from, To* to) {
+template <typename From, typename To> void copy_to_panels(const Panels& shape, const From* from, To* to) {
     constexpr std::int64_t kRows = 16;
     constexpr std::int64_t kMostCachedBytes = std::int64_t{4} << 20;
     constexpr std::uintptr_t kLine = 64;
     const auto bytes = static_cast<std::int64_t>(sizeof(To)) * shape.count() * shape.panel_rows * shape.panel_columns;
-    shape.past_cache = bytes > kMostCachedBytes && reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
+    const bool past_cache = bytes > kMostCachedBytes && reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
     parallel_ranges(
         shape.panel_rows,
         [&](std::int64_t begin, std::int64_t end) {
+            const PanelRows part{shape, begin, end, past_cache};
             if constexpr (std::is_same_v<To, float>) {
-                HWY_DYNAMIC_DISPATCH(copy_rows_f32)(shape, begin, end, from, to);
+                HWY_DYNAMIC_DISPATCH(copy_rows_f32)(part, from, to);
             } else if constexpr (std::is_same_v<From, float>) {
-                HWY_DYNAMIC_DISPATCH(copy_rows_to_bf16)(shape, begin, end, from, to);
+                HWY_DYNAMIC_DISPATCH(copy_rows_to_bf16)(part, from, to);
             } else {
-                HWY_DYNAMIC_DISPATCH(copy_rows_bf16)(shape, begin, end, from, to);
+                HWY_DYNAMIC_DISPATCH(copy_rows_bf16)(part, from, to);
             }
         },
         kRows);
 }
 
-template void copy_to_panels(Panels, const float*, float*);
-template void copy_to_panels(Panels, const float*, BFloat16*);
-template void copy_to_panels(Panels, const BFloat16*, BFloat16*);
+template void copy_to_panels(const Panels&, const float*, float*);
+template void copy_to_panels(const Panels&, const float*, BFloat16*);
+template void copy_to_panels(const Panels&, const BFloat16*, BFloat16*);
 
 }  // namespace cnntrain::cpu
 
