@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/tiles.h"
 
 namespace cnntrain::cpu {
 
@@ -21,12 +22,37 @@ Run cast_copy(const Placed& from, const Placed& to) {
     return [=](const StepContext&) { cast(count, from.as<float>(), to.as<BFloat16>()); };
 }
 
+/// Of a row-major matrix whose rows and columns are multiples of kTileBlock; empty for other layouts than those of tile products.
+Run tile_copy(const Placed& from, const Placed& to) {
+    const Dims dims = dims_of(from.desc);
+    const std::int64_t rows = dims[0];
+    const std::int64_t columns = dims[1];
+    if (rows % kTileBlock != 0 || columns % kTileBlock != 0) return {};
+    if (to.desc == turned_left_tiles_desc(to.desc)) {
+        if (from.dtype != DType::bf16) return {};
+        return [=](const StepContext&) {
+            copy_to_turned_left_panels(rows, columns, from.as<BFloat16>(), to.as<BFloat16>());
+        };
+    }
+    if (to.desc != turned_right_tiles_desc(to.desc)) return {};
+    if (from.dtype == DType::bf16) {
+        return [=](const StepContext&) {
+            copy_to_turned_right_panels(rows, columns, from.as<BFloat16>(), to.as<BFloat16>());
+        };
+    }
+    return [=](const StepContext&) { copy_to_turned_right_panels(rows, columns, from.as<float>(), to.as<BFloat16>()); };
+}
+
 /// Empty where no own kernel applies.
 Run own_copy(const Placed& from, const Placed& to) {
     const bool narrows = from.dtype == DType::f32 && to.dtype == DType::bf16;
     if (narrows && is_row_major_matrix(from.desc) && is_row_major_matrix(to.desc)) return cast_copy(from, to);
+    if (!is_row_major_matrix(from.desc)) return {};
+    if (to.dtype == DType::bf16 && has_tiles()) {
+        if (Run copy = tile_copy(from, to)) return copy;
+    }
     const std::optional<Panels> panels = panels_of(to.desc);
-    if (!panels || !is_row_major_matrix(from.desc)) return {};
+    if (!panels) return {};
     if (from.dtype == DType::bf16) return panel_copy<BFloat16, BFloat16>(*panels, from, to);
     if (narrows) return panel_copy<float, BFloat16>(*panels, from, to);
     return panel_copy<float, float>(*panels, from, to);

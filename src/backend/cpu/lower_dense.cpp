@@ -1,4 +1,8 @@
-// The fully connected layer and its gradients: matrix products, operands transposed through their strides.
+// The fully connected layer and its gradients: matrix products by own kernels, where the processor has tiles for them, and by oneDNN.
+#include <omp.h>
+
+#include "backend/cpu/isa.h"
+#include "backend/cpu/kernels/tiles.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 
@@ -52,6 +56,50 @@ bool pays_for_copy(std::int64_t rows, DType type) {
     return rows >= (type == DType::f32 ? kRowsOfFloats : kRowsOfHalves);
 }
 
+/// Whether a product is done by tiles. Right operands that are weights are copied once per weight update, for `rows` in all; that costs
+/// about as much as the product with 100 rows.
+bool is_for_tiles(const TileProduct& product, DType type, std::int64_t rows) {
+    constexpr std::int64_t kFewestRows = 128;
+    return type == DType::bf16 && product.is_whole() && rows >= kFewestRows && effective_isa().amx && has_tiles();
+}
+
+/// result = left * right (+ bias).
+void add_tile_product(Lowering& lower, const TileProduct& product, const Placed& left, bool in_panels,
+                      const Placed& right, const Placed& bias, const Placed& result) {
+    const auto scratch = lower.scratch_floats(tile_scratch_floats(omp_get_max_threads()));
+    std::vector<Placed> reads = {left, right};
+    if (bias) reads.push_back(bias);
+    lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
+        tile_product(product, {left.as<BFloat16>(), in_panels}, right.as<BFloat16>(), bias ? bias.as<float>() : nullptr,
+                     result.as<BFloat16>(), scratch());
+    });
+}
+
+void lower_dense_by_tiles(Lowering& lower, const DenseShape& shape) {
+    const auto& attrs = lower.node().as<DenseAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId y = lower.node().outputs[0];
+    const Desc stored = shape.stored(attrs.transposed, DType::bf16);
+    const Placed x = lower.in_order(inputs[0]);
+    const Placed w =
+        lower.prepared(inputs[1], attrs.transposed ? turned_right_tiles_desc(stored) : right_tiles_desc(stored));
+    const Placed bias = attrs.bias ? lower.float_vector(inputs[2]) : Placed{};
+    const Placed result = lower.define(y, row_major(lower.graph().desc(y)));
+    add_tile_product(lower, {shape.rows, shape.inputs, shape.outputs}, x, false, w, bias, result);
+}
+
+void lower_input_grad_by_tiles(Lowering& lower, const DenseShape& shape) {
+    const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
+    const auto& inputs = lower.node().inputs;
+    const ValueId dx = lower.node().outputs[0];
+    const Desc stored = shape.stored(is_transposed, DType::bf16);
+    const Placed dy = lower.in_order(inputs[0]);
+    const Placed w =
+        lower.prepared(inputs[1], is_transposed ? right_tiles_desc(stored) : turned_right_tiles_desc(stored));
+    const Placed result = lower.define(dx, row_major(lower.graph().desc(dx)));
+    add_tile_product(lower, {shape.rows, shape.outputs, shape.inputs}, dy, false, w, {}, result);
+}
+
 void lower_dense(Lowering& lower) {
     const auto& attrs = lower.node().as<DenseAttrs>();
     const auto& inputs = lower.node().inputs;
@@ -60,8 +108,11 @@ void lower_dense(Lowering& lower) {
     const TensorDesc& y_desc = lower.graph().desc(y);
     const DenseShape shape(x_desc, y_desc);
     const DType type = x_desc.dtype;
+    const std::int64_t all_rows = shape.rows * lower.request().plan.micro_batches;
+    if (is_for_tiles({shape.rows, shape.inputs, shape.outputs}, type, all_rows))
+        return lower_dense_by_tiles(lower, shape);
     // A copy serves all micro-batches of an update. Transposed weights are read fast as they are.
-    const bool copies = !attrs.transposed && pays_for_copy(shape.rows * lower.request().plan.micro_batches, type);
+    const bool copies = !attrs.transposed && pays_for_copy(all_rows, type);
     const Desc weight = shape.weight(attrs.transposed, type);
     const Primitive product =
         lower.onednn().matmul(matrix(shape.rows, shape.inputs, type), copies ? any_layout(weight) : weight,
@@ -83,6 +134,8 @@ void lower_dense_input_grad(Lowering& lower) {
     const TensorDesc& dx_desc = lower.graph().desc(dx);
     const DenseShape shape(dx_desc, dy_desc);
     const DType type = dy_desc.dtype;
+    if (is_for_tiles({shape.rows, shape.outputs, shape.inputs}, type, shape.rows * lower.request().plan.micro_batches))
+        return lower_input_grad_by_tiles(lower, shape);
     const Primitive product =
         lower.onednn().matmul(matrix(shape.rows, shape.outputs, type), shape.turned_weight(is_transposed, type),
                               matrix(shape.rows, shape.inputs, type), false);
@@ -90,6 +143,30 @@ void lower_dense_input_grad(Lowering& lower) {
     const Placed w = viewed(lower.prepared(inputs[1], shape.stored(is_transposed, type)), product.weights);
     const Placed result = viewed(lower.define(dx, row_major(dx_desc)), product.dst);
     lower.add_primitive(product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+}
+
+/// left^T * right, of [rows,m] and [rows,n].
+void lower_weight_grad_by_tiles(Lowering& lower, ValueId left, ValueId right, const TileProduct& product) {
+    const std::string reason = "the layout that tile products read";
+    const Desc left_matrix = matrix(product.inner, product.rows, DType::bf16);
+    const Desc right_matrix = matrix(product.inner, product.columns, DType::bf16);
+    const Placed a = lower.relaid(left, left_matrix, turned_left_tiles_desc(left_matrix), reason);
+    const Placed b = lower.relaid(right, right_matrix, right_tiles_desc(right_matrix), reason);
+    const ValueId dw = lower.node().outputs[0];
+    const DType type = lower.graph().desc(dw).dtype;
+    const Desc result_matrix = matrix(product.rows, product.columns, type);
+    if (type == DType::bf16) return add_tile_product(lower, product, a, true, b, {}, lower.define(dw, result_matrix));
+    const auto scratch = lower.scratch_floats(tile_scratch_floats(omp_get_max_threads()));
+    const auto run = [=](const Placed& result, bool adds) {
+        tile_product(product, {a.as<BFloat16>(), true}, b.as<BFloat16>(), adds, result.as<float>(), scratch());
+    };
+    if (const auto sum = lower.own_sum(dw, result_matrix)) {
+        lower.add_step("tiles", {a, b, sum->placed}, {sum->placed},
+                       lower.summing(*sum, [=](bool is_first) { run(sum->placed, !is_first); }));
+        return;
+    }
+    const Placed result = lower.define(dw, result_matrix);
+    lower.add_step("tiles", {a, b}, {result}, [=](const StepContext&) { run(result, false); });
 }
 
 /// x^T * dy, or dy^T * x where the weight is transposed. Of several micro-batches, the product adds to their sum.
@@ -104,6 +181,7 @@ void lower_dense_weight_grad(Lowering& lower) {
     const std::int64_t m = left_desc.shape.back();
     const std::int64_t n = lower.graph().desc(right).shape.back();
     const DType type = left_desc.dtype;
+    if (is_for_tiles({m, rows, n}, type, m)) return lower_weight_grad_by_tiles(lower, left, right, {m, rows, n});
     const Desc left_matrix = transposed(m, rows, type);
     const Desc right_matrix = matrix(rows, n, type);
     const Desc result_matrix = matrix(m, n, lower.graph().desc(dw).dtype);

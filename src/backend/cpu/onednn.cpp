@@ -66,17 +66,23 @@ constexpr std::array kPanelTags = {
     PanelTag{{Tag::BA16a32b2a, "BA16a32b2a"}, true, 32}, PanelTag{{Tag::BA16a16b2a, "BA16a16b2a"}, true, 16},
 };
 
-#if DNNL_VERSION_MAJOR >= 3
+}  // namespace
+
 Dims dims_of(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
     return desc.get_dims();
+#else
+    return desc.dims();
+#endif
 }
+
+namespace {
+
+#if DNNL_VERSION_MAJOR >= 3
 dnnl::memory::data_type type_of(const Desc& desc) {
     return desc.get_data_type();
 }
 #else
-Dims dims_of(const Desc& desc) {
-    return desc.dims();
-}
 dnnl::memory::data_type type_of(const Desc& desc) {
     return desc.data_type();
 }
@@ -292,6 +298,19 @@ std::optional<Panels> panels_of(const Desc& desc) {
 
 bool is_row_major_matrix(const Desc& desc) {
     return dims_of(desc).size() == 2 && desc == Desc(dims_of(desc), type_of(desc), Tag::ab);
+}
+
+Desc right_tiles_desc(const Desc& matrix) {
+    return Desc(dims_of(matrix), dnnl::memory::data_type::bf16, Tag::BA16a32b2a);
+}
+
+Desc turned_right_tiles_desc(const Desc& matrix) {
+    return Desc(dims_of(matrix), dnnl::memory::data_type::bf16, Tag::AB16b32a2b);
+}
+
+Desc turned_left_tiles_desc(const Desc& matrix) {
+    const Dims dims = dims_of(matrix);
+    return Desc({dims[1], dims[0]}, dnnl::memory::data_type::bf16, Tag::AB32a32b).permute_axes({1, 0});
 }
 
 std::string layout_name(const Desc& desc) {

@@ -19,6 +19,7 @@ using Dims = dnnl::memory::dims;
 
 dnnl::memory::data_type to_dnnl(DType type);
 
+Dims dims_of(const Desc& desc);
 /// Row-major, with the axes of the shape; a scalar has one axis of one element.
 Desc row_major(const TensorDesc& desc);
 /// An image [N,H,W,C]: row-major, with the axes N,C,H,W. Of another rank (rows [N,C] that image ops take too): row_major().
@@ -41,6 +42,14 @@ std::optional<std::int64_t> channel_lanes(const Desc& desc);
 /// A matrix in panels of neighbouring columns. Empty for all other layouts, and for types other than f32 and bf16.
 std::optional<Panels> panels_of(const Desc& desc);
 bool is_row_major_matrix(const Desc& desc);
+
+// How a bfloat16 matrix of this desc's shape lies as an operand of tile products (kernels/tiles.h).
+Desc right_tiles_desc(const Desc& matrix);
+/// The right operand is the transposed matrix.
+Desc turned_right_tiles_desc(const Desc& matrix);
+/// The left operand is the transposed matrix.
+Desc turned_left_tiles_desc(const Desc& matrix);
+
 /// "nhwc", "nChw16c", "OIhw16i16o", ... or "blocked" when it has no name here.
 std::string layout_name(const Desc& desc);
 

@@ -1,0 +1,119 @@
+// Copies of transposed matrices into the panels of tile products.
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 takes the undefined operand of its own unmasked intrinsics for a mistake.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#include <immintrin.h>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "backend/cpu/kernels/tile_target.h"
+#include "backend/cpu/kernels/tiles.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+constexpr std::int64_t kHalf = kTileBlock / 2;
+
+/// 16 x 16 elements of four bytes.
+struct Square {
+    __m512i rows[16];
+
+    __m512i& operator[](std::int64_t row) { return rows[row]; }
+};
+
+/// One of the two steps that exchange quarters between rows `distance` apart.
+template <int kDistance> CNNTRAIN_TILES inline void exchange_quarters(Square& m) {
+    Square out;
+    for (std::int64_t i = 0; i < 16; i += 2 * kDistance) {
+        for (std::int64_t j = i; j < i + kDistance; ++j) {
+            out[j] = _mm512_shuffle_i32x4(m[j], m[j + kDistance], 0x88);
+            out[j + kDistance] = _mm512_shuffle_i32x4(m[j], m[j + kDistance], 0xdd);
+        }
+    }
+    m = out;
+}
+
+/// Transposes: first the 4 x 4 elements within each quarter of four rows, then the 4 x 4 quarters.
+CNNTRAIN_TILES inline void transpose(Square& m) {
+    Square pairs;
+    for (std::int64_t i = 0; i < 16; i += 2) {
+        pairs[i] = _mm512_unpacklo_epi32(m[i], m[i + 1]);
+        pairs[i + 1] = _mm512_unpackhi_epi32(m[i], m[i + 1]);
+    }
+    // Row i of `m` gets column i % 4 of each quarter of the rows 4 * (i / 4) ...
+    for (std::int64_t i = 0; i < 16; i += 4) {
+        m[i] = _mm512_unpacklo_epi64(pairs[i], pairs[i + 2]);
+        m[i + 1] = _mm512_unpackhi_epi64(pairs[i], pairs[i + 2]);
+        m[i + 2] = _mm512_unpacklo_epi64(pairs[i + 1], pairs[i + 3]);
+        m[i + 3] = _mm512_unpackhi_epi64(pairs[i + 1], pairs[i + 3]);
+    }
+    // ... and here quarter q of row 4 * r + c goes to quarter r of row 4 * q + c.
+    exchange_quarters<4>(m);
+    exchange_quarters<8>(m);
+}
+
+/// 32 elements of a row.
+CNNTRAIN_TILES inline __m512i load_row(const BFloat16* row) {
+    return _mm512_loadu_si512(row);
+}
+CNNTRAIN_TILES inline __m512i load_row(const float* row) {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(row + kHalf), _mm512_loadu_ps(row)));
+}
+
+/// 32 rows that become columns of a panel, in all their elements.
+template <typename From>
+CNNTRAIN_TILES void turn_into_right_panel(std::int64_t columns, const From* m, BFloat16* panel) {
+    for (std::int64_t column = 0; column < columns; column += kTileBlock) {
+        BFloat16* const block = panel + column * kTileBlock;
+        for (std::int64_t half = 0; half < 2; ++half) {
+            Square square;
+            for (std::int64_t i = 0; i < kHalf; ++i)
+                square[i] = load_row(m + (half * kHalf + i) * columns + column);
+            transpose(square);
+            for (std::int64_t i = 0; i < kHalf; ++i)
+                _mm512_storeu_si512(block + (2 * i + half) * kTileBlock, square[i]);
+        }
+    }
+}
+
+/// A block of 32 x 32.
+CNNTRAIN_TILES void turn_left_block(std::int64_t columns, const BFloat16* m, BFloat16* block) {
+    Square low, high;  // pairs of rows: of the columns 8 q ... 8 q + 3, and 8 q + 4 ... 8 q + 7, in quarter q
+    for (std::int64_t i = 0; i < kHalf; ++i) {
+        const __m512i even = load_row(m + 2 * i * columns);
+        const __m512i odd = load_row(m + (2 * i + 1) * columns);
+        low[i] = _mm512_unpacklo_epi16(even, odd);
+        high[i] = _mm512_unpackhi_epi16(even, odd);
+    }
+    transpose(low);
+    transpose(high);
+    for (std::int64_t i = 0; i < kHalf; ++i) {
+        BFloat16* const row = block + (i / 4 * 8 + i % 4) * kTileBlock;
+        _mm512_storeu_si512(row, low[i]);
+        _mm512_storeu_si512(row + 4 * kTileBlock, high[i]);
+    }
+}
+
+}  // namespace
+
+template <typename From>
+void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* panels) {
+    parallel_tasks(rows / kTileBlock, [&](std::int64_t panel) {
+        const std::int64_t offset = panel * kTileBlock * columns;
+        turn_into_right_panel(columns, m + offset, panels + offset);
+    });
+}
+
+template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const float*, BFloat16*);
+template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const BFloat16*, BFloat16*);
+
+void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels) {
+    parallel_tasks(rows / kTileBlock, [&](std::int64_t block) {
+        for (std::int64_t column = 0; column < columns; column += kTileBlock)
+            turn_left_block(columns, m + block * kTileBlock * columns + column,
+                            panels + column * rows + block * kTileBlock * kTileBlock);
+    });
+}
+
+}  // namespace cnntrain::cpu

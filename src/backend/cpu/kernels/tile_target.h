@@ -1,0 +1,4 @@
+// What functions with tile instructions are compiled for. Only they are: everything else must run on other processors.
+#pragma once
+
+#define CNNTRAIN_TILES __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))

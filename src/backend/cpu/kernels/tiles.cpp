@@ -1,0 +1,361 @@
+#include "backend/cpu/kernels/tiles.h"
+
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "backend/cpu/kernels/tile_target.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+constexpr std::int64_t kHalf = kTileBlock / 2;
+constexpr std::int64_t kStep = 32;      // elements of the inner axis in a tile
+constexpr std::int64_t kChunk = 8;      // steps whose right tiles stay in the first-level cache while left tiles pass
+constexpr std::int64_t kSlice = 32;     // steps whose left tiles stay in the second-level cache while right tiles pass
+constexpr std::int64_t kRowBytes = 64;  // of a tile
+constexpr std::int64_t kTileBytes = 16 * kRowBytes;
+constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two tiles side by side
+constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kBlockFloats = kTileBlock * kTileBlock;
+constexpr std::int64_t kLeftBytes = std::int64_t{768} << 10;  // of left tiles in the second-level cache
+constexpr std::int64_t kSumBytes = std::int64_t{512} << 10;   // of sums there
+
+/// A processor allows tiles, the operating system gives them to a process that asks.
+bool ask_for_tiles() {
+    constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    constexpr unsigned kFeatures = 7;
+    constexpr unsigned kTiles = 1U << 24, kTilesOfBFloat16 = 1U << 22;
+    __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(kFeatures), "c"(0));
+    if ((d & kTiles) == 0 || (d & kTilesOfBFloat16) == 0) return false;
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+/// LDTILECFG's operand: eight whole tiles.
+struct alignas(64) TileConfig {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+constexpr TileConfig kWholeTiles;
+
+/// Tiles of an operand: two side by side make a block of 32 rows (left) or columns (right).
+struct Tiles {
+    const std::byte* at = nullptr;
+    std::int64_t row = 0;    // bytes from a row of a tile to the next
+    std::int64_t other = 0;  // to the other tile of the block
+    std::int64_t step = 0;   // to the next step of the inner axis
+    std::int64_t block = 0;  // to the next block
+
+    Tiles from(std::int64_t first_block, std::int64_t first_step) const {
+        Tiles moved = *this;
+        moved.at += first_block * block + first_step * step;
+        return moved;
+    }
+};
+
+Tiles left_tiles(const TileProduct& product, const LeftOperand& x) {
+    const auto* const at = reinterpret_cast<const std::byte*>(x.data);
+    const std::int64_t row = product.inner * 2;
+    if (x.in_panels) return {at, kRowBytes, kTileBytes, kStepBytes, kTileBlock * row};
+    return {at, row, kHalf * row, kRowBytes, kTileBlock * row};
+}
+
+Tiles right_tiles(const TileProduct& product, const BFloat16* w) {
+    const auto* const at = reinterpret_cast<const std::byte*>(w);
+    return {at, 2 * kRowBytes, kRowBytes, kStepBytes, product.inner / kStep * kStepBytes};
+}
+
+/// Lines that will be read later: so many for every step.
+struct Ahead {
+    const std::byte* at = nullptr;
+    std::int64_t lines = 0;
+};
+
+/// sums += left * right, for a block of 32 x 32. Tiles 0 to 3 hold the sums, 4 and 5 are left ones, 6 and 7 right ones.
+CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps, bool adds, float* sums, Ahead ahead) {
+    constexpr std::size_t kRow = kTileBlock * sizeof(float);
+    float* const lower = sums + kHalf * kTileBlock;
+    if (adds) {
+        _tile_loadd(0, sums, kRow);
+        _tile_loadd(1, sums + kHalf, kRow);
+        _tile_loadd(2, lower, kRow);
+        _tile_loadd(3, lower + kHalf, kRow);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (std::int64_t i = 0; i < steps; ++i) {
+        _tile_loadd(4, left.at, left.row);
+        _tile_loadd(6, right.at, right.row);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, right.at + right.other, right.row);
+        _tile_dpbf16ps(1, 4, 7);
+        for (std::int64_t line = 0; line < ahead.lines; ++line)
+            _mm_prefetch(ahead.at + line * kLine, _MM_HINT_T1);
+        ahead.at += kStepBytes;
+        _tile_loadd(5, left.at + left.other, left.row);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+        left.at += left.step;
+        right.at += right.step;
+    }
+    _tile_stored(0, sums, kRow);
+    _tile_stored(1, sums + kHalf, kRow);
+    _tile_stored(2, lower, kRow);
+    _tile_stored(3, lower + kHalf, kRow);
+}
+
+/// A row of a block of sums as the result's.
+CNNTRAIN_TILES inline void finish_row(const float* sums, const float* bias, bool streams, BFloat16* y) {
+    __m512 left = _mm512_loadu_ps(sums);
+    __m512 right = _mm512_loadu_ps(sums + kHalf);
+    if (bias != nullptr) {
+        left = _mm512_add_ps(left, _mm512_loadu_ps(bias));
+        right = _mm512_add_ps(right, _mm512_loadu_ps(bias + kHalf));
+    }
+    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
+    if (streams) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(y), both);
+    } else {
+        _mm512_storeu_si512(y, both);
+    }
+}
+
+CNNTRAIN_TILES inline void finish_row(const float* sums, bool adds, bool streams, float* y) {
+    for (std::int64_t half = 0; half < kTileBlock; half += kHalf) {
+        __m512 sum = _mm512_loadu_ps(sums + half);
+        if (adds) sum = _mm512_add_ps(_mm512_loadu_ps(y + half), sum);
+        if (streams) {
+            _mm512_stream_ps(y + half, sum);
+        } else {
+            _mm512_storeu_ps(y + half, sum);
+        }
+    }
+}
+
+/// `how`: the bias, or whether to add.
+template <typename How, typename To>
+CNNTRAIN_TILES void finish_block(const float* sums, How how, bool streams, To* y, std::int64_t row) {
+    for (std::int64_t i = 0; i < kTileBlock; ++i)
+        finish_row(sums + i * kTileBlock, how, streams, y + i * row);
+    if (streams) _mm_sfence();
+}
+
+/// Blocks of 32, or steps.
+struct Range {
+    std::int64_t begin = 0, end = 0;
+
+    std::int64_t size() const { return end - begin; }
+    Range part(std::int64_t number, std::int64_t parts) const {
+        return {begin + size() * number / parts, begin + size() * (number + 1) / parts};
+    }
+    Range piece(std::int64_t from, std::int64_t most) const { return {from, std::min(end, from + most)}; }
+};
+
+/// What one product does everywhere.
+struct Plan {
+    Tiles left, right;
+    std::int64_t steps = 0;        // of the inner axis
+    std::int64_t left_blocks = 0;  // blocks of rows at a time
+    std::int64_t sum_blocks = 0;   // blocks of columns at a time
+    std::int64_t columns = 0;      // of the result
+    const float* bias = nullptr;
+    BFloat16* halves = nullptr;  // the result, or null
+    float* floats = nullptr;     // likewise
+    bool adds = false;
+    bool streams = false;  // the result goes past the caches
+
+    Range all_steps() const { return {0, steps}; }
+};
+
+CNNTRAIN_TILES void configure_tiles() {
+    _tile_loadconfig(&kWholeTiles);
+}
+CNNTRAIN_TILES void release_tiles() {
+    _tile_release();
+}
+
+/// One thread's part of a product.
+class Part {
+public:
+    /// `scratch`: kFloats.
+    Part(const Plan& plan, float* scratch)
+        : plan_(plan), sums_(scratch), left_(reinterpret_cast<std::byte*>(scratch + kSumBytes / sizeof(float))) {}
+
+    static constexpr std::int64_t kFloats = (kSumBytes + kLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+
+    void run(Range rows, Range columns) const {
+        configure_tiles();
+        for (std::int64_t column = columns.begin; column < columns.end; column += plan_.sum_blocks) {
+            for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
+                for (std::int64_t step = 0; step < plan_.steps; step += kSlice)
+                    multiply_slice(rows.piece(row, plan_.left_blocks), columns.piece(column, plan_.sum_blocks),
+                                   plan_.all_steps().piece(step, kSlice));
+            }
+        }
+        release_tiles();
+    }
+
+private:
+    /// [rows,slice] of the left operand by [slice,columns] of the right one.
+    void multiply_slice(Range rows, Range columns, Range slice) const {
+        const Tiles left = cached_left(rows, slice);
+        for (std::int64_t column = columns.begin; column < columns.end; ++column) {
+            const bool is_only_slice = plan_.steps <= kSlice;
+            float* const sums = sums_ + (is_only_slice ? 0 : (column - columns.begin) * rows.size() * kBlockFloats);
+            for (std::int64_t step = slice.begin; step < slice.end; step += kChunk) {
+                const Range steps = slice.piece(step, kChunk);
+                const bool ends_slice = steps.end == slice.end;
+                const bool ends_all = ends_slice && column + 1 == columns.end;
+                const Tiles next =
+                    ends_slice ? plan_.right.from(column + 1, slice.begin) : plan_.right.from(column, steps.end);
+                multiply_chunk(left.from(0, step - slice.begin), rows.size(), column, steps, sums,
+                               ends_all ? nullptr : next.at);
+            }
+            if (slice.end == plan_.steps) finish(rows, column, sums);
+        }
+    }
+
+    /// All rows by one block of columns; meanwhile the next right tiles come into the cache.
+    void multiply_chunk(const Tiles& left, std::int64_t rows, std::int64_t column, Range steps, float* sums,
+                        const std::byte* next) const {
+        constexpr std::int64_t kLines = kStepBytes / kLine;
+        const std::int64_t lines = (kLines + rows - 1) / rows;
+        const Tiles right = plan_.right.from(column, steps.begin);
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const std::int64_t first = row * lines;
+            const Ahead ahead{next + first * kLine, next == nullptr || first >= kLines ? 0 : lines};
+            multiply_block(left.from(row, 0), right, steps.size(), steps.begin > 0, sums + row * kBlockFloats, ahead);
+        }
+    }
+
+    /// Blocks of rows as tiles in a row. A copy pays where it is used for all columns, and where rows are apart by a multiple of a
+    /// power of two so large that they push each other out of the cache.
+    Tiles cached_left(Range rows, Range slice) const {
+        constexpr std::int64_t kApart = 4096;
+        const Tiles from = plan_.left.from(rows.begin, slice.begin);
+        const bool pays = plan_.steps <= kSlice || from.row % kApart == 0;
+        if (from.row == kRowBytes || !pays) return from;
+        const Tiles to{left_, kRowBytes, kTileBytes, kStepBytes, slice.size() * kStepBytes};
+        for (std::int64_t block = 0; block < rows.size(); ++block)
+            copy_left_block(from.from(block, 0), slice.size(), left_ + block * to.block);
+        return to;
+    }
+
+    CNNTRAIN_TILES static void copy_left_block(const Tiles& from, std::int64_t steps, std::byte* to) {
+        for (std::int64_t row = 0; row < kTileBlock; ++row) {
+            for (std::int64_t step = 0; step < steps; ++step)
+                _mm512_store_si512(to + step * kStepBytes + row * kRowBytes,
+                                   _mm512_loadu_si512(from.at + row * from.row + step * kRowBytes));
+        }
+    }
+
+    void finish(Range rows, std::int64_t column, const float* sums) const {
+        for (std::int64_t row = 0; row < rows.size(); ++row) {
+            const float* const from = sums + row * kBlockFloats;
+            const std::int64_t place = ((rows.begin + row) * plan_.columns + column) * kTileBlock;
+            if (plan_.floats != nullptr) {
+                finish_block(from, plan_.adds, plan_.streams, plan_.floats + place, plan_.columns);
+            } else {
+                const float* const bias = plan_.bias == nullptr ? nullptr : plan_.bias + column * kTileBlock;
+                finish_block(from, bias, plan_.streams, plan_.halves + place, plan_.columns);
+            }
+        }
+    }
+
+    const Plan& plan_;
+    float* sums_;
+    std::byte* left_;
+};
+
+/// Parts of the result's rows and columns.
+struct Grid {
+    std::int64_t rows = 1, columns = 1;
+};
+
+/// The largest part is as small as possible, then as square as possible.
+Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
+    const auto up = [](std::int64_t all, std::int64_t parts) { return (all + parts - 1) / parts; };
+    const auto cost = [&](const Grid& grid) {
+        const std::int64_t height = up(rows, grid.rows);
+        const std::int64_t width = up(columns, grid.columns);
+        return std::pair(height * width, height + width);
+    };
+    Grid best{1, threads};
+    for (std::int64_t i = 2; i <= threads; ++i) {
+        if (threads % i == 0 && cost({i, threads / i}) < cost(best)) best = {i, threads / i};
+    }
+    return best;
+}
+
+Plan plan_of(const TileProduct& product, const LeftOperand& x, const BFloat16* w) {
+    constexpr std::int64_t kMostSums = kSumBytes / (kBlockFloats * static_cast<std::int64_t>(sizeof(float)));
+    Plan plan;
+    plan.left = left_tiles(product, x);
+    plan.right = right_tiles(product, w);
+    plan.steps = product.inner / kStep;
+    plan.columns = product.columns;
+    plan.left_blocks = std::min(kMostSums, kLeftBytes / (std::min(plan.steps, kSlice) * kStepBytes));
+    plan.sum_blocks = plan.steps <= kSlice ? product.columns / kTileBlock : kMostSums / plan.left_blocks;
+    return plan;
+}
+
+/// Streaming stores write whole lines.
+template <typename T> bool is_past_cache(const TileProduct& product, const T* y) {
+    constexpr std::int64_t kMostCachedBytes = std::int64_t{4} << 20;
+    const auto bytes = product.rows * product.columns * static_cast<std::int64_t>(sizeof(T));
+    return bytes > kMostCachedBytes && reinterpret_cast<std::uintptr_t>(y) % kLine == 0;
+}
+
+void multiply(const TileProduct& product, const Plan& plan, std::span<float> scratch) {
+    const Range rows{0, product.rows / kTileBlock};
+    const Range columns{0, product.columns / kTileBlock};
+    const auto room = static_cast<int>(static_cast<std::int64_t>(scratch.size()) / Part::kFloats);
+    const Grid grid = grid_of(rows.size(), columns.size(), std::clamp(omp_get_max_threads(), 1, room));
+    parallel_tasks(grid.rows * grid.columns, [&](std::int64_t task) {
+        Part(plan, scratch.data() + task * Part::kFloats)
+            .run(rows.part(task / grid.columns, grid.rows), columns.part(task % grid.columns, grid.columns));
+    });
+}
+
+}  // namespace
+
+bool has_tiles() {
+    static const bool has = ask_for_tiles();
+    return has;
+}
+
+std::int64_t tile_scratch_floats(int threads) {
+    return threads * Part::kFloats;
+}
+
+void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
+                  std::span<float> scratch) {
+    Plan plan = plan_of(product, x, w);
+    plan.bias = bias;
+    plan.halves = y;
+    plan.streams = is_past_cache(product, y);
+    multiply(product, plan, scratch);
+}
+
+void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds, float* y,
+                  std::span<float> scratch) {
+    Plan plan = plan_of(product, x, w);
+    plan.floats = y;
+    plan.adds = adds;
+    plan.streams = is_past_cache(product, y);
+    multiply(product, plan, scratch);
+}
+
+}  // namespace cnntrain::cpu

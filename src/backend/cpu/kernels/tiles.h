@@ -1,0 +1,52 @@
+// Products of bfloat16 matrices by Intel's AMX: eight registers of 16 rows of 64 bytes, and an instruction that adds the product of two
+// of them to a third one, in f32. (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.)
+//
+// A tile of a left operand holds 16 rows of 32 elements; a tile of a right operand 16 pairs of rows of 16 columns, the two elements of
+// a pair next to each other. Left operands are read as they lie or from panels, right operands from panels only:
+//
+//   right panels  32 columns each, in them the pairs of rows in turn: Panels with 32 columns (kernels.h)
+//   left panels   32 rows each, in them blocks of 32 columns in turn, in a block its rows
+#pragma once
+
+#include <cstdint>
+
+#include "backend/cpu/kernels/kernels.h"
+
+namespace cnntrain::cpu {
+
+/// Rows and columns of operands and results are multiples of this.
+inline constexpr std::int64_t kTileBlock = 32;
+
+/// Does this processor have tiles of bfloat16, and does the system let this process use them? Everything below needs that.
+bool has_tiles();
+
+/// [rows,inner] * [inner,columns] = [rows,columns]: multiples of kTileBlock.
+struct TileProduct {
+    std::int64_t rows = 0, inner = 0, columns = 0;
+
+    bool is_whole() const { return rows % kTileBlock == 0 && inner % kTileBlock == 0 && columns % kTileBlock == 0; }
+};
+
+/// [rows,inner], row-major or in left panels.
+struct LeftOperand {
+    const BFloat16* data = nullptr;
+    bool in_panels = false;
+};
+
+/// Floats that a product needs for so many threads, at an address that is a multiple of 64.
+std::int64_t tile_scratch_floats(int threads);
+
+/// y = x * w + bias, row-major; no bias: null. The result does not depend on the number of threads.
+void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
+                  std::span<float> scratch);
+/// y = x * w or y += x * w.
+void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds, float* y,
+                  std::span<float> scratch);
+
+/// The right panels of m^T, for a row-major m [rows,columns].
+template <typename From>
+void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* panels);
+/// The left panels of m^T, for a row-major m [rows,columns].
+void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels);
+
+}  // namespace cnntrain::cpu
