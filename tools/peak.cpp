@@ -4,9 +4,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <dnnl.hpp>
+
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain {
+
+void fill_with_numbers(const dnnl::memory& memory, DType type) {
+    const bool is_f32 = type == DType::f32;
+    const std::uint32_t random_bits = is_f32 ? 0x807fffffU : 0x807f807fU;
+    const std::uint32_t ones = is_f32 ? 0x3f800000U : 0x3f803f80U;
+    const WordKey key = word_key(1, RngStream::test, 0, 0);
+    auto* const words = static_cast<std::uint32_t*>(memory.get_data_handle());
+    const std::size_t count = memory.get_desc().get_size() / sizeof(std::uint32_t);
+    for (std::size_t i = 0; i < count; ++i)
+        words[i] = (random_word(key, static_cast<std::uint32_t>(i)) & random_bits) | ones;
+}
 
 double measured_peak_gflops(DType type, int threads) {
     omp_set_num_threads(threads);
@@ -23,8 +35,8 @@ double measured_peak_gflops(DType type, int threads) {
     const dnnl::memory a(desc.src_desc(), engine);
     const dnnl::memory b(desc.weights_desc(), engine);
     const dnnl::memory c(desc.dst_desc(), engine);
-    std::fill_n(static_cast<std::byte*>(a.get_data_handle()), desc.src_desc().get_size(), std::byte{0});
-    std::fill_n(static_cast<std::byte*>(b.get_data_handle()), desc.weights_desc().get_size(), std::byte{0});
+    fill_with_numbers(a, type);
+    fill_with_numbers(b, type);
     dnnl::matmul product(desc);
     double best = 0;
     for (int i = 0; i < 10; ++i) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/cpu/onednn.h"
+#include "peak.h"
 
 namespace cnntrain {
 
@@ -24,6 +25,7 @@ using graph::OpKind;
 
 struct Timed {
     cpu::Primitive primitive;
+    DType type = DType::f32;  // of the operands
     std::vector<std::pair<int, Desc>> arguments;
 };
 
@@ -64,18 +66,19 @@ cpu::ConvProblem convolution_of(const graph::Graph& graph, const Node& node) {
 
 Timed convolution(const OneDnn& onednn, const graph::Graph& graph, const Node& node) {
     const cpu::ConvProblem problem = convolution_of(graph, node);
+    const DType type = graph.desc(node.inputs[0]).dtype;
     switch (node.kind) {
         case OpKind::conv2d: {
             const auto p = onednn.conv_forward(problem);
-            return {p, {{DNNL_ARG_SRC, p.src}, {DNNL_ARG_WEIGHTS, p.weights}, {DNNL_ARG_DST, p.dst}}};
+            return {p, type, {{DNNL_ARG_SRC, p.src}, {DNNL_ARG_WEIGHTS, p.weights}, {DNNL_ARG_DST, p.dst}}};
         }
         case OpKind::conv2d_input_grad: {
             const auto p = onednn.conv_input_grad(problem);
-            return {p, {{DNNL_ARG_DIFF_SRC, p.src}, {DNNL_ARG_WEIGHTS, p.weights}, {DNNL_ARG_DIFF_DST, p.dst}}};
+            return {p, type, {{DNNL_ARG_DIFF_SRC, p.src}, {DNNL_ARG_WEIGHTS, p.weights}, {DNNL_ARG_DIFF_DST, p.dst}}};
         }
         default: {
             const auto p = onednn.conv_weight_grad(problem);
-            return {p, {{DNNL_ARG_SRC, p.src}, {DNNL_ARG_DIFF_WEIGHTS, p.weights}, {DNNL_ARG_DIFF_DST, p.dst}}};
+            return {p, type, {{DNNL_ARG_SRC, p.src}, {DNNL_ARG_DIFF_WEIGHTS, p.weights}, {DNNL_ARG_DIFF_DST, p.dst}}};
         }
     }
 }
@@ -89,7 +92,7 @@ Timed product(const OneDnn& onednn, const Dims& batch, std::int64_t m, std::int6
         return Desc(dims, cpu::to_dnnl(element), dnnl::memory::format_tag::any);
     };
     const cpu::Primitive p = onednn.matmul(open(m, k, type), open(k, n, type), open(m, n, result), false);
-    return {p, {{DNNL_ARG_SRC, p.src}, {DNNL_ARG_WEIGHTS, p.weights}, {DNNL_ARG_DST, p.dst}}};
+    return {p, type, {{DNNL_ARG_SRC, p.src}, {DNNL_ARG_WEIGHTS, p.weights}, {DNNL_ARG_DST, p.dst}}};
 }
 
 /// Of any of the three products of a fully connected layer, x * w = y: the product of their sizes, shared out differently.
@@ -138,7 +141,7 @@ double least_ms(const OneDnn& onednn, const Timed& timed, int repeats) {
     std::unordered_map<int, dnnl::memory> arguments;
     for (const auto& [argument, desc] : timed.arguments) {
         const dnnl::memory memory(desc, onednn.engine());
-        std::fill_n(static_cast<std::byte*>(memory.get_data_handle()), desc.get_size(), std::byte{0});
+        fill_with_numbers(memory, timed.type);
         arguments.emplace(argument, memory);
     }
     arguments.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(timed.primitive.scratchpad, onednn.engine()));
