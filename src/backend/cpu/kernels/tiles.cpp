@@ -74,14 +74,62 @@ Tiles right_tiles(const TileProduct& product, const BFloat16* w) {
     return {at, 2 * kRowBytes, kRowBytes, kStepBytes, product.inner / kStep * kStepBytes};
 }
 
-/// Lines that will be read later: so many for every step.
-struct Ahead {
-    const std::byte* at = nullptr;
-    std::int64_t lines = 0;
+/// A block of sums that are complete, on its way into the result.
+template <typename To> struct Finished {
+    const float* sums = nullptr;  // null: there is none
+    const float* bias = nullptr;  // null: likewise
+    To* y = nullptr;
+    std::int64_t columns = 0;  // of y
+    bool adds = false;         // to what y holds
+    bool streams = false;      // past the caches
+};
+
+CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int64_t row) {
+    const float* const sums = block.sums + row * kTileBlock;
+    BFloat16* const y = block.y + row * block.columns;
+    __m512 left = _mm512_loadu_ps(sums);
+    __m512 right = _mm512_loadu_ps(sums + kHalf);
+    if (block.bias != nullptr) {
+        left = _mm512_add_ps(left, _mm512_loadu_ps(block.bias));
+        right = _mm512_add_ps(right, _mm512_loadu_ps(block.bias + kHalf));
+    }
+    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
+    if (block.streams) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(y), both);
+    } else {
+        _mm512_storeu_si512(y, both);
+    }
+}
+
+CNNTRAIN_TILES inline void finish_row(const Finished<float>& block, std::int64_t row) {
+    for (std::int64_t half = 0; half < kTileBlock; half += kHalf) {
+        float* const y = block.y + row * block.columns + half;
+        __m512 sum = _mm512_loadu_ps(block.sums + row * kTileBlock + half);
+        if (block.adds) sum = _mm512_add_ps(_mm512_loadu_ps(y), sum);
+        if (block.streams) {
+            _mm512_stream_ps(y, sum);
+        } else {
+            _mm512_storeu_ps(y, sum);
+        }
+    }
+}
+
+template <typename To> CNNTRAIN_TILES void finish_all_rows(const Finished<To>& block) {
+    if (block.sums == nullptr) return;
+    for (std::int64_t row = 0; row < kTileBlock; ++row)
+        finish_row(block, row);
+}
+
+/// What is done while tiles are multiplied, which takes longer than all other instructions together.
+template <typename To> struct Aside {
+    const std::byte* next = nullptr;  // will be read after this
+    std::int64_t lines = 0;           // of it, for every step
+    Finished<To> finished;
 };
 
 /// sums += left * right, for a block of 32 x 32. Tiles 0 to 3 hold the sums, 4 and 5 are left ones, 6 and 7 right ones.
-CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps, bool adds, float* sums, Ahead ahead) {
+template <typename To> CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps, bool adds,
+                                                          float* sums, Aside<To> aside) {
     constexpr std::size_t kRow = kTileBlock * sizeof(float);
     float* const lower = sums + kHalf * kTileBlock;
     if (adds) {
@@ -95,18 +143,23 @@ CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps, 
         _tile_zero(2);
         _tile_zero(3);
     }
+    const std::int64_t rows = aside.finished.sums == nullptr ? 0 : kTileBlock;
+    const std::int64_t rows_per_step = (kTileBlock + steps - 1) / steps;
+    std::int64_t row = 0;
     for (std::int64_t i = 0; i < steps; ++i) {
         _tile_loadd(4, left.at, left.row);
         _tile_loadd(6, right.at, right.row);
         _tile_dpbf16ps(0, 4, 6);
         _tile_loadd(7, right.at + right.other, right.row);
         _tile_dpbf16ps(1, 4, 7);
-        for (std::int64_t line = 0; line < ahead.lines; ++line)
-            _mm_prefetch(ahead.at + line * kLine, _MM_HINT_T1);
-        ahead.at += kStepBytes;
+        for (std::int64_t line = 0; line < aside.lines; ++line)
+            _mm_prefetch(aside.next + line * kLine, _MM_HINT_T1);
+        aside.next += kStepBytes;
         _tile_loadd(5, left.at + left.other, left.row);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
+        for (const std::int64_t end = std::min(rows, row + rows_per_step); row < end; ++row)
+            finish_row(aside.finished, row);
         left.at += left.step;
         right.at += right.step;
     }
@@ -114,42 +167,6 @@ CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps, 
     _tile_stored(1, sums + kHalf, kRow);
     _tile_stored(2, lower, kRow);
     _tile_stored(3, lower + kHalf, kRow);
-}
-
-/// A row of a block of sums as the result's.
-CNNTRAIN_TILES inline void finish_row(const float* sums, const float* bias, bool streams, BFloat16* y) {
-    __m512 left = _mm512_loadu_ps(sums);
-    __m512 right = _mm512_loadu_ps(sums + kHalf);
-    if (bias != nullptr) {
-        left = _mm512_add_ps(left, _mm512_loadu_ps(bias));
-        right = _mm512_add_ps(right, _mm512_loadu_ps(bias + kHalf));
-    }
-    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
-    if (streams) {
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(y), both);
-    } else {
-        _mm512_storeu_si512(y, both);
-    }
-}
-
-CNNTRAIN_TILES inline void finish_row(const float* sums, bool adds, bool streams, float* y) {
-    for (std::int64_t half = 0; half < kTileBlock; half += kHalf) {
-        __m512 sum = _mm512_loadu_ps(sums + half);
-        if (adds) sum = _mm512_add_ps(_mm512_loadu_ps(y + half), sum);
-        if (streams) {
-            _mm512_stream_ps(y + half, sum);
-        } else {
-            _mm512_storeu_ps(y + half, sum);
-        }
-    }
-}
-
-/// `how`: the bias, or whether to add.
-template <typename How, typename To>
-CNNTRAIN_TILES void finish_block(const float* sums, How how, bool streams, To* y, std::int64_t row) {
-    for (std::int64_t i = 0; i < kTileBlock; ++i)
-        finish_row(sums + i * kTileBlock, how, streams, y + i * row);
-    if (streams) _mm_sfence();
 }
 
 /// Blocks of 32, or steps.
@@ -164,19 +181,22 @@ struct Range {
 };
 
 /// What one product does everywhere.
-struct Plan {
+template <typename To> struct Plan {
     Tiles left, right;
     std::int64_t steps = 0;        // of the inner axis
     std::int64_t left_blocks = 0;  // blocks of rows at a time
     std::int64_t sum_blocks = 0;   // blocks of columns at a time
-    std::int64_t columns = 0;      // of the result
-    const float* bias = nullptr;
-    BFloat16* halves = nullptr;  // the result, or null
-    float* floats = nullptr;     // likewise
-    bool adds = false;
-    bool streams = false;  // the result goes past the caches
+    Finished<To> result;           // of the first block
 
     Range all_steps() const { return {0, steps}; }
+    bool is_one_slice() const { return steps <= kSlice; }
+    Finished<To> finished(const float* sums, std::int64_t row, std::int64_t column) const {
+        Finished<To> block = result;
+        block.sums = sums;
+        block.y += (row * result.columns + column) * kTileBlock;
+        if (block.bias != nullptr) block.bias += column * kTileBlock;
+        return block;
+    }
 };
 
 CNNTRAIN_TILES void configure_tiles() {
@@ -186,16 +206,16 @@ CNNTRAIN_TILES void release_tiles() {
     _tile_release();
 }
 
+/// Floats that a thread needs.
+constexpr std::int64_t kPartFloats = (kSumBytes + kLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+
 /// One thread's part of a product.
-class Part {
+template <typename To> class Part {
 public:
-    /// `scratch`: kFloats.
-    Part(const Plan& plan, float* scratch)
+    Part(const Plan<To>& plan, float* scratch)
         : plan_(plan), sums_(scratch), left_(reinterpret_cast<std::byte*>(scratch + kSumBytes / sizeof(float))) {}
 
-    static constexpr std::int64_t kFloats = (kSumBytes + kLeftBytes) / static_cast<std::int64_t>(sizeof(float));
-
-    void run(Range rows, Range columns) const {
+    void run(Range rows, Range columns) {
         configure_tiles();
         for (std::int64_t column = columns.begin; column < columns.end; column += plan_.sum_blocks) {
             for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
@@ -204,39 +224,42 @@ public:
                                    plan_.all_steps().piece(step, kSlice));
             }
         }
+        finish_all_rows(finished_);
+        if (plan_.result.streams) _mm_sfence();
         release_tiles();
     }
 
 private:
     /// [rows,slice] of the left operand by [slice,columns] of the right one.
-    void multiply_slice(Range rows, Range columns, Range slice) const {
+    void multiply_slice(Range rows, Range columns, Range slice) {
         const Tiles left = cached_left(rows, slice);
         for (std::int64_t column = columns.begin; column < columns.end; ++column) {
-            const bool is_only_slice = plan_.steps <= kSlice;
-            float* const sums = sums_ + (is_only_slice ? 0 : (column - columns.begin) * rows.size() * kBlockFloats);
+            const std::int64_t place = plan_.is_one_slice() ? 0 : column - columns.begin;
+            float* const sums = sums_ + place * rows.size() * kBlockFloats;
             for (std::int64_t step = slice.begin; step < slice.end; step += kChunk) {
                 const Range steps = slice.piece(step, kChunk);
                 const bool ends_slice = steps.end == slice.end;
                 const bool ends_all = ends_slice && column + 1 == columns.end;
                 const Tiles next =
                     ends_slice ? plan_.right.from(column + 1, slice.begin) : plan_.right.from(column, steps.end);
-                multiply_chunk(left.from(0, step - slice.begin), rows.size(), column, steps, sums,
+                multiply_chunk(left.from(0, step - slice.begin), rows, column, steps, sums,
                                ends_all ? nullptr : next.at);
             }
-            if (slice.end == plan_.steps) finish(rows, column, sums);
         }
     }
 
-    /// All rows by one block of columns; meanwhile the next right tiles come into the cache.
-    void multiply_chunk(const Tiles& left, std::int64_t rows, std::int64_t column, Range steps, float* sums,
-                        const std::byte* next) const {
+    /// All rows by one block of columns. Meanwhile the next right tiles come into the cache, and the last block goes into the result.
+    void multiply_chunk(const Tiles& left, Range rows, std::int64_t column, Range steps, float* sums,
+                        const std::byte* next) {
         constexpr std::int64_t kLines = kStepBytes / kLine;
-        const std::int64_t lines = (kLines + rows - 1) / rows;
+        const std::int64_t lines = (kLines + rows.size() - 1) / rows.size();
         const Tiles right = plan_.right.from(column, steps.begin);
-        for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t row = 0; row < rows.size(); ++row) {
             const std::int64_t first = row * lines;
-            const Ahead ahead{next + first * kLine, next == nullptr || first >= kLines ? 0 : lines};
-            multiply_block(left.from(row, 0), right, steps.size(), steps.begin > 0, sums + row * kBlockFloats, ahead);
+            float* const block = sums + row * kBlockFloats;
+            const Aside<To> aside{next + first * kLine, next == nullptr || first >= kLines ? 0 : lines, finished_};
+            multiply_block(left.from(row, 0), right, steps.size(), steps.begin > 0, block, aside);
+            finished_ = steps.end == plan_.steps ? plan_.finished(block, rows.begin + row, column) : Finished<To>{};
         }
     }
 
@@ -261,22 +284,10 @@ private:
         }
     }
 
-    void finish(Range rows, std::int64_t column, const float* sums) const {
-        for (std::int64_t row = 0; row < rows.size(); ++row) {
-            const float* const from = sums + row * kBlockFloats;
-            const std::int64_t place = ((rows.begin + row) * plan_.columns + column) * kTileBlock;
-            if (plan_.floats != nullptr) {
-                finish_block(from, plan_.adds, plan_.streams, plan_.floats + place, plan_.columns);
-            } else {
-                const float* const bias = plan_.bias == nullptr ? nullptr : plan_.bias + column * kTileBlock;
-                finish_block(from, bias, plan_.streams, plan_.halves + place, plan_.columns);
-            }
-        }
-    }
-
-    const Plan& plan_;
+    const Plan<To>& plan_;
     float* sums_;
     std::byte* left_;
+    Finished<To> finished_;
 };
 
 /// Parts of the result's rows and columns.
@@ -299,32 +310,35 @@ Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
     return best;
 }
 
-Plan plan_of(const TileProduct& product, const LeftOperand& x, const BFloat16* w) {
-    constexpr std::int64_t kMostSums = kSumBytes / (kBlockFloats * static_cast<std::int64_t>(sizeof(float)));
-    Plan plan;
-    plan.left = left_tiles(product, x);
-    plan.right = right_tiles(product, w);
-    plan.steps = product.inner / kStep;
-    plan.columns = product.columns;
-    plan.left_blocks = std::min(kMostSums, kLeftBytes / (std::min(plan.steps, kSlice) * kStepBytes));
-    plan.sum_blocks = plan.steps <= kSlice ? product.columns / kTileBlock : kMostSums / plan.left_blocks;
-    return plan;
-}
-
 /// Streaming stores write whole lines.
-template <typename T> bool is_past_cache(const TileProduct& product, const T* y) {
+template <typename To> bool is_past_cache(const TileProduct& product, const To* y) {
     constexpr std::int64_t kMostCachedBytes = std::int64_t{4} << 20;
-    const auto bytes = product.rows * product.columns * static_cast<std::int64_t>(sizeof(T));
+    const auto bytes = product.rows * product.columns * static_cast<std::int64_t>(sizeof(To));
     return bytes > kMostCachedBytes && reinterpret_cast<std::uintptr_t>(y) % kLine == 0;
 }
 
-void multiply(const TileProduct& product, const Plan& plan, std::span<float> scratch) {
+template <typename To>
+Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat16* w, Finished<To> result) {
+    constexpr std::int64_t kMostSums = kSumBytes / (kBlockFloats * static_cast<std::int64_t>(sizeof(float)));
+    Plan<To> plan;
+    plan.left = left_tiles(product, x);
+    plan.right = right_tiles(product, w);
+    plan.steps = product.inner / kStep;
+    plan.left_blocks = std::min(kMostSums, kLeftBytes / (std::min(plan.steps, kSlice) * kStepBytes));
+    plan.sum_blocks = plan.is_one_slice() ? product.columns / kTileBlock : kMostSums / plan.left_blocks;
+    plan.result = result;
+    plan.result.columns = product.columns;
+    plan.result.streams = is_past_cache(product, result.y);
+    return plan;
+}
+
+template <typename To> void multiply(const TileProduct& product, const Plan<To>& plan, std::span<float> scratch) {
     const Range rows{0, product.rows / kTileBlock};
     const Range columns{0, product.columns / kTileBlock};
-    const auto room = static_cast<int>(static_cast<std::int64_t>(scratch.size()) / Part::kFloats);
+    const auto room = static_cast<int>(static_cast<std::int64_t>(scratch.size()) / kPartFloats);
     const Grid grid = grid_of(rows.size(), columns.size(), std::clamp(omp_get_max_threads(), 1, room));
     parallel_tasks(grid.rows * grid.columns, [&](std::int64_t task) {
-        Part(plan, scratch.data() + task * Part::kFloats)
+        Part<To>(plan, scratch.data() + task * kPartFloats)
             .run(rows.part(task / grid.columns, grid.rows), columns.part(task % grid.columns, grid.columns));
     });
 }
@@ -337,25 +351,17 @@ bool has_tiles() {
 }
 
 std::int64_t tile_scratch_floats(int threads) {
-    return threads * Part::kFloats;
+    return threads * kPartFloats;
 }
 
 void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
                   std::span<float> scratch) {
-    Plan plan = plan_of(product, x, w);
-    plan.bias = bias;
-    plan.halves = y;
-    plan.streams = is_past_cache(product, y);
-    multiply(product, plan, scratch);
+    multiply(product, plan_of(product, x, w, Finished<BFloat16>{.bias = bias, .y = y}), scratch);
 }
 
 void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds, float* y,
                   std::span<float> scratch) {
-    Plan plan = plan_of(product, x, w);
-    plan.floats = y;
-    plan.adds = adds;
-    plan.streams = is_past_cache(product, y);
-    multiply(product, plan, scratch);
+    multiply(product, plan_of(product, x, w, Finished<float>{.y = y, .adds = adds}), scratch);
 }
 
 }  // namespace cnntrain::cpu
