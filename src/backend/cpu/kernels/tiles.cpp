@@ -22,7 +22,9 @@ constexpr std::int64_t kTileBytes = 16 * kRowBytes;
 constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two tiles side by side
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kBlockFloats = kTileBlock * kTileBlock;
-constexpr std::int64_t kLeftBytes = std::int64_t{768} << 10;  // of left tiles in the second-level cache
+constexpr std::int64_t kWholeLeftBytes = std::int64_t{768}
+                                         << 10;  // of left tiles in the second-level cache, all steps of them
+constexpr std::int64_t kLeftBytes = std::int64_t{512} << 10;  // of a slice of them, while the next slice comes there
 constexpr std::int64_t kSumBytes = std::int64_t{512} << 10;   // of sums there
 
 /// A processor allows tiles, the operating system gives them to a process that asks.
@@ -56,6 +58,7 @@ struct Tiles {
     std::int64_t block = 0;  // to the next block
 
     Tiles from(std::int64_t first_block, std::int64_t first_step) const {
+        if (at == nullptr) return {};
         Tiles moved = *this;
         moved.at += first_block * block + first_step * step;
         return moved;
@@ -120,12 +123,34 @@ template <typename To> CNNTRAIN_TILES void finish_all_rows(const Finished<To>& b
         finish_row(block, row);
 }
 
+/// What will be read later: so many lines for every step.
+struct Lines {
+    const std::byte* at = nullptr;
+    std::int64_t count = 0;
+    std::int64_t apart = 0;  // bytes
+    std::int64_t step = 0;   // bytes to those of the next step
+};
+
+/// Part `number` of `parts` of the 32 lines that a block has for each step.
+Lines part_of(const Tiles& tiles, std::int64_t apart, std::int64_t number, std::int64_t parts) {
+    const std::int64_t count = (kTileBlock + parts - 1) / parts;
+    const std::int64_t first = number * count;
+    if (tiles.at == nullptr || number < 0 || first >= kTileBlock) return {};
+    return {tiles.at + first * apart, count, apart, tiles.step};
+}
+
 /// What is done while tiles are multiplied, which takes longer than all other instructions together.
 template <typename To> struct Aside {
-    const std::byte* next = nullptr;  // will be read after this
-    std::int64_t lines = 0;           // of it, for every step
+    Lines next_right;  // comes into the cache
+    Lines next_left;   // likewise
     Finished<To> finished;
 };
+
+CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
+    for (std::int64_t i = 0; i < lines.count; ++i)
+        _mm_prefetch(lines.at + i * lines.apart, _MM_HINT_T1);
+    lines.at += lines.step;
+}
 
 /// sums += left * right, for a block of 32 x 32. Tiles 0 to 3 hold the sums, 4 and 5 are left ones, 6 and 7 right ones.
 template <typename To> CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps, bool adds,
@@ -152,12 +177,11 @@ template <typename To> CNNTRAIN_TILES void multiply_block(Tiles left, Tiles righ
         _tile_dpbf16ps(0, 4, 6);
         _tile_loadd(7, right.at + right.other, right.row);
         _tile_dpbf16ps(1, 4, 7);
-        for (std::int64_t line = 0; line < aside.lines; ++line)
-            _mm_prefetch(aside.next + line * kLine, _MM_HINT_T1);
-        aside.next += kStepBytes;
+        bring_closer(aside.next_right);
         _tile_loadd(5, left.at + left.other, left.row);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
+        bring_closer(aside.next_left);
         for (const std::int64_t end = std::min(rows, row + rows_per_step); row < end; ++row)
             finish_row(aside.finished, row);
         left.at += left.step;
@@ -207,7 +231,7 @@ CNNTRAIN_TILES void release_tiles() {
 }
 
 /// Floats that a thread needs.
-constexpr std::int64_t kPartFloats = (kSumBytes + kLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+constexpr std::int64_t kPartFloats = (kSumBytes + kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
 
 /// One thread's part of a product.
 template <typename To> class Part {
@@ -221,7 +245,7 @@ public:
             for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
                 for (std::int64_t step = 0; step < plan_.steps; step += kSlice)
                     multiply_slice(rows.piece(row, plan_.left_blocks), columns.piece(column, plan_.sum_blocks),
-                                   plan_.all_steps().piece(step, kSlice));
+                                   plan_.all_steps().piece(step, kSlice), left_after(row, step, rows.end));
             }
         }
         finish_all_rows(finished_);
@@ -230,34 +254,52 @@ public:
     }
 
 private:
+    /// What is read of the left operand after this slice of the blocks from `row` on. A whole block is read in the order of its memory,
+    /// which the processor foresees itself.
+    Tiles left_after(std::int64_t row, std::int64_t step, std::int64_t rows_end) const {
+        if (plan_.is_one_slice()) return {};
+        if (step + kSlice < plan_.steps) return plan_.left.from(row, step + kSlice);
+        if (row + plan_.left_blocks < rows_end) return plan_.left.from(row + plan_.left_blocks, 0);
+        return {};
+    }
+
     /// [rows,slice] of the left operand by [slice,columns] of the right one.
-    void multiply_slice(Range rows, Range columns, Range slice) {
+    void multiply_slice(Range rows, Range columns, Range slice, const Tiles& next_left) {
         const Tiles left = cached_left(rows, slice);
+        const std::int64_t parts = std::min(kTileBlock, columns.size());
         for (std::int64_t column = columns.begin; column < columns.end; ++column) {
             const std::int64_t place = plan_.is_one_slice() ? 0 : column - columns.begin;
             float* const sums = sums_ + place * rows.size() * kBlockFloats;
             for (std::int64_t step = slice.begin; step < slice.end; step += kChunk) {
                 const Range steps = slice.piece(step, kChunk);
-                const bool ends_slice = steps.end == slice.end;
-                const bool ends_all = ends_slice && column + 1 == columns.end;
-                const Tiles next =
-                    ends_slice ? plan_.right.from(column + 1, slice.begin) : plan_.right.from(column, steps.end);
-                multiply_chunk(left.from(0, step - slice.begin), rows, column, steps, sums,
-                               ends_all ? nullptr : next.at);
+                const std::int64_t offset = step - slice.begin;
+                const Ahead ahead{right_after(column, steps, columns, slice), next_left.from(0, offset),
+                                  column - (columns.end - parts), parts};
+                multiply_chunk(left.from(0, offset), rows, column, steps, sums, ahead);
             }
         }
     }
 
-    /// All rows by one block of columns. Meanwhile the next right tiles come into the cache, and the last block goes into the result.
+    Tiles right_after(std::int64_t column, Range steps, Range columns, Range slice) const {
+        if (steps.end < slice.end) return plan_.right.from(column, steps.end);
+        if (column + 1 < columns.end) return plan_.right.from(column + 1, slice.begin);
+        return {};
+    }
+
+    /// Of what is read after a chunk, and after a slice: that in parts, one for each of its last columns.
+    struct Ahead {
+        Tiles right, left;
+        std::int64_t part = 0, parts = 1;
+    };
+
+    /// All rows by one block of columns. Meanwhile the next tiles come into the cache, and the last block goes into the result.
     void multiply_chunk(const Tiles& left, Range rows, std::int64_t column, Range steps, float* sums,
-                        const std::byte* next) {
-        constexpr std::int64_t kLines = kStepBytes / kLine;
-        const std::int64_t lines = (kLines + rows.size() - 1) / rows.size();
+                        const Ahead& ahead) {
         const Tiles right = plan_.right.from(column, steps.begin);
         for (std::int64_t row = 0; row < rows.size(); ++row) {
-            const std::int64_t first = row * lines;
             float* const block = sums + row * kBlockFloats;
-            const Aside<To> aside{next + first * kLine, next == nullptr || first >= kLines ? 0 : lines, finished_};
+            const Aside<To> aside{part_of(ahead.right, kLine, row, rows.size()),
+                                  part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished_};
             multiply_block(left.from(row, 0), right, steps.size(), steps.begin > 0, block, aside);
             finished_ = steps.end == plan_.steps ? plan_.finished(block, rows.begin + row, column) : Finished<To>{};
         }
@@ -324,8 +366,13 @@ Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat1
     plan.left = left_tiles(product, x);
     plan.right = right_tiles(product, w);
     plan.steps = product.inner / kStep;
-    plan.left_blocks = std::min(kMostSums, kLeftBytes / (std::min(plan.steps, kSlice) * kStepBytes));
-    plan.sum_blocks = plan.is_one_slice() ? product.columns / kTileBlock : kMostSums / plan.left_blocks;
+    if (plan.is_one_slice()) {
+        plan.left_blocks = std::min(kMostSums, kWholeLeftBytes / (plan.steps * kStepBytes));
+        plan.sum_blocks = product.columns / kTileBlock;
+    } else {
+        plan.left_blocks = kLeftBytes / (kSlice * kStepBytes);
+        plan.sum_blocks = kMostSums / plan.left_blocks;
+    }
     plan.result = result;
     plan.result.columns = product.columns;
     plan.result.streams = is_past_cache(product, result.y);
