@@ -16,7 +16,7 @@ Desc matrix(std::int64_t rows, std::int64_t columns, DType type, bool transposed
 
 }  // namespace
 
-TileProduct::TileProduct(const OneDnn& onednn, const Primitive& primitive, int threads)
+HeadProduct::HeadProduct(const OneDnn& onednn, const Primitive& primitive, int threads)
     : primitive_(primitive.primitive), stream_(onednn.stream()), scratch_bytes_(primitive.scratchpad.get_size()) {
     for (int thread = 0; thread < threads; ++thread) {
         const auto memory = [&](const Desc& desc) { return dnnl::memory(desc, onednn.engine(), DNNL_MEMORY_NONE); };
@@ -31,7 +31,7 @@ TileProduct::TileProduct(const OneDnn& onednn, const Primitive& primitive, int t
     }
 }
 
-dnnl_status_t TileProduct::run(int thread, const void* a, const void* b, void* c, void* scratch) const {
+dnnl_status_t HeadProduct::run(int thread, const void* a, const void* b, void* c, void* scratch) const {
     const Arguments& own = arguments_[static_cast<std::size_t>(thread)];
     // oneDNN writes to its result and its scratch memory alone.
     own.a.set_data_handle(const_cast<void*>(a));
@@ -44,24 +44,24 @@ dnnl_status_t TileProduct::run(int thread, const void* a, const void* b, void* c
 ProductMaker::ProductMaker(const Lowering& lower, const AttentionShape& shape)
     : onednn_(lower.onednn()), shape_(shape), threads_(omp_get_max_threads()) {}
 
-TileProduct ProductMaker::of_features() {
+HeadProduct ProductMaker::of_features() {
     return make(matrix(shape_.queries, shape_.features, shape_.type),
                 matrix(shape_.features, shape_.tokens, shape_.type, true),
                 matrix(shape_.queries, shape_.tokens, DType::f32), false);
 }
 
-TileProduct ProductMaker::of_keys() {
+HeadProduct ProductMaker::of_keys() {
     return make(matrix(shape_.queries, shape_.tokens, shape_.type), matrix(shape_.tokens, shape_.features, shape_.type),
                 matrix(shape_.queries, shape_.features, shape_.type), false);
 }
 
-TileProduct ProductMaker::of_queries(DType result, bool accumulates) {
+HeadProduct ProductMaker::of_queries(DType result, bool accumulates) {
     return make(matrix(shape_.tokens, shape_.queries, shape_.type, true),
                 matrix(shape_.queries, shape_.features, shape_.type), matrix(shape_.tokens, shape_.features, result),
                 accumulates);
 }
 
-TileProduct ProductMaker::make(const Desc& a, const Desc& b, const Desc& c, bool accumulates) {
+HeadProduct ProductMaker::make(const Desc& a, const Desc& b, const Desc& c, bool accumulates) {
     const Threads one(1);
     const Primitive primitive = accumulates ? onednn_.accumulating_matmul(a, b, c) : onednn_.matmul(a, b, c, false);
     implementation_ = primitive.implementation;

@@ -24,10 +24,10 @@ struct AttentionShape {
 };
 
 /// A product that one thread runs on memory that is named each time. Each thread has its own arguments.
-class TileProduct {
+class HeadProduct {
 public:
     /// `primitive` must have been made for one thread; `threads` run it side by side.
-    TileProduct(const OneDnn& onednn, const Primitive& primitive, int threads);
+    HeadProduct(const OneDnn& onednn, const Primitive& primitive, int threads);
 
     std::size_t scratch_bytes() const { return scratch_bytes_; }
     /// c = a * b (or c += a * b). The memory lies as the primitive's descriptors say. For require_success(), where it may throw.
@@ -52,18 +52,18 @@ public:
     ProductMaker(const Lowering& lower, const AttentionShape& shape);
 
     /// a[queries,features] * b[tokens,features]^T -> f32[queries,tokens]
-    TileProduct of_features();
+    HeadProduct of_features();
     /// a[queries,tokens] * b[tokens,features] -> [queries,features]
-    TileProduct of_keys();
+    HeadProduct of_keys();
     /// a[queries,tokens]^T * b[queries,features] -> [tokens,features] of this type
-    TileProduct of_queries(DType result, bool accumulates);
+    HeadProduct of_queries(DType result, bool accumulates);
 
     int threads() const { return threads_; }
     std::size_t scratch_bytes() const { return scratch_bytes_; }
     const std::string& implementation() const { return implementation_; }
 
 private:
-    TileProduct make(const Desc& a, const Desc& b, const Desc& c, bool accumulates);
+    HeadProduct make(const Desc& a, const Desc& b, const Desc& c, bool accumulates);
 
     const OneDnn& onednn_;
     AttentionShape shape_;

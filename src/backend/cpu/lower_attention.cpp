@@ -197,7 +197,7 @@ template <typename T> void scatter_head(const AttentionShape& shape, const T* fr
 }
 
 struct ForwardProducts {
-    TileProduct scores, y;
+    HeadProduct scores, y;
 };
 
 enum ForwardArray : std::uint8_t { forward_scores, forward_q, forward_k, forward_v, forward_y };
@@ -260,9 +260,9 @@ void lower_attention(Lowering& lower) {
 
 /// Gradients of keys and values are sums over the tiles of queries.
 struct BackwardProducts {
-    TileProduct of_features, of_keys;
-    TileProduct of_queries;                        // of the first tile
-    std::optional<TileProduct> adding_of_queries;  // of the others
+    HeadProduct of_features, of_keys;
+    HeadProduct of_queries;                        // of the first tile
+    std::optional<HeadProduct> adding_of_queries;  // of the others
 };
 
 struct AttentionGradientStep {
@@ -303,7 +303,7 @@ template <typename T> struct HeadGradient {
 
     T* values(BackwardArray array) const { return memory.array<T>(array); }
     float* floats(BackwardArray array) const { return memory.array<float>(array); }
-    dnnl_status_t run(const TileProduct& product, const T* a, const T* b, void* c) const {
+    dnnl_status_t run(const HeadProduct& product, const T* a, const T* b, void* c) const {
         return product.run(task.thread, a, b, c, memory.products());
     }
 
@@ -331,7 +331,7 @@ template <typename T> struct HeadGradient {
 
     dnnl_status_t add_tile() const {
         const std::int64_t first = tile.first_query * step.common.shape.features;
-        const TileProduct& of_queries = tile.first_query == 0 ? products.of_queries : *products.adding_of_queries;
+        const HeadProduct& of_queries = tile.first_query == 0 ? products.of_queries : *products.adding_of_queries;
         dnnl_status_t status = score_gradients();
         if (status != dnnl_success) return status;
         status = run(products.of_keys, values(backward_dp), values(backward_k), values(backward_dq) + first);

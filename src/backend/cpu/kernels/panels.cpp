@@ -126,10 +126,8 @@ HWY_EXPORT(copy_rows_bf16);
 
 template <typename From, typename To> void copy_to_panels(const Panels& shape, const From* from, To* to) {
     constexpr std::int64_t kRows = 16;
-    constexpr std::int64_t kMostCachedBytes = std::int64_t{4} << 20;
-    constexpr std::uintptr_t kLine = 64;
     const auto bytes = static_cast<std::int64_t>(sizeof(To)) * shape.count() * shape.panel_rows * shape.panel_columns;
-    const bool past_cache = bytes > kMostCachedBytes && reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
+    const bool past_cache = goes_past_cache(bytes, to);
     parallel_ranges(
         shape.panel_rows,
         [&](std::int64_t begin, std::int64_t end) {

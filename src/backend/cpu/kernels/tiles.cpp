@@ -293,16 +293,19 @@ private:
     };
 
     /// All rows by one block of columns. Meanwhile the next tiles come into the cache, and the last block goes into the result.
-    void multiply_chunk(const Tiles& left, Range rows, std::int64_t column, Range steps, float* sums,
-                        const Ahead& ahead) {
+    CNNTRAIN_TILES void multiply_chunk(const Tiles& left, Range rows, std::int64_t column, Range steps, float* sums,
+                                       const Ahead& ahead) {
         const Tiles right = plan_.right.from(column, steps.begin);
+        const bool completes = steps.end == plan_.steps;
+        Finished<To> finished = finished_;  // a member would go through memory for every block
         for (std::int64_t row = 0; row < rows.size(); ++row) {
             float* const block = sums + row * kBlockFloats;
-            const Aside<To> aside{part_of(ahead.right, kLine, row, rows.size()),
-                                  part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished_};
-            multiply_block(left.from(row, 0), right, steps.size(), steps.begin > 0, block, aside);
-            finished_ = steps.end == plan_.steps ? plan_.finished(block, rows.begin + row, column) : Finished<To>{};
+            multiply_block<To>(left.from(row, 0), right, steps.size(), steps.begin > 0, block,
+                               {part_of(ahead.right, kLine, row, rows.size()),
+                                part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished});
+            finished = completes ? plan_.finished(block, rows.begin + row, column) : Finished<To>{};
         }
+        finished_ = finished;
     }
 
     /// Blocks of rows as tiles in a row. A copy pays where it is used for all columns, and where rows are apart by a multiple of a
@@ -352,13 +355,6 @@ Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
     return best;
 }
 
-/// Streaming stores write whole lines.
-template <typename To> bool is_past_cache(const TileProduct& product, const To* y) {
-    constexpr std::int64_t kMostCachedBytes = std::int64_t{4} << 20;
-    const auto bytes = product.rows * product.columns * static_cast<std::int64_t>(sizeof(To));
-    return bytes > kMostCachedBytes && reinterpret_cast<std::uintptr_t>(y) % kLine == 0;
-}
-
 template <typename To>
 Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat16* w, Finished<To> result) {
     constexpr std::int64_t kMostSums = kSumBytes / (kBlockFloats * static_cast<std::int64_t>(sizeof(float)));
@@ -375,7 +371,8 @@ Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat1
     }
     plan.result = result;
     plan.result.columns = product.columns;
-    plan.result.streams = is_past_cache(product, result.y);
+    plan.result.streams =
+        goes_past_cache(product.rows * product.columns * static_cast<std::int64_t>(sizeof(To)), result.y);
     return plan;
 }
 
