@@ -38,11 +38,12 @@ template <typename Body> void parallel_ranges(std::int64_t count, const Body& bo
                    [&](std::int64_t i) { body(i * grain, std::min(count, (i + 1) * grain)); });
 }
 
-/// Are so many bytes written with streaming stores? Those take whole lines, and what is larger than the caches gains by them.
+/// Are so many bytes, written by all threads, worth streaming stores? Those take whole lines, and read none of them first. They pay
+/// where a core's second-level cache would not keep its share until somebody reads it.
 inline bool goes_past_cache(std::int64_t bytes, const void* to) {
-    constexpr std::int64_t kMostCachedBytes = std::int64_t{4} << 20;
+    constexpr std::int64_t kMostCachedBytes = std::int64_t{512} << 10;
     constexpr std::uintptr_t kLine = 64;
-    return bytes > kMostCachedBytes && reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
+    return bytes > kMostCachedBytes * omp_get_max_threads() && reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
 }
 
 /// Rows of neighbouring memory that share their channels (and, if it matters, their sample).
