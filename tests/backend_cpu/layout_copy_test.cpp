@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/tiles.h"
 #include "backend/cpu/onednn.h"
 #include "cnntrain/base/rng.h"
 
@@ -54,6 +55,36 @@ TEST(LayoutCopy, PanelsAreThoseOfOneDnn) {
     expect_same_as_onednn(DType::bf16, Tag::BA16a48b2a, 48);
     expect_same_as_onednn(DType::bf16, Tag::BA16a32b2a, 32);
     expect_same_as_onednn(DType::bf16, Tag::BA16a16b2a, 16);
+}
+
+/// The layouts of tile products, as oneDNN's reorder fills them.
+template <typename Copy> void expect_tiles_as_onednn(const Desc& blocked, const Copy& copy) {
+    constexpr std::int64_t kRows = 96;
+    constexpr std::int64_t kColumns = 160;
+    const Desc plain({kRows, kColumns}, to_dnnl(DType::bf16), Tag::ab);
+    ASSERT_EQ(blocked.get_size(), plain.get_size());
+    const OneDnn onednn;
+    dnnl::memory from(plain, onednn.engine());
+    auto* const values = static_cast<BFloat16*>(from.get_data_handle());
+    for (std::int64_t i = 0; i < kRows * kColumns; ++i)
+        values[i] = to_bfloat16(static_cast<float>(i % 251) - 100);
+    dnnl::memory theirs(blocked, onednn.engine());
+    dnnl::stream stream = onednn.stream();
+    dnnl::reorder(onednn.reorder_desc(plain, blocked)).execute(stream, from, theirs);
+    stream.wait();
+    const dnnl::memory own(blocked, onednn.engine());
+    copy(kRows, kColumns, values, static_cast<BFloat16*>(own.get_data_handle()));
+    EXPECT_EQ(bytes_of(own), bytes_of(theirs));
+}
+
+TEST(LayoutCopy, TilesAreThoseOfOneDnn) {
+    if (!has_tiles()) GTEST_SKIP() << "this processor has no AMX, or the system does not give it";
+    const Desc matrix({96, 160}, to_dnnl(DType::bf16), Tag::ab);
+    expect_tiles_as_onednn(right_tiles_desc(matrix), [](auto rows, auto columns, const BFloat16* from, BFloat16* to) {
+        copy_to_panels(Panels{rows, columns, rows, kTileBlock}, from, to);
+    });
+    expect_tiles_as_onednn(turned_right_tiles_desc(matrix), copy_to_turned_right_panels<BFloat16>);
+    expect_tiles_as_onednn(turned_left_tiles_desc(matrix), copy_to_turned_left_panels);
 }
 
 TEST(LayoutCopy, OtherLayoutsAreNoPanels) {

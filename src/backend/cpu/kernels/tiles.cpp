@@ -324,8 +324,8 @@ private:
     CNNTRAIN_TILES static void copy_left_block(const Tiles& from, std::int64_t steps, std::byte* to) {
         for (std::int64_t row = 0; row < kTileBlock; ++row) {
             for (std::int64_t step = 0; step < steps; ++step)
-                _mm512_store_si512(to + step * kStepBytes + row * kRowBytes,
-                                   _mm512_loadu_si512(from.at + row * from.row + step * kRowBytes));
+                _mm512_storeu_si512(to + step * kStepBytes + row * kRowBytes,
+                                    _mm512_loadu_si512(from.at + row * from.row + step * kRowBytes));
         }
     }
 

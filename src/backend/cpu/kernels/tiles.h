@@ -33,7 +33,7 @@ struct LeftOperand {
     bool in_panels = false;
 };
 
-/// Floats that a product needs for so many threads, at an address that is a multiple of 64.
+/// Floats that a product needs for so many threads; with fewer, fewer threads work on it.
 std::int64_t tile_scratch_floats(int threads);
 
 /// y = x * w + bias, row-major; no bias: null. The result does not depend on the number of threads.

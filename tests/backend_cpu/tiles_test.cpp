@@ -1,0 +1,205 @@
+// Tile products against sums in double, and their panels against loops over elements.
+#include "backend/cpu/kernels/tiles.h"
+
+#include "backend_cpu/kernel_data.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+class Tiles : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!has_tiles()) GTEST_SKIP() << "this processor has no AMX, or the system does not give it";
+    }
+};
+
+std::string text(const TileProduct& p) {
+    return std::to_string(p.rows) + " x " + std::to_string(p.inner) + " x " + std::to_string(p.columns);
+}
+
+template <typename T> std::vector<T> turned(std::int64_t rows, std::int64_t columns, const std::vector<T>& m) {
+    std::vector<T> result(m.size());
+    for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < columns; ++column)
+            result[at(column * rows + row)] = m[at(row * columns + column)];
+    }
+    return result;
+}
+
+std::vector<BFloat16> right_panels(const TileProduct& p, const std::vector<BFloat16>& w) {
+    std::vector<BFloat16> panels(w.size());
+    copy_to_panels(Panels{p.inner, p.columns, p.inner, kTileBlock}, w.data(), panels.data());
+    return panels;
+}
+
+std::vector<float> scratch_for_tiles() {
+    return std::vector<float>(at(tile_scratch_floats(omp_get_max_threads())), std::numeric_limits<float>::quiet_NaN());
+}
+
+struct Operands {
+    explicit Operands(const TileProduct& p)
+        : product(p),
+          x(random_values<BFloat16>(p.rows * p.inner, 1)),
+          w(random_values<BFloat16>(p.inner * p.columns, 2)),
+          panels(right_panels(p, w)),
+          bias(random_values<float>(p.columns, 3)) {}
+
+    std::vector<double> expected(bool with_bias) const {
+        std::vector<double> y(at(product.rows * product.columns));
+        for (std::int64_t row = 0; row < product.rows; ++row) {
+            double* const to = y.data() + row * product.columns;
+            for (std::int64_t i = 0; i < product.columns && with_bias; ++i)
+                to[i] = static_cast<double>(bias[at(i)]);
+            for (std::int64_t k = 0; k < product.inner; ++k) {
+                const double factor = widened(x[at(row * product.inner + k)]);
+                for (std::int64_t i = 0; i < product.columns; ++i)
+                    to[i] += factor * widened(w[at(k * product.columns + i)]);
+            }
+        }
+        return y;
+    }
+
+    std::vector<BFloat16> halves(bool with_bias) const {
+        std::vector<BFloat16> y(at(product.rows * product.columns));
+        std::vector<float> scratch = scratch_for_tiles();
+        tile_product(product, {x.data()}, panels.data(), with_bias ? bias.data() : nullptr, y.data(), scratch);
+        return y;
+    }
+
+    std::vector<float> floats(bool left_in_panels, bool adds) const {
+        std::vector<BFloat16> left = x;
+        if (left_in_panels) {
+            const std::vector<BFloat16> columns = turned(product.rows, product.inner, x);
+            copy_to_turned_left_panels(product.inner, product.rows, columns.data(), left.data());
+        }
+        std::vector<float> y(at(product.rows * product.columns),
+                             adds ? 100.0F : std::numeric_limits<float>::quiet_NaN());
+        std::vector<float> scratch = scratch_for_tiles();
+        tile_product(product, {left.data(), left_in_panels}, panels.data(), adds, y.data(), scratch);
+        return y;
+    }
+
+    TileProduct product;
+    std::vector<BFloat16> x, w, panels;
+    std::vector<float> bias;
+};
+
+/// One block; blocks of rows and columns that threads share unevenly; chunks and slices of the inner axis that end early; more rows, and
+/// more columns, than are done at a time, of whole and of sliced operands; rows that are a multiple of a page apart.
+const TileProduct kProducts[] = {
+    {32, 32, 32},     {64, 96, 160},  {160, 288, 96}, {32, 1024, 64}, {96, 1056, 64},
+    {320, 2112, 544}, {1056, 64, 32}, {544, 768, 32}, {64, 2048, 64}, {32, 32, 1120},
+};
+
+TEST_F(Tiles, ProductsAreSumsOfProducts) {
+    for (const TileProduct& product : kProducts) {
+        SCOPED_TRACE(text(product));
+        const Operands operands(product);
+        const std::vector<double> plain = operands.expected(false);
+        // The terms of a sum are up to 4; f32 sums lose their last digits in the order of the chunks.
+        const double slack = 1e-6 * std::sqrt(static_cast<double>(product.inner)) * 4;
+        expect_near(operands.halves(false), plain, slack, "bfloat16");
+        expect_near(operands.halves(true), operands.expected(true), slack, "with bias");
+        expect_near(operands.floats(false, false), plain, slack, "f32");
+        expect_near(operands.floats(true, false), plain, slack, "of left panels");
+        std::vector<double> added = plain;
+        for (double& value : added)
+            value += 100;
+        expect_near(operands.floats(true, true), added, slack, "added");
+    }
+}
+
+TEST_F(Tiles, ProductsDoNotDependOnThreads) {
+    for (const TileProduct& product : {TileProduct{160, 288, 96}, {320, 2112, 544}, {32, 32, 1120}}) {
+        SCOPED_TRACE(text(product));
+        const Operands operands(product);
+        expect_thread_independent([&] { return operands.halves(true); });
+        expect_thread_independent([&] { return operands.floats(true, true); });
+    }
+}
+
+/// Past the caches, where the result is aligned, the same elements are stored otherwise.
+TEST_F(Tiles, LargeAlignedResultsAreTheSame) {
+    const TileProduct product{32 * 11, 64, 4096};
+    const Operands operands(product);
+    std::vector<float> scratch = scratch_for_tiles();
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);  // the size that counts as large grows with the threads
+    HostTensor halves({DType::bf16, {product.rows, product.columns}});
+    tile_product(product, {operands.x.data()}, operands.panels.data(), operands.bias.data(),
+                 halves.as<BFloat16>().data(), scratch);
+    HostTensor floats({DType::f32, {product.rows, product.columns}});
+    tile_product(product, {operands.x.data()}, operands.panels.data(), false, floats.as<float>().data(), scratch);
+    omp_set_num_threads(threads);
+    const std::vector<double> plain = operands.expected(false);
+    const auto got = floats.as<float>();
+    expect_near(std::vector<float>(got.begin(), got.end()), plain, 1e-5, "f32");
+    const auto rounded_result = halves.as<BFloat16>();
+    expect_near(std::vector<BFloat16>(rounded_result.begin(), rounded_result.end()), operands.expected(true), 1e-5,
+                "bfloat16");
+}
+
+/// With room for one thread only, one thread does it all.
+TEST_F(Tiles, LessScratchMeansFewerThreads) {
+    const Operands operands({64, 96, 160});
+    std::vector<BFloat16> y(at(64 * 160));
+    std::vector<float> scratch(at(tile_scratch_floats(1)));
+    tile_product(operands.product, {operands.x.data()}, operands.panels.data(), nullptr, y.data(), scratch);
+    EXPECT_TRUE(same_bits(y, operands.halves(false)));
+}
+
+TEST_F(Tiles, WhatIsNotFiniteStaysSo) {
+    Operands operands({32, 64, 32});
+    operands.x[at(5 * 64 + 7)] = rounded<BFloat16>(std::numeric_limits<double>::quiet_NaN());
+    operands.x[at(9 * 64 + 3)] = rounded<BFloat16>(std::numeric_limits<double>::infinity());
+    const std::vector<BFloat16> y = operands.halves(true);
+    for (std::int64_t column = 0; column < 32; ++column) {
+        EXPECT_TRUE(std::isnan(to_float(y[at(5 * 32 + column)])));
+        EXPECT_FALSE(std::isfinite(to_float(y[at(9 * 32 + column)])));
+        EXPECT_TRUE(std::isfinite(to_float(y[at(8 * 32 + column)])));
+    }
+}
+
+template <typename From> void compare_turned_right(std::int64_t rows, std::int64_t columns) {
+    const std::vector<From> m = random_values<From>(rows * columns, 4);
+    std::vector<BFloat16> halves(m.size());
+    for (std::size_t i = 0; i < m.size(); ++i)
+        halves[i] = rounded<BFloat16>(widened(m[i]));
+    const std::vector<BFloat16> want = right_panels({0, columns, rows}, turned(rows, columns, halves));
+    expect_thread_independent([&] {
+        std::vector<BFloat16> got(m.size());
+        copy_to_turned_right_panels(rows, columns, m.data(), got.data());
+        EXPECT_TRUE(same_bits(got, want)) << rows << " x " << columns;
+        return got;
+    });
+}
+
+TEST_F(Tiles, TurnedRightPanelsAreThoseOfTheTransposedMatrix) {
+    for (const std::int64_t rows : {32, 96, 1024}) {
+        for (const std::int64_t columns : {32, 160, 800}) {
+            compare_turned_right<float>(rows, columns);
+            compare_turned_right<BFloat16>(rows, columns);
+        }
+    }
+}
+
+TEST_F(Tiles, TurnedLeftPanelsHoldBlocksOfColumns) {
+    for (const std::int64_t rows : {32, 96, 1024}) {
+        for (const std::int64_t columns : {32, 160, 800}) {
+            const std::vector<BFloat16> m = random_values<BFloat16>(rows * columns, 5);
+            std::vector<BFloat16> want(m.size());
+            for (std::int64_t row = 0; row < rows; ++row) {
+                for (std::int64_t column = 0; column < columns; ++column) {
+                    const std::int64_t block = column / 32 * (rows / 32) + row / 32;
+                    want[at((block * 32 + column % 32) * 32 + row % 32)] = m[at(row * columns + column)];
+                }
+            }
+            std::vector<BFloat16> got(m.size());
+            copy_to_turned_left_panels(rows, columns, m.data(), got.data());
+            EXPECT_TRUE(same_bits(got, want)) << rows << " x " << columns;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu
