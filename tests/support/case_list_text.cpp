@@ -29,6 +29,10 @@ void add_tied_dense_cases(std::vector<OpCase>& cases, DType type) {
     add("without_bias_rank_3", {2, 5, 32}, 48, false, false);
     add("transposed", {4, 24}, 17, true, true);
     add("transposed_without_bias", {2, 3, 32}, 100, false, true);
+    if (type != DType::bf16) return;
+    // As large as products by tiles are.
+    add("whole_tiles", {2, 64, 160}, 96, true, false);
+    add("whole_tiles_transposed", {2, 64, 96}, 160, true, true);
 }
 
 void add_embedding_cases(std::vector<OpCase>& cases, DType type) {
