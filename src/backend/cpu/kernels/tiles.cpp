@@ -16,16 +16,17 @@ namespace {
 constexpr std::int64_t kHalf = kTileBlock / 2;
 constexpr std::int64_t kStep = 32;      // elements of the inner axis in a tile
 constexpr std::int64_t kChunk = 8;      // steps whose right tiles stay in the first-level cache while left tiles pass
-constexpr std::int64_t kSlice = 32;     // steps whose left tiles stay in the second-level cache while right tiles pass
+constexpr std::int64_t kWhole = 32;     // steps of an inner axis that is not cut into slices
+constexpr std::int64_t kSlice = 16;     // steps whose left tiles stay in the second-level cache while right tiles pass
 constexpr std::int64_t kRowBytes = 64;  // of a tile
 constexpr std::int64_t kTileBytes = 16 * kRowBytes;
 constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two tiles side by side
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kBlockFloats = kTileBlock * kTileBlock;
-constexpr std::int64_t kWholeLeftBytes = std::int64_t{768}
-                                         << 10;  // of left tiles in the second-level cache, all steps of them
-constexpr std::int64_t kLeftBytes = std::int64_t{512} << 10;  // of a slice of them, while the next slice comes there
-constexpr std::int64_t kSumBytes = std::int64_t{512} << 10;   // of sums there
+// In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
+constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
+constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
+constexpr std::int64_t kSumBytes = std::int64_t{384} << 10;
 
 /// A processor allows tiles, the operating system gives them to a process that asks.
 bool ask_for_tiles() {
@@ -213,7 +214,8 @@ template <typename To> struct Plan {
     Finished<To> result;           // of the first block
 
     Range all_steps() const { return {0, steps}; }
-    bool is_one_slice() const { return steps <= kSlice; }
+    bool is_one_slice() const { return steps <= kWhole; }
+    std::int64_t slice() const { return is_one_slice() ? steps : kSlice; }
     Finished<To> finished(const float* sums, std::int64_t row, std::int64_t column) const {
         Finished<To> block = result;
         block.sums = sums;
@@ -243,9 +245,9 @@ public:
         configure_tiles();
         for (std::int64_t column = columns.begin; column < columns.end; column += plan_.sum_blocks) {
             for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
-                for (std::int64_t step = 0; step < plan_.steps; step += kSlice)
+                for (std::int64_t step = 0; step < plan_.steps; step += plan_.slice())
                     multiply_slice(rows.piece(row, plan_.left_blocks), columns.piece(column, plan_.sum_blocks),
-                                   plan_.all_steps().piece(step, kSlice), left_after(row, step, rows.end));
+                                   plan_.all_steps().piece(step, plan_.slice()), left_after(row, step, rows.end));
             }
         }
         finish_all_rows(finished_);
@@ -313,7 +315,7 @@ private:
     Tiles cached_left(Range rows, Range slice) const {
         constexpr std::int64_t kApart = 4096;
         const Tiles from = plan_.left.from(rows.begin, slice.begin);
-        const bool pays = plan_.steps <= kSlice || from.row % kApart == 0;
+        const bool pays = plan_.is_one_slice() || from.row % kApart == 0;
         if (from.row == kRowBytes || !pays) return from;
         const Tiles to{left_, kRowBytes, kTileBytes, kStepBytes, slice.size() * kStepBytes};
         for (std::int64_t block = 0; block < rows.size(); ++block)
