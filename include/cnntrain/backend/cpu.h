@@ -1,4 +1,4 @@
-// The CPU backend: oneDNN for convolutions and matrix products, own kernels for what is bound by memory.
+// The CPU backend: oneDNN for convolutions and matrix products, own kernels for what is bound by memory and for products by AMX.
 #pragma once
 
 #include <memory>

@@ -45,8 +45,12 @@ std::int64_t nans_in(const HostTensor& tensor) {
 
 }  // namespace
 
+/// One at a time: all of them would double the memory of a large model.
 void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed) {
-    load_tensors(executable, initial_variables(graph, seed));
+    for (const graph::ValueId id : graph.variables()) {
+        const graph::Value& variable = graph.value(id);
+        executable.load(variable.name, nn::initial_value(variable, seed));
+    }
 }
 
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed) {
