@@ -127,15 +127,21 @@ TEST(Pretrain, TheFirstLossIsThatOfAGuess) {
 
 TEST(Pretrain, RunFoldersAreNamedByTaskOptimiserAndTime) {
     MemoryFiles files;
-    std::ostringstream console;
-    Host host;
-    host.files = &files;
-    host.console = &console;
     std::string line = kRun + "--num-train-steps 1 --save-path saved";
     line.erase(line.find("--logs-path run "), 16);
-    run_pretraining(parse(line), host);
+    run(files, line);
     ASSERT_EQ(files.list("saved").size(), 1U);
     EXPECT_THAT(files.list("saved").front(), ContainsRegex("^pretraining_lamb_[0-9]+_[0-9]+\\.[0-9][0-9][0-9]$"));
+}
+
+TEST(Pretrain, FoldersOfEvaluationsNameNoOptimiser) {
+    MemoryFiles files;
+    pretrain(files, "--num-train-steps 1");
+    std::string line = kEvaluation + "--init-checkpoint run/ckpt-0 --save-path saved";
+    line.erase(line.find("--logs-path results "), 20);
+    run(files, line);
+    ASSERT_EQ(files.list("saved").size(), 1U);
+    EXPECT_THAT(files.list("saved").front(), ContainsRegex("^pretraining_evaluation_[0-9]+_[0-9]+\\.[0-9][0-9][0-9]$"));
 }
 
 TEST(Pretrain, WithoutAccuraciesTheyAreNan) {

@@ -192,8 +192,10 @@ std::string Pretraining::run_name(std::string_view /*tag*/) const {
     localtime_r(&seconds, &local);
     std::array<char, 32> time{};
     std::strftime(time.data(), time.size(), "%Y%m%d_%H%M%S", &local);
-    return config::to_string(arguments_.at("task").value) + "_" + config::to_string(arguments_.at("optimizer").value) +
-           "_" + time.data() + formatted(".%03lld", static_cast<long long>(milliseconds));
+    const std::string how =
+        settings().pretraining.evaluates ? "evaluation" : config::to_string(arguments_.at("optimizer").value);
+    return config::to_string(arguments_.at("task").value) + "_" + how + "_" + time.data() +
+           formatted(".%03lld", static_cast<long long>(milliseconds));
 }
 
 data::PretrainingSettings Pretraining::text(data::Split split) const {
