@@ -26,6 +26,7 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const std::string kModel =
     "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 2 --intermediate-size 64 "
@@ -251,6 +252,33 @@ TEST(Pretrain, AStoppedRunGoesOnExactly) {
     }
 }
 
+/// What a stopped run says about continuing it.
+std::string hint_of(const Outcome& stopped) {
+    const std::string before = "; continue with ";
+    const std::size_t at = stopped.console.find(before) + before.size();
+    return stopped.console.substr(at, stopped.console.find('\n', at) - at);
+}
+
+TEST(Pretrain, AStoppedRunWithoutLogsGoesOnAsItSays) {
+    MemoryFiles files;
+    pretrain(files);
+    std::string line = kRun + "--no-logs --init-checkpoint run/ckpt-3";
+    line.erase(line.find("--logs-path run "), 16);
+    int asked = 0;
+    const Outcome stopped = run(files, line, [&] { return ++asked > 5; });
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    const std::string hint = hint_of(stopped);
+    const std::string same = "the same options and ";
+    ASSERT_THAT(hint, StartsWith(same + "--restore-dir /tmp/pretraining_lamb_"));
+    ::testing::internal::CaptureStderr();
+    const Outcome second = run(files, line + " " + hint.substr(same.size()));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("was written with other options")));
+    EXPECT_EQ(second.exit_code, 0);
+    EXPECT_THAT(second.console, HasSubstr("\nRestoring training from latest checkpoint: /tmp/pretraining_lamb_"));
+    EXPECT_THAT(second.console, HasSubstr("\nstep:      3, "));
+    EXPECT_THAT(second.console, Not(HasSubstr("\nstep:      0, ")));
+}
+
 TEST(Pretrain, ASecondPhaseTakesOverWeightsAndMoments) {
     MemoryFiles files;
     pretrain(files);
@@ -397,6 +425,22 @@ TEST(Pretrain, RestoreFindsOutWhatRan) {
     EXPECT_EQ(recorded.settings.training.gradient_accumulation_count, 2);
     EXPECT_EQ(run_restored(line, host), 0);  // all steps are done
     EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0", "ckpt-3"));
+}
+
+/// The checkpoint with which it began is one of its options, and no reason to warn of others.
+TEST(Pretrain, ASecondPhaseIsRestoredWithItsOwnOptions) {
+    MemoryFiles files;
+    pretrain(files);
+    pretrain(files, "--init-checkpoint run/ckpt-3 --logs-path second");
+    std::ostringstream console;
+    Host host;
+    host.files = &files;
+    host.console = &console;
+    const config::ParseResult line =
+        config::parse_command_line(config::Command::restore, {"--restore-path", "second", "--threads", "1"}, {});
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run_restored(line, host), 0);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("was written with other options")));
 }
 
 TEST(Pretrain, ADryRunSaysWhatWouldHappen) {

@@ -113,10 +113,4 @@ RunFolder results_folder(const Task& task, const config::Settings& settings, con
     return folder;
 }
 
-std::string how_to_continue(const RunFolder& folder) {
-    const std::string how = "continue with ";
-    if (!folder.logs.empty()) return how + "cnntrain restore --restore-path " + folder.checkpoints;
-    return how + "--restore-path " + folder.checkpoints;  // no arguments.json: the line's own options are needed
-}
-
 }  // namespace cnntrain::train

@@ -46,7 +46,7 @@ Trainer::End Trainer::run() {
         if (stop_requested()) {
             if (parts_.last_saved != iteration_) save();
             observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
-                            std::to_string(plan.iterations) + "; " + how_to_continue(folder_));
+                            std::to_string(plan.iterations) + "; " + settings_.how_to_continue);
             return End::stopped;
         }
     }

@@ -70,11 +70,6 @@ RunData open_data(const Task& task, const config::Settings& settings) {
     return data;
 }
 
-/// The option that names the checkpoint with whose weights a run begins.
-std::string init_flag(const config::ParseResult& arguments) {
-    return arguments.command == config::Command::pretrain ? "--init-checkpoint" : "--init-path";
-}
-
 /// Error(usage) when the run has already done more than it is planned to do.
 void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
     if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
@@ -82,14 +77,14 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
                                       std::to_string(start.resume->checkpoint.iteration) +
                                       " iterations, more than the " + std::to_string(plan.iterations) +
                                       " that are asked for; ask for at least as many, or begin a new run with " +
-                                      init_flag(start.arguments) + " " + start.resume->found.path);
+                                      init_flag(start.arguments.command) + " " + start.resume->found.path);
 }
 
 /// The file of the checkpoint that a new run begins with: when it is not there, this is said before a run folder is made.
 void find_first_weights(RunStart& start, const Host& host) {
     std::optional<std::string>& path = start.arguments.settings.training.init_path;
     if (start.resume || !path || !is_first(host)) return;
-    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments), *path).path;
+    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments.command), *path).path;
 }
 
 /// Held by this process, and without the results of another run.
@@ -262,7 +257,8 @@ TrainerSettings trainer_settings(const Run& run, const schedule::RunPlan& plan) 
             saves,
             iterations_per_sync(settings.training, plan),
             run.task.checkpoint_lag(),
-            run_metadata(run.arguments, run.task.description().arithmetic)};
+            run_metadata(run.arguments, run.task.description().arithmetic),
+            how_to_continue(run.folder, run.arguments)};
 }
 
 std::vector<AveragedCheckpoint> average(Run& run, const schedule::RunPlan& plan) {
@@ -332,7 +328,7 @@ bool validate_points(Run& run, const RunData& data, std::vector<Point> points) {
         run.observers.evaluation_began(point.row.epoch);
         const auto result = evaluator.run(point.row, run.observers);
         if (!result) {
-            run.observers.line("Validation stopped by a signal; " + how_to_continue(run.folder));
+            run.observers.line("Validation stopped by a signal; " + how_to_continue(run.folder, run.arguments));
             return false;
         }
         run.observers.row(reported(run.task, *result));
