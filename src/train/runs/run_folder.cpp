@@ -7,6 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "train/runs/run_files.h"
 
@@ -84,7 +85,7 @@ RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const
 
 RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder) {
     const std::string path = without_trailing_slashes(folder);
-    return {path.substr(path.rfind('/') + 1), logging.no_logs ? "" : path, path};
+    return {std::string(last_part(path)), logging.no_logs ? "" : path, path};
 }
 
 RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
