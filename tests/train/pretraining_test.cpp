@@ -215,6 +215,24 @@ TEST(Pretrain, TheLossScalingOfEachStepIsTold) {
     EXPECT_THAT(curve(fixed, "loss_scaling"), ElementsAre(256, 256, 256, 256));
 }
 
+TEST(Pretrain, CurvesHaveEveryStepHoweverFewAreLogged) {
+    MemoryFiles files;
+    pretrain(files, "--steps-per-logs 3");
+    EXPECT_EQ(losses(files).size(), 3U);  // header, steps 0 and 3
+    EXPECT_EQ(curve(files, "loss/MLM").size(), 4U);
+    EXPECT_EQ(curve(files, "accuracy/NSP").size(), 4U);
+    EXPECT_EQ(curve(files, "samples_per_sec").size(), 4U);
+    EXPECT_THAT(curve(files, "samples"), ElementsAre(0, 4, 8, 12));
+    EXPECT_EQ(curve(files, "poplar/compile_time").size(), 1U);
+    MemoryFiles pairs;
+    pretrain(pairs, "--device-iterations 2");
+    EXPECT_THAT(curve(pairs, "samples"), ElementsAre(0, 8));
+    MemoryFiles compiled;
+    pretrain(compiled, "--compile-only");
+    EXPECT_EQ(curve(compiled, "poplar/compile_time").size(), 1U);
+    EXPECT_TRUE(curve(compiled, "loss/MLM").empty());
+}
+
 TEST(Pretrain, StagesAndRecomputationChangeNothing) {
     const std::string stages =
         "--gradient-accumulation-count 8 --pipeline-schedule Grouped --micro-batch-size 1 --num-train-steps 2 ";

@@ -393,6 +393,13 @@ int measure_training_input(Run& run, const RunData& data) {
     return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 
+void tell_compile_time(Run& run, double seconds, std::int64_t iteration) {
+    run.observers.line(metrics::compilation_line(seconds));
+    const metrics::Columns& columns = run.task.columns();
+    if (columns.curves.compile_time.empty()) return;
+    run.observers.curve_point(metrics::compile_time_point(seconds, iteration, columns));
+}
+
 int train_task(RunStart start, const Host& host) {
     const auto backend = make_backend(start.arguments.settings.run.backend);
     const std::unique_ptr<Task> task = make_task(start.arguments, *backend, seed_of(start));
@@ -416,7 +423,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
 
     const bool begins_anew = !start.resume.has_value();
     TrainingParts parts = make_parts(run, data, std::move(start.resume));
-    run.observers.line(metrics::compilation_line(since_start.seconds()));
+    tell_compile_time(run, since_start.seconds(), parts.iteration);
     if (settings.device.compile_only) {
         run.observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;

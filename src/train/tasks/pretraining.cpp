@@ -111,6 +111,12 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
     columns_.planned.push_back({std::string(kLossScaling), [how, at_once](std::int64_t updates) {
                                     return optim::loss_scaling_at(how, first_step(updates, at_once));
                                 }});
+    columns_.curves.every_host_step = true;
+    columns_.curves.compile_time = "poplar/compile_time";  // the name by which the curve is known
+    columns_.curves.planned.push_back({"samples", [batch = batch_plan(settings()), at_once](std::int64_t updates) {
+                                           return static_cast<double>(first_step(updates, at_once) *
+                                                                      batch.global_batch());
+                                       }});
 }
 
 std::string Pretraining::loss() const {
