@@ -207,12 +207,6 @@ std::vector<std::string> with_linked_command(const std::string& program, std::ve
     return words;
 }
 
-int print_error(const std::string& message, ErrorKind kind) {
-    std::cout << std::flush;
-    std::cerr << "error: " + message + '\n';  // in one piece, whatever other processes write there
-    return exit_code(kind);
-}
-
 int run_reporting_errors(const std::string& program, const std::vector<std::string>& words) {
     try {
         return dispatch_within_limits(program, words);
@@ -231,6 +225,12 @@ int run_reporting_errors(const std::string& program, const std::vector<std::stri
 }
 
 }  // namespace
+
+int print_error(const std::string& message, ErrorKind kind) {
+    std::cout << std::flush;
+    std::cerr << "error: " + message + '\n';  // in one piece, whatever other processes write there
+    return exit_code(kind);
+}
 
 std::string called(const Invocation& invocation) {
     const std::string file(last_part(invocation.command));

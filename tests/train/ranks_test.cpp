@@ -332,6 +332,32 @@ TEST(Ranks, WithOtherOptionsAreRefused) {
     }
 }
 
+TEST(Ranks, KnowOfAnErrorThatAllOfThemMeet) {
+    std::vector<Process> processes(3);
+    train_together(processes, kF32 + "--data-dir /nowhere");
+    for (const Process& process : processes) {
+        EXPECT_TRUE(process.of_all);
+        EXPECT_EQ(process.error, ErrorKind::data);
+        EXPECT_EQ(process.message, processes[0].message);
+        EXPECT_THAT(process.message, HasSubstr("/nowhere"));
+    }
+}
+
+TEST(Ranks, AnErrorThatNotAllOfThemMeetIsTheirOwn) {
+    for (const char* others : {"", "--data-dir /elsewhere"}) {
+        std::vector<Process> processes(3);
+        processes[0].options = others;
+        processes[1].options = "--data-dir /nowhere";
+        processes[2].options = others;
+        train_together(processes, kF32);
+        for (const Process& process : processes)
+            EXPECT_FALSE(process.of_all) << process.message;
+        EXPECT_EQ(processes[1].error, ErrorKind::data);
+        EXPECT_THAT(processes[1].message, HasSubstr("/nowhere"));
+        EXPECT_THAT(processes[0].message, HasSubstr(*others != 0 ? "/elsewhere" : "rank 1 has left: "));
+    }
+}
+
 TEST(Ranks, HearWhyTheFirstOneLeft) {
     std::vector<Process> processes(2);
     processes[0].files.set_capacity_bytes(100'000);

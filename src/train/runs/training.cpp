@@ -411,8 +411,11 @@ int train_task(RunStart start, const Host& host) {
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
-    const RunData data = open_data(task, settings);
-    refuse_shorter_run(start, data.plan);
+    const RunData data = done_by_all(*host.communicator, "data of the run", [&] {
+        RunData opened = open_data(task, settings);
+        refuse_shorter_run(start, opened.plan);
+        return opened;
+    });
     find_first_weights(start, host);
     RunFolder folder = run_folder(task, start, host);
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
