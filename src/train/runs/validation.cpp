@@ -64,9 +64,10 @@ private:
             checkpoint::load(*host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, task_, settings_);
-        if (settings_.device.analyse_nans)
+        if (settings_.device.analyse_nans) {
             observers_.row(
                 metrics::record(count_nans(checkpoint.iteration, checkpoint::source_of(checkpoint.tensors))));
+        }
         evaluator_.load(std::move(checkpoint), point.path);
     }
 
