@@ -15,9 +15,7 @@ namespace cnntrain::train::testing {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kF32 = "--precision 32.32 --no-validation --epochs 1 --logs-per-epoch 40 ";
 
