@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/parse.h"
@@ -67,10 +68,6 @@ void drop_wandb(Words& words) {
     }
 }
 
-std::string last_part(const std::string& path) {
-    return path.substr(path.find_last_of('/') + 1);
-}
-
 /// "python3" and the script behind it.
 struct Script {
     std::size_t at = 0;  // of the interpreter
@@ -95,7 +92,7 @@ std::optional<Script> find_script(const Entry& entry, const Words& words) {
 std::string skip_reason(const Words& words, const std::optional<Script>& script) {
     if (!script) return "";
     const std::string_view reason = config::why_not_here(script->name);
-    if (!reason.empty()) return last_part(script->name) + ": " + std::string(reason);
+    if (!reason.empty()) return std::string(last_part(script->name)) + ": " + std::string(reason);
     const auto config = std::ranges::find(words, "--config");
     if (last_part(script->name) != "run_pretraining.py" || words.end() - config < 2) return "";
     const std::string_view missing = config::missing_part(*(config + 1));
@@ -162,7 +159,7 @@ void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machin
     plan.skip_reason = skip_reason(words, script);
     if (!plan.skip_reason.empty()) return;
     if (script) check_script(entry, script->name);
-    const std::string launcher = last_part(words.front());
+    const std::string_view launcher = last_part(words.front());
     if (launcher == "poprun") {
         words.front() = machine.program;
         words.insert(words.begin() + 1, "poprun");

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/file.h"
 
@@ -15,14 +16,10 @@ constexpr const char* kSources = "averaged";
 
 using Files = std::vector<std::unique_ptr<CheckpointFile>>;
 
-std::string base_name(const std::string& path) {
-    return path.substr(path.rfind('/') + 1);
-}
-
 std::string base_names(const std::vector<std::string>& paths) {
     std::string names;
     for (const std::string& path : paths)
-        names += (names.empty() ? "" : " ") + base_name(path);
+        names.append(names.empty() ? "" : " ").append(last_part(path));
     return names;
 }
 

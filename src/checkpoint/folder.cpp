@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/path.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -34,7 +35,7 @@ std::int64_t iteration_of(std::string_view name) {
 }
 
 Found found_file(const std::string& path) {
-    std::string name = path.substr(path.rfind('/') + 1);
+    std::string name(last_part(path));
     if (name.ends_with(kCheckpointSuffix)) name.resize(name.size() - kCheckpointSuffix.size());
     const std::int64_t iteration = iteration_of(name);
     return {path, name, iteration};
@@ -76,7 +77,7 @@ std::optional<std::string> newest_run(const FileSystem& files, const std::string
 /// Lines name checkpoints of a run by the folder of all runs: those of that name in the folders beside it.
 std::vector<std::string> one_folder_deeper(const FileSystem& files, const std::string& path) {
     const std::string parent = parent_of(path);
-    std::string name = path.substr(path.rfind('/') + 1);
+    std::string name(last_part(path));
     if (!name.ends_with(kCheckpointSuffix)) name += kCheckpointSuffix;
     std::vector<std::string> found;
     if (!files.is_directory(parent)) return found;

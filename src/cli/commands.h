@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/error.h"
+
 namespace cnntrain::cli {
 
 /// The words of one call of the program.
@@ -39,6 +41,9 @@ int dataset_imagenet(const std::string& called, const std::vector<std::string>& 
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments);
+
+/// On standard error, as the program tells all its errors. Returns the exit code of the kind.
+int print_error(const std::string& message, ErrorKind kind);
 
 /// The whole program: `words` are argv[1], argv[2], ...; errors are printed to standard error.
 int run_program(const std::string& program, const std::vector<std::string>& words);

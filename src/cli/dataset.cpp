@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/data/writers.h"
 
@@ -77,8 +78,7 @@ int run_script(std::string_view script, const std::vector<std::string>& argument
 }  // namespace
 
 int dataset_command(const Invocation& invocation) {
-    const std::string_view command = invocation.command;
-    const std::string_view file = command.substr(command.find_last_of('/') + 1);
+    const std::string_view file = last_part(invocation.command);
     const std::vector<std::string>& words = invocation.arguments;
     if (file != config::name(config::Command::dataset)) return run_script(file, words);
     if (words.empty() || words.front() == "--help" || words.front() == "-h") {

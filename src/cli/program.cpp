@@ -17,6 +17,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/comm/launcher.h"
@@ -85,7 +86,7 @@ constexpr ForeignProgram kForeignPrograms[] = {
 
 /// Null when there is none.
 const ForeignProgram* foreign_program(std::string_view word) {
-    const std::string_view file = word.substr(word.find_last_of('/') + 1);
+    const std::string_view file = last_part(word);
     const auto* const found = std::ranges::find(kForeignPrograms, file, &ForeignProgram::script);
     return found == std::end(kForeignPrograms) ? nullptr : found;
 }
@@ -202,14 +203,8 @@ void outlive_file_size_limit() {
 /// The program has a link to it called poprun.
 std::vector<std::string> with_linked_command(const std::string& program, std::vector<std::string> words) {
     const std::string_view link = config::name(config::Command::poprun);
-    if (program.substr(program.find_last_of('/') + 1) == link) words.insert(words.begin(), std::string(link));
+    if (last_part(program) == link) words.insert(words.begin(), std::string(link));
     return words;
-}
-
-int print_error(const std::string& message, ErrorKind kind) {
-    std::cout << std::flush;
-    std::cerr << "error: " + message + '\n';  // in one piece, whatever other processes write there
-    return exit_code(kind);
 }
 
 int run_reporting_errors(const std::string& program, const std::vector<std::string>& words) {
@@ -231,8 +226,14 @@ int run_reporting_errors(const std::string& program, const std::vector<std::stri
 
 }  // namespace
 
+int print_error(const std::string& message, ErrorKind kind) {
+    std::cout << std::flush;
+    std::cerr << "error: " + message + '\n';  // in one piece, whatever other processes write there
+    return exit_code(kind);
+}
+
 std::string called(const Invocation& invocation) {
-    const std::string file = invocation.command.substr(invocation.command.find_last_of('/') + 1);
+    const std::string file(last_part(invocation.command));
     const auto& scripts = config::info(config::command_named(invocation.command)).scripts;
     const bool is_script = std::ranges::find(scripts, file) != scripts.end();
     return is_script ? file : "cnntrain " + file;

@@ -5,6 +5,7 @@
 #include "cli/resnet_recipe.h"
 #include "cli/run_options.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/path.h"
 
 namespace cnntrain::cli {
 
@@ -12,7 +13,7 @@ namespace {
 
 /// The name of the script that was typed.
 std::string script_of(const Invocation& invocation) {
-    return invocation.command.substr(invocation.command.find_last_of('/') + 1);
+    return std::string(last_part(invocation.command));
 }
 
 RecipeHost this_host() {

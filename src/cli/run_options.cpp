@@ -38,11 +38,31 @@ config::Launch launch_of(config::Command command, const comm::Launched& launched
     return launch;
 }
 
-/// Ends the others' waiting when this process fails.
+// A launcher may end all processes as soon as one has ended with an error, so what is to be told is told before another process
+// can end because of it.
+
+/// The first process tells it. If the others do not hear that it has come so far, they tell it, too.
+int tell_error_of_all(comm::Communicator& communicator, const train::ErrorOfAll& error) {
+    if (communicator.rank() == 0) print_error(error.what(), error.kind());
+    try {
+        communicator.finish();
+    } catch (const Error&) {
+        if (communicator.rank() != 0) throw error;
+    }
+    return exit_code(error.kind());
+}
+
+/// Tells its error when this process fails, and then ends the others' waiting.
 int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, const std::function<int()>& run) {
     try {
         const int code = run();
         communicator->finish();
+        return code;
+    } catch (const train::ErrorOfAll& error) {
+        return tell_error_of_all(*communicator, error);
+    } catch (const Error& error) {
+        const int code = print_error(error.what(), error.kind());
+        communicator->leave(error.what());
         return code;
     } catch (const std::exception& error) {
         communicator->leave(error.what());

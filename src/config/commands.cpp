@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/path.h"
 
 namespace cnntrain::config {
 
@@ -27,10 +28,6 @@ constexpr Missing kMissingParts[] = {
     {"squad", "SQuAD fine-tuning is not part of cnntrain"},
     {"glue", "GLUE fine-tuning is not part of cnntrain"},
 };
-
-std::string_view last_part(std::string_view path) {
-    return path.substr(path.find_last_of('/') + 1);
-}
 
 }  // namespace
 

@@ -21,7 +21,7 @@ std::vector<Option> run_folder_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::init_path>()},
         {.flag = "--restore-dir",
          .type = Type::text,
-         .help = "Folder of the run to resume at its latest checkpoint.",
+         .help = "Folder of the run to resume at its latest checkpoint; --init-checkpoint then says how it began.",
          .commands = kP,
          .bind = to<&Settings::main, &train::MainSettings::restore_path>()},
         {.flag = "--evaluate",

@@ -234,7 +234,6 @@ ParseResult resume_from_arguments_json(std::string_view text, const ParseResult&
     if (pretrains) {
         // The micro-batches are recorded, too, and say more: a batch's size is rounded up to whole ones.
         layers.arguments.erase(&row("global_batch_size", command));
-        layers.arguments.erase(&row("init_checkpoint", command));
         layers.command_line[&row("restore_dir", command)] = restore_line.at("restore_path").value;
     }
     keep_global_batch(command, layers, recorded_processes(text), restore_line.launch);

@@ -133,9 +133,10 @@ Violation evaluation_complete(const OptionValues& values) {
     return "--evaluate needs --valid-file, the held-out sequences";
 }
 
-Violation one_beginning(const OptionValues& values) {
-    if (!values.is_set("init_checkpoint") || !values.is_set("restore_dir")) return {};
-    return "--init-checkpoint and --restore-dir are both given; choose one";
+/// A training that goes on has begun already, so that there --restore-dir wins.
+Violation one_source_to_evaluate(const OptionValues& values) {
+    if (!values.flag("evaluate") || !values.is_set("init_checkpoint") || !values.is_set("restore_dir")) return {};
+    return "--evaluate: --init-checkpoint and --restore-dir are both given; choose one";
 }
 
 Violation head_width(const OptionValues& values) {
@@ -308,8 +309,15 @@ using Rule = Violation (*)(const OptionValues&);
 
 /// Of what a training and --evaluate have in common: the model, its sequences, the machine, folders.
 constexpr Rule kRules[] = {
-    evaluation_complete, one_beginning, head_width,    lengths_fit, serialized_vocabulary,
-    compute_type,        stages,        thread_counts, folders,
+    evaluation_complete,
+    one_source_to_evaluate,
+    head_width,
+    lengths_fit,
+    serialized_vocabulary,
+    compute_type,
+    stages,
+    thread_counts,
+    folders,
 };
 
 constexpr Rule kTrainingRules[] = {

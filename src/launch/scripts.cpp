@@ -1,11 +1,12 @@
 #include "cnntrain/launch/scripts.h"
 
+#include "cnntrain/base/path.h"
 #include "cnntrain/config/commands.h"
 
 namespace cnntrain::launch {
 
 bool is_interpreter(std::string_view word) {
-    const std::string_view file = word.substr(word.find_last_of('/') + 1);
+    const std::string_view file = last_part(word);
     return file == "python3" || file == "python";
 }
 

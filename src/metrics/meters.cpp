@@ -79,6 +79,18 @@ void Meters::finish_host_step() {
 }
 
 TrainingRow Meters::log_row(const HostStepFacts& facts) {
+    TrainingRow result =
+        row(facts, interval_updates_ > 0 ? mean(interval_seconds_, interval_updates_) : last_it_seconds_);
+    interval_seconds_ = 0;
+    interval_updates_ = 0;
+    return result;
+}
+
+TrainingRow Meters::host_step_row(const HostStepFacts& facts) const {
+    return row(facts, last_it_seconds_);
+}
+
+TrainingRow Meters::row(const HostStepFacts& facts, double it_seconds) const {
     CNNTRAIN_CHECK(!recent_.empty(), "a log line before the first host step");
     TrainingRow row;
     row.step = step_;
@@ -91,11 +103,9 @@ TrainingRow Meters::log_row(const HostStepFacts& facts) {
             sum += one[i];
         row.results.push_back({recent_.back()[i], mean(sum, static_cast<std::int64_t>(recent_.size()))});
     }
-    row.it_time = interval_updates_ > 0 ? mean(interval_seconds_, interval_updates_) : last_it_seconds_;
+    row.it_time = it_seconds;
     row.samples_per_second = row.it_time > 0 ? static_cast<double>(global_batch_) / row.it_time : 0;
     row.total_time = facts.total_seconds;
-    interval_seconds_ = 0;
-    interval_updates_ = 0;
     return row;
 }
 

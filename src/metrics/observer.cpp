@@ -27,6 +27,11 @@ void Observers::row(const Record& row) {
         observer->row(row);
 }
 
+void Observers::curve_point(const Record& point) {
+    for (const auto& observer : observers_)
+        observer->curve_point(point);
+}
+
 void Observers::progress(const Progress& progress) {
     for (const auto& observer : observers_)
         observer->progress(progress);

@@ -89,11 +89,24 @@ Record record(const TrainingRow& row, const Columns& columns) {
     for (const PlannedColumn& column : columns.planned)
         fields.push_back({column.name, column.value(row.iteration)});
     result.later_fields = columns.planned.size();
+    result.is_curve_point = !columns.curves.every_host_step;
     for (Field& field : fields) {
         const auto tag = columns.tags.find(field.name);
         if (tag != columns.tags.end()) field.tag = tag->second;
     }
     return result;
+}
+
+Record curve_point(const TrainingRow& row, const Columns& columns) {
+    Record result = record(row, columns);
+    for (const PlannedColumn& column : columns.curves.planned)
+        result.fields.push_back({.name = column.name, .value = column.value(row.iteration), .tag = column.name});
+    result.is_curve_point = true;
+    return result;
+}
+
+Record compile_time_point(double seconds, std::int64_t iteration, const Columns& columns) {
+    return {kTraining, iteration, {{.name = "compile_time", .value = seconds, .tag = columns.curves.compile_time}}};
 }
 
 Record record(const ValidationRow& row, const Columns& columns) {

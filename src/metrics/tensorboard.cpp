@@ -72,6 +72,10 @@ TensorBoard::TensorBoard(FileSystem& files, TensorBoardSettings settings)
 }
 
 void TensorBoard::row(const Record& record) {
+    if (record.is_curve_point) curve_point(record);
+}
+
+void TensorBoard::curve_point(const Record& record) {
     Message summary;
     for (const Field& field : record.fields) {
         const bool is_text = std::holds_alternative<std::string>(field.value);

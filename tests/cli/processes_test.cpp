@@ -18,7 +18,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class Processes : public ::testing::Test {
 protected:
@@ -112,17 +111,34 @@ TEST_F(Processes, StopAndGoOnInAnotherNumber) {
                 AllOf(HasSubstr("\"gradient_accumulation_count\": 4"), HasSubstr("\"global_batch_size\": 16")));
 }
 
+std::size_t count_of(const std::string& part, const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++count;
+    return count;
+}
+
+TEST_F(Processes, TellAnErrorOfAllOfThemOnceAndOneOfTheirOwnAlways) {
+    const std::string place = *folder_ / "elsewhere";
+    posix_files().make_directories(place + "/data/cifar-10-batches-bin");
+    const std::string line = training("none") + "--iterations 2 --epochs 0";
+    const std::string error = "cifar-10: no data in folder data; looked for data_batch_1.bin";
+    const Outcome all = together(4, line, "-wdir " + place + " ");
+    EXPECT_EQ(all.exit_code, exit_code(ErrorKind::data));
+    EXPECT_EQ(count_of("error: ", all.text), 1U) << all.text;
+    EXPECT_THAT(all.text, HasSubstr(error));
+    const Outcome last = together(2, line + " : -np 1 -wdir " + place + " " CNNTRAIN_PROGRAM " " + line);
+    EXPECT_NE(last.exit_code, 0);
+    EXPECT_THAT(last.text, HasSubstr(error));
+}
+
 TEST_F(Processes, OfAPlainMpirunLineEvaluateBesideEachOther) {
     const Outcome outcome =
         together(2,
                  "validation --model-size 8 --dataset cifar-10 --generated-data --micro-batch-size 8 --iterations 2 "
                  "--no-logs --threads 1 --input-threads 1");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
-    std::size_t rows = 0;
-    for (std::size_t at = outcome.text.find("Validation top-1 accuracy"); at != std::string::npos;
-         at = outcome.text.find("Validation top-1 accuracy", at + 1))
-        ++rows;
-    EXPECT_EQ(rows, 2U) << outcome.text;
+    EXPECT_EQ(count_of("Validation top-1 accuracy", outcome.text), 2U) << outcome.text;
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 namespace cnntrain::comm {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Environment open_mpi(const std::string& rank, const std::string& size) {

@@ -132,6 +132,11 @@ std::string error_of(const std::string& line) {
     return usage_error(line, Command::pretrain);
 }
 
+TEST(PretrainingOptions, ARunThatGoesOnMaySayHowItBegan) {
+    const train::MainSettings main = pretrain(kTiny + "--restore-dir a --init-checkpoint b").settings.main;
+    EXPECT_EQ(main.restore_path, "a");
+}
+
 TEST(PretrainingOptions, EveryDocumentedFlagIsThere) {
     const std::string help = help_text(Command::pretrain, "run_pretraining.py");
     EXPECT_THAT(help, HasSubstr("usage: run_pretraining.py"));
@@ -269,7 +274,7 @@ TEST(PretrainingOptions, RulesBetweenOptions) {
              {"--pipeline-stages [[\"emb\",\"pos\"],[\"hid\"],[\"nsp\",\"mlm\"]]", "'mlm' stands behind 'nsp'"},
              {"--pipeline-stages [[\"emb\",\"pos\",\"hid\",\"hid\",\"mlm\",\"nsp\"]]", "at least 2 stages"},
              {"--pipeline-stages [[\"emb\",\"pos\"],[\"hidden\"]]", "unknown word 'hidden'"},
-             {"--restore-dir a --init-checkpoint b", "choose one"},
+             {"--evaluate --valid-file c --restore-dir a --init-checkpoint b", "choose one"},
              {"--evaluate", "--evaluate needs --init-checkpoint"},
              {"--optimizer ladam", "nearest: adam"},
          }) {

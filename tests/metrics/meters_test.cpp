@@ -52,7 +52,10 @@ TEST(Meters, TimesLeaveOutTheFirstHostStepAndStartAgainAtEachLine) {
     host_step(meters, 1, 4, 5);  // slow start
     EXPECT_DOUBLE_EQ(meters.log_row({}).it_time, 5) << "nothing else to go by";
     host_step(meters, 1, 4, 1);
+    EXPECT_DOUBLE_EQ(meters.host_step_row({}).it_time, 1);
     host_step(meters, 1, 2, 2.5);
+    EXPECT_DOUBLE_EQ(meters.host_step_row({}).it_time, 2.5) << "of this host step alone";
+    EXPECT_DOUBLE_EQ(meters.host_step_row({}).samples_per_second, 20 / 2.5);
     const TrainingRow row = meters.log_row({});
     EXPECT_DOUBLE_EQ(row.it_time, 1.5);
     EXPECT_DOUBLE_EQ(row.samples_per_second, 20 / 1.5);

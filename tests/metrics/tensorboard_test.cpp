@@ -172,6 +172,27 @@ TEST_F(TensorBoardTest, ATaskMayNameItsScalars) {
     EXPECT_TRUE(scalars.contains("training/loss_avg"));
 }
 
+TEST_F(TensorBoardTest, ATaskMayDrawEveryHostStepAndNotTheRowsOfItsLog) {
+    Columns columns = kColumns;
+    columns.curves = {.every_host_step = true,
+                      .planned = {{"samples", [](std::int64_t updates) { return 8.0 * static_cast<double>(updates); }}},
+                      .compile_time = "start/seconds"};
+    TensorBoard board(files_, settings());
+    TrainingRow training;
+    training.results = {{1.25, 0}, {0, 0}};
+    board.curve_point(compile_time_point(2.5, 0, columns));
+    for (training.iteration = 1; training.iteration < 4; ++training.iteration)
+        board.curve_point(curve_point(training, columns));
+    board.row(record(training, columns));
+    const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
+    ASSERT_EQ(events.size(), 5U);
+    EXPECT_EQ(events[1].scalars, (std::map<std::string, float>{{"start/seconds", 2.5F}}));
+    EXPECT_EQ(events[4].step, 3);
+    EXPECT_EQ(events[4].scalars.at("samples"), 24);
+    EXPECT_EQ(events[4].scalars.at("training/loss_batch"), 1.25F);
+    EXPECT_EQ(csv_header(record(training, columns)).find("samples"), std::string::npos);
+}
+
 TEST_F(TensorBoardTest, WhatWasMeasuredIsDrawn) {
     TensorBoard board(files_, settings());
     board.row(record(ValidationRow{.name = "ckpt-1", .results = {75.5}, .latency = 2.5}, kColumns));

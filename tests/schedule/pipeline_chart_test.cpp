@@ -17,7 +17,6 @@ namespace cnntrain::schedule {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

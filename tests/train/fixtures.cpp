@@ -100,6 +100,7 @@ void run_process(Process& process, const Run& run, const std::shared_ptr<comm::C
     } catch (const Error& error) {
         process.error = error.kind();
         process.message = error.what();
+        process.of_all = dynamic_cast<const ErrorOfAll*>(&error) != nullptr;
         communicator->leave(process.message);
     }
     process.outcome.console = console.str();

@@ -45,6 +45,7 @@ struct Process {
     Outcome outcome = {};
     std::optional<ErrorKind> error = {};  // that the run ended with
     std::string message = {};             // of the error
+    bool of_all = false;                  // an ErrorOfAll
 };
 
 /// train() of all of them together.

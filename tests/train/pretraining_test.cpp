@@ -26,6 +26,7 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const std::string kModel =
     "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 2 --intermediate-size 64 "
@@ -127,15 +128,21 @@ TEST(Pretrain, TheFirstLossIsThatOfAGuess) {
 
 TEST(Pretrain, RunFoldersAreNamedByTaskOptimiserAndTime) {
     MemoryFiles files;
-    std::ostringstream console;
-    Host host;
-    host.files = &files;
-    host.console = &console;
     std::string line = kRun + "--num-train-steps 1 --save-path saved";
     line.erase(line.find("--logs-path run "), 16);
-    run_pretraining(parse(line), host);
+    run(files, line);
     ASSERT_EQ(files.list("saved").size(), 1U);
     EXPECT_THAT(files.list("saved").front(), ContainsRegex("^pretraining_lamb_[0-9]+_[0-9]+\\.[0-9][0-9][0-9]$"));
+}
+
+TEST(Pretrain, FoldersOfEvaluationsNameNoOptimiser) {
+    MemoryFiles files;
+    pretrain(files, "--num-train-steps 1");
+    std::string line = kEvaluation + "--init-checkpoint run/ckpt-0 --save-path saved";
+    line.erase(line.find("--logs-path results "), 20);
+    run(files, line);
+    ASSERT_EQ(files.list("saved").size(), 1U);
+    EXPECT_THAT(files.list("saved").front(), ContainsRegex("^pretraining_evaluation_[0-9]+_[0-9]+\\.[0-9][0-9][0-9]$"));
 }
 
 TEST(Pretrain, WithoutAccuraciesTheyAreNan) {
@@ -208,6 +215,24 @@ TEST(Pretrain, TheLossScalingOfEachStepIsTold) {
     EXPECT_THAT(curve(fixed, "loss_scaling"), ElementsAre(256, 256, 256, 256));
 }
 
+TEST(Pretrain, CurvesHaveEveryStepHoweverFewAreLogged) {
+    MemoryFiles files;
+    pretrain(files, "--steps-per-logs 3");
+    EXPECT_EQ(losses(files).size(), 3U);  // header, steps 0 and 3
+    EXPECT_EQ(curve(files, "loss/MLM").size(), 4U);
+    EXPECT_EQ(curve(files, "accuracy/NSP").size(), 4U);
+    EXPECT_EQ(curve(files, "samples_per_sec").size(), 4U);
+    EXPECT_THAT(curve(files, "samples"), ElementsAre(0, 4, 8, 12));
+    EXPECT_EQ(curve(files, "poplar/compile_time").size(), 1U);
+    MemoryFiles pairs;
+    pretrain(pairs, "--device-iterations 2");
+    EXPECT_THAT(curve(pairs, "samples"), ElementsAre(0, 8));
+    MemoryFiles compiled;
+    pretrain(compiled, "--compile-only");
+    EXPECT_EQ(curve(compiled, "poplar/compile_time").size(), 1U);
+    EXPECT_TRUE(curve(compiled, "loss/MLM").empty());
+}
+
 TEST(Pretrain, StagesAndRecomputationChangeNothing) {
     const std::string stages =
         "--gradient-accumulation-count 8 --pipeline-schedule Grouped --micro-batch-size 1 --num-train-steps 2 ";
@@ -243,6 +268,33 @@ TEST(Pretrain, AStoppedRunGoesOnExactly) {
         const auto other = after.tensors.at(name).bytes();
         EXPECT_TRUE(std::ranges::equal(own, other)) << name;
     }
+}
+
+/// What a stopped run says about continuing it.
+std::string hint_of(const Outcome& stopped) {
+    const std::string before = "; continue with ";
+    const std::size_t at = stopped.console.find(before) + before.size();
+    return stopped.console.substr(at, stopped.console.find('\n', at) - at);
+}
+
+TEST(Pretrain, AStoppedRunWithoutLogsGoesOnAsItSays) {
+    MemoryFiles files;
+    pretrain(files);
+    std::string line = kRun + "--no-logs --init-checkpoint run/ckpt-3";
+    line.erase(line.find("--logs-path run "), 16);
+    int asked = 0;
+    const Outcome stopped = run(files, line, [&] { return ++asked > 5; });
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    const std::string hint = hint_of(stopped);
+    const std::string same = "the same options and ";
+    ASSERT_THAT(hint, StartsWith(same + "--restore-dir /tmp/pretraining_lamb_"));
+    ::testing::internal::CaptureStderr();
+    const Outcome second = run(files, line + " " + hint.substr(same.size()));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("was written with other options")));
+    EXPECT_EQ(second.exit_code, 0);
+    EXPECT_THAT(second.console, HasSubstr("\nRestoring training from latest checkpoint: /tmp/pretraining_lamb_"));
+    EXPECT_THAT(second.console, HasSubstr("\nstep:      3, "));
+    EXPECT_THAT(second.console, Not(HasSubstr("\nstep:      0, ")));
 }
 
 TEST(Pretrain, ASecondPhaseTakesOverWeightsAndMoments) {
@@ -391,6 +443,22 @@ TEST(Pretrain, RestoreFindsOutWhatRan) {
     EXPECT_EQ(recorded.settings.training.gradient_accumulation_count, 2);
     EXPECT_EQ(run_restored(line, host), 0);  // all steps are done
     EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0", "ckpt-3"));
+}
+
+/// The checkpoint with which it began is one of its options, and no reason to warn of others.
+TEST(Pretrain, ASecondPhaseIsRestoredWithItsOwnOptions) {
+    MemoryFiles files;
+    pretrain(files);
+    pretrain(files, "--init-checkpoint run/ckpt-3 --logs-path second");
+    std::ostringstream console;
+    Host host;
+    host.files = &files;
+    host.console = &console;
+    const config::ParseResult line =
+        config::parse_command_line(config::Command::restore, {"--restore-path", "second", "--threads", "1"}, {});
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run_restored(line, host), 0);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("was written with other options")));
 }
 
 TEST(Pretrain, ADryRunSaysWhatWouldHappen) {

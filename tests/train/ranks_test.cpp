@@ -15,9 +15,7 @@ namespace cnntrain::train::testing {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kF32 = "--precision 32.32 --no-validation --epochs 1 --logs-per-epoch 40 ";
 
@@ -329,6 +327,32 @@ TEST(Ranks, WithOtherOptionsAreRefused) {
     for (const Process& process : processes) {
         EXPECT_EQ(process.error, ErrorKind::peers);
         EXPECT_THAT(process.message, AllOf(HasSubstr("options that change the numbers"), HasSubstr("rank 1")));
+    }
+}
+
+TEST(Ranks, KnowOfAnErrorThatAllOfThemMeet) {
+    std::vector<Process> processes(3);
+    train_together(processes, kF32 + "--data-dir /nowhere");
+    for (const Process& process : processes) {
+        EXPECT_TRUE(process.of_all);
+        EXPECT_EQ(process.error, ErrorKind::data);
+        EXPECT_EQ(process.message, processes[0].message);
+        EXPECT_THAT(process.message, HasSubstr("/nowhere"));
+    }
+}
+
+TEST(Ranks, AnErrorThatNotAllOfThemMeetIsTheirOwn) {
+    for (const char* others : {"", "--data-dir /elsewhere"}) {
+        std::vector<Process> processes(3);
+        processes[0].options = others;
+        processes[1].options = "--data-dir /nowhere";
+        processes[2].options = others;
+        train_together(processes, kF32);
+        for (const Process& process : processes)
+            EXPECT_FALSE(process.of_all) << process.message;
+        EXPECT_EQ(processes[1].error, ErrorKind::data);
+        EXPECT_THAT(processes[1].message, HasSubstr("/nowhere"));
+        EXPECT_THAT(processes[0].message, HasSubstr(*others != 0 ? "/elsewhere" : "rank 1 has left: "));
     }
 }
 

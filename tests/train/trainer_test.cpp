@@ -108,6 +108,13 @@ TEST(Train, WithoutLogsNothingIsWrittenToTheRunFolder) {
     EXPECT_THAT(outcome.console, ContainsRegex("Saved checkpoint to /tmp/RN8_bs8_BN_16.16_[A-Z0-9]+/ckpt-20 in "));
 }
 
+TEST(Train, AStoppedRunWithoutLogsSaysWhichOptionContinuesIt) {
+    MemoryFiles files;
+    const Outcome stopped = train(files, "--no-logs --no-validation", stop_after(8));
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    EXPECT_THAT(stopped.console, ContainsRegex("; continue with the same options and --restore-path /tmp/RN8_[^ ]+\n"));
+}
+
 TEST(Train, OnlyTheFilteredVariablesChange) {
     MemoryFiles files;
     train(files, "--variable-filter fc1 --no-validation --precision 32.32");

@@ -36,6 +36,13 @@ struct Unit {
     std::string brief;  // "img"
 };
 
+/// What TensorBoard gets of a training, whose log lines may be far apart.
+struct Curves {
+    bool every_host_step = false;             // false: the host steps that have a log line
+    std::vector<PlannedColumn> planned = {};  // with every_host_step: numbers of no table, by the names of their curves
+    std::string compile_time = {};  // curve of the seconds until the first step could begin; empty: it has none
+};
+
 struct Columns {
     Unit unit = {};
     /// What TensorBoard calls columns of a training; the others are training/<name>.
@@ -44,6 +51,7 @@ struct Columns {
     std::vector<PlannedColumn> planned = {};  // of a training, behind all others: tables of earlier versions lack them
     std::vector<Column> validation = {};
     std::vector<Column> inference = {};
+    Curves curves = {};
 };
 
 /// Every output that the columns read, once each, in the order in which they read them.

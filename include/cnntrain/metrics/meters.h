@@ -28,8 +28,10 @@ public:
     void add(const Sums& sums, std::int64_t samples, double seconds);
     /// Ends the host step: its mean goes into the window and its time into the interval since the last log line.
     void finish_host_step();
-    /// The row of the host step just finished; begins a new interval.
+    /// The row of the host step just finished, with the times of all since the last log line; begins a new interval.
     TrainingRow log_row(const HostStepFacts& facts);
+    /// The same with the times of this host step alone.
+    TrainingRow host_step_row(const HostStepFacts& facts) const;
 
     /// Samples per second of the updates since the last log line, or of the last one before; 0 before the first update.
     double recent_samples_per_second() const;
@@ -49,6 +51,7 @@ private:
     };
 
     void begin_host_step();
+    TrainingRow row(const HostStepFacts& facts, double it_seconds) const;
 
     std::vector<Column> columns_;
     std::vector<std::string> outputs_;  // that the columns read

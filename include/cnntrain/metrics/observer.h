@@ -42,6 +42,8 @@ public:
     /// Rows with the columns of this one will come. Error(usage) when they do not fit what an earlier run has written.
     virtual void expect(const Record& /*row*/) {}
     virtual void row(const Record& /*row*/) {}
+    /// For curves only: a row's fields between log lines, or a number that has no table.
+    virtual void curve_point(const Record& /*point*/) {}
     virtual void progress(const Progress& /*progress*/) {}
 
     // The course of a training, in this order.
@@ -71,6 +73,7 @@ public:
     void status(std::string_view key, std::string_view value) override;
     void expect(const Record& row) override;
     void row(const Record& row) override;
+    void curve_point(const Record& point) override;
     void progress(const Progress& progress) override;
     void training_planned(const TrainingSize& size) override;
     void weights_initialised(const std::vector<std::string>& parameters) override;

@@ -83,6 +83,7 @@ struct Record {
     std::vector<Field> fields;
     std::string text = {};         // the row as it is printed; empty: it is not
     std::size_t later_fields = 0;  // the last ones, which files of earlier versions do not have
+    bool is_curve_point = true;    // false: points of its curves come by themselves
 };
 inline constexpr std::string_view kTraining = "training";
 inline constexpr std::string_view kValidation = "validation";
@@ -91,6 +92,10 @@ inline constexpr std::string_view kNans = "nans";
 
 /// Without `text`.
 Record record(const TrainingRow& row, const Columns& columns);
+/// A host step's point of the curves, for tasks with Curves::every_host_step.
+Record curve_point(const TrainingRow& row, const Columns& columns);
+/// The seconds of Curves::compile_time.
+Record compile_time_point(double seconds, std::int64_t iteration, const Columns& columns);
 Record record(const ValidationRow& row, const Columns& columns);
 Record record(const InferenceRow& row, const Columns& columns);
 Record record(const NanRow& row);

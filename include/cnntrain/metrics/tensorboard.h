@@ -28,13 +28,15 @@ struct TensorBoardSettings {
     std::function<double()> clock = {};
 };
 
-/// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration. Begins a new
-/// file at the first row; every row is in the file when row() returns.
+/// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration; of rows
+/// whose curves have points of their own, those points instead. Begins a new file at the first row; every row is in the file when
+/// row() returns.
 class TensorBoard final : public Observer {
 public:
     TensorBoard(FileSystem& files, TensorBoardSettings settings);
 
     void row(const Record& record) override;
+    void curve_point(const Record& record) override;
 
 private:
     void begin_file();

@@ -10,11 +10,19 @@
 #include <ostream>
 #include <string>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 
 namespace cnntrain::train {
+
+/// An error that all processes of a run have met, in the same words: when one of them tells it, all is said. Each of them throws
+/// it, and none has left the others yet.
+class ErrorOfAll : public Error {
+public:
+    explicit ErrorOfAll(const Error& error) : Error(error) {}
+};
 
 /// What an evaluation says besides its own report: the lines of TensorFlow's Estimator. Their loss includes that of the weights,
 /// `weight_decay` / 2 times the sum of their squares; those of norms are left out.

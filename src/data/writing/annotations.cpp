@@ -10,6 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/path.h"
 
 namespace cnntrain::data {
 namespace {
@@ -115,7 +116,7 @@ std::string_view without_extension(std::string_view path) {
 }  // namespace
 
 std::string_view stem_of(std::string_view path) {
-    return without_extension(path.substr(path.find_last_of('/') + 1));
+    return without_extension(last_part(path));
 }
 
 std::vector<LabelLine> read_labels(const std::string& file) {
@@ -180,7 +181,7 @@ void BoxTable::add(const std::string& key, ImageBox box) {
     const auto [place, is_new] = boxes_.try_emplace(key);
     place->second.push_back(std::move(box));
     if (!is_new) return;
-    const auto [name, is_first] = keys_.emplace(key.substr(key.find_last_of('/') + 1), key);
+    const auto [name, is_first] = keys_.emplace(last_part(key), key);
     if (!is_first) name->second.clear();
 }
 

@@ -119,7 +119,7 @@ private:
     }
 
     static std::string optimiser(const optim::OptimiserSettings& how) {
-        const std::string name(config::name(how.kind));
+        std::string name(config::name(how.kind));
         switch (how.kind) {
             case optim::Optimiser::sgd:
                 return name;
@@ -149,7 +149,7 @@ private:
     }
 
     static std::string replicas(const schedule::BatchPlan& batch) {
-        const std::string what = std::to_string(batch.replicas) + " in this process, with one set of weights";
+        std::string what = std::to_string(batch.replicas) + " in this process, with one set of weights";
         if (batch.norm_span == 1) return what;
         const std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics, ";
         if (batch.norm_processes() > 1) return shared + "in " + std::to_string(batch.norm_processes()) + " processes";
@@ -157,8 +157,8 @@ private:
     }
 
     std::string lanes(const schedule::UpdatePlan& update) const {
-        const std::string what = std::to_string(update.lanes) + " side by side on " +
-                                 std::to_string(compute_threads(settings_.run)) + " threads";
+        std::string what = std::to_string(update.lanes) + " side by side on " +
+                           std::to_string(compute_threads(settings_.run)) + " threads";
         if (update.copies == 1) return what;
         return what + ", with " + std::to_string(update.copies) + (update.stages > 1 ? " pipelines" : " micro-batches");
     }

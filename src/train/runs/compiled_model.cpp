@@ -9,6 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
 
 namespace cnntrain::train {
@@ -69,7 +70,7 @@ WeightSource weight_source(const config::Settings& settings, const FileSystem& f
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::not_found || files.is_directory(path)) throw;
         const std::string prefix = without_suffix(path);
-        return {prefix.substr(prefix.find_last_of('/') + 1), path, false};
+        return {std::string(last_part(prefix)), path, false};
     }
     if (found.size() == 1) return {found.front().name, found.front().path, true};
     log::warning("--restore-path " + path + ": " + std::to_string(found.size()) +

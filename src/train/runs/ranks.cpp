@@ -1,5 +1,6 @@
 #include "train/runs/ranks.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -58,6 +59,26 @@ std::string told(comm::Communicator& communicator, std::string text, std::string
     text.resize(size);
     communicator.broadcast(bytes_of(text), 0, what);
     return text;
+}
+
+void compare_errors(comm::Communicator& communicator, const std::optional<Error>& error, std::string_view work) {
+    if (communicator.size() == 1) {
+        if (error) throw *error;
+        return;
+    }
+    constexpr std::uint64_t kNone = 0;
+    const std::uint64_t mine =
+        error ? hash_text(error->what(), static_cast<std::uint64_t>(exit_code(error->kind())) + 1) : kNone;
+    std::vector<std::uint64_t> words;
+    try {
+        words = communicator.all_gather(mine, work);
+    } catch (const Error&) {
+        if (error) throw *error;  // it tells more than that another rank is gone
+        throw;
+    }
+    if (!error) return;
+    if (std::ranges::count(words, mine) == communicator.size()) throw ErrorOfAll(*error);
+    throw *error;
 }
 
 void share_variables(comm::Communicator& communicator, backend::Executable& executable, std::string_view what) {

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/loader.h"
@@ -18,6 +21,23 @@ namespace cnntrain::train {
 
 /// Rank 0's text, on all ranks. `what`: for messages.
 std::string told(comm::Communicator& communicator, std::string text, std::string_view what);
+
+/// Every rank gives the error that it has met in `work`, or none, before it goes on: ErrorOfAll where all of them have the same
+/// one. A rank with another error throws that.
+void compare_errors(comm::Communicator& communicator, const std::optional<Error>& error, std::string_view work);
+
+/// The result of `work`, which every rank does for itself, without a word to the others. Errors as compare_errors().
+template <typename Work> auto done_by_all(comm::Communicator& communicator, std::string_view what, Work&& work) {
+    std::optional<decltype(work())> result;
+    std::optional<Error> failure;
+    try {
+        result.emplace(std::forward<Work>(work)());
+    } catch (const Error& error) {
+        failure.emplace(error);
+    }
+    compare_errors(communicator, failure, what);
+    return std::move(*result);
+}
 
 /// Rank 0's variables, on all ranks.
 void share_variables(comm::Communicator& communicator, backend::Executable& executable, std::string_view what);

@@ -14,11 +14,6 @@ namespace cnntrain::train {
 
 namespace {
 
-/// The option that names the folder of the run to resume.
-std::string restore_flag(config::Command command) {
-    return command == config::Command::pretrain ? "--restore-dir" : "--restore-path";
-}
-
 checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& flag, const std::string& folder) {
     files.check_reachable(folder);
     if (!files.is_directory(folder)) {
@@ -58,8 +53,10 @@ std::string recorded_arguments(const FileSystem& files, const std::string& folde
     files.check_reachable(path);
     if (files.exists(path)) return path;
     throw Error(ErrorKind::not_found, "--restore-path " + folder +
-                                          ": no arguments.json there; give the folder of a run, or resume with train "
-                                          "--restore-path and the run's options");
+                                          ": no arguments.json there; give the folder of a run, or resume with the "
+                                          "run's own line and " +
+                                          restore_flag(config::Command::train) + " (train) or " +
+                                          restore_flag(config::Command::pretrain) + " (pretrain)");
 }
 
 /// A folder without a checkpoint is left without a lock's file, too.
@@ -79,6 +76,21 @@ RunStart start_at_latest(const config::ParseResult& arguments, const std::string
 }
 
 }  // namespace
+
+std::string restore_flag(config::Command command) {
+    return command == config::Command::pretrain ? "--restore-dir" : "--restore-path";
+}
+
+std::string init_flag(config::Command command) {
+    return command == config::Command::pretrain ? "--init-checkpoint" : "--init-path";
+}
+
+std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments) {
+    const std::string how = "continue with ";
+    if (!arguments.settings.logging.no_logs) return how + "cnntrain restore --restore-path " + folder.checkpoints;
+    // There is no arguments.json.
+    return how + "the same options and " + restore_flag(arguments.command) + " " + folder.checkpoints;
+}
 
 RunStart run_start(const config::ParseResult& arguments, const Host& host) {
     const std::optional<std::string>& folder = arguments.settings.main.restore_path;

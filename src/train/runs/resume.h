@@ -13,6 +13,7 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/train/runs.h"
+#include "train/runs/run_folder.h"
 
 namespace cnntrain::train {
 
@@ -35,6 +36,14 @@ struct RunStart {
     std::optional<ResumePoint> resume;  // empty: a new run
     std::shared_ptr<FileLock> lock;     // of the folder of the run that is resumed
 };
+
+/// The option that names the folder of the run to resume.
+std::string restore_flag(config::Command command);
+/// The option that names the checkpoint with whose weights a run begins.
+std::string init_flag(config::Command command);
+
+/// What a user types to continue a run of these arguments that was stopped.
+std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments);
 
 /// With --restore-path, at the latest checkpoint of that folder. Error(not_found) when there is none, Error(usage) when
 /// another process writes there.

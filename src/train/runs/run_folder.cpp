@@ -7,6 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "train/runs/run_files.h"
 
@@ -84,7 +85,7 @@ RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const
 
 RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder) {
     const std::string path = without_trailing_slashes(folder);
-    return {path.substr(path.rfind('/') + 1), logging.no_logs ? "" : path, path};
+    return {std::string(last_part(path)), logging.no_logs ? "" : path, path};
 }
 
 RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
@@ -111,12 +112,6 @@ RunFolder results_folder(const Task& task, const config::Settings& settings, con
     hold(folder, command_line, files);
     drop_half_rows(files, folder.logs);
     return folder;
-}
-
-std::string how_to_continue(const RunFolder& folder) {
-    const std::string how = "continue with ";
-    if (!folder.logs.empty()) return how + "cnntrain restore --restore-path " + folder.checkpoints;
-    return how + "--restore-path " + folder.checkpoints;  // no arguments.json: the line's own options are needed
 }
 
 }  // namespace cnntrain::train

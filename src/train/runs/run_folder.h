@@ -33,7 +33,4 @@ RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, con
 RunFolder results_folder(const Task& task, const config::Settings& settings, const std::string& command_line,
                          FileSystem& files);
 
-/// What a user types to continue a run that was stopped.
-std::string how_to_continue(const RunFolder& folder);
-
 }  // namespace cnntrain::train

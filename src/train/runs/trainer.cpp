@@ -39,6 +39,8 @@ Trainer::End Trainer::run() {
         if (iteration_ == step.end()) {
             parts_.meters.finish_host_step();
             const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
+            if (task_.columns().curves.every_host_step)
+                observers_.curve_point(metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()));
             if (step.log) observers_.row(reported(task_, parts_.meters.log_row(facts)));
             if (step.checkpoint) save();
             observers_.host_step_ended(iteration_);
@@ -46,7 +48,7 @@ Trainer::End Trainer::run() {
         if (stop_requested()) {
             if (parts_.last_saved != iteration_) save();
             observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
-                            std::to_string(plan.iterations) + "; " + how_to_continue(folder_));
+                            std::to_string(plan.iterations) + "; " + settings_.how_to_continue);
             return End::stopped;
         }
     }

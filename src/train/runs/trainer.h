@@ -41,6 +41,7 @@ struct TrainerSettings {
     std::int64_t checkpoint_lag = 0;       // Task::checkpoint_lag()
     /// For the metadata of every checkpoint.
     std::map<std::string, std::string> metadata;
+    std::string how_to_continue = {};  // after a stop
 };
 
 class Trainer {

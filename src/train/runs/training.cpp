@@ -70,11 +70,6 @@ RunData open_data(const Task& task, const config::Settings& settings) {
     return data;
 }
 
-/// The option that names the checkpoint with whose weights a run begins.
-std::string init_flag(const config::ParseResult& arguments) {
-    return arguments.command == config::Command::pretrain ? "--init-checkpoint" : "--init-path";
-}
-
 /// Error(usage) when the run has already done more than it is planned to do.
 void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
     if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
@@ -82,14 +77,14 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
                                       std::to_string(start.resume->checkpoint.iteration) +
                                       " iterations, more than the " + std::to_string(plan.iterations) +
                                       " that are asked for; ask for at least as many, or begin a new run with " +
-                                      init_flag(start.arguments) + " " + start.resume->found.path);
+                                      init_flag(start.arguments.command) + " " + start.resume->found.path);
 }
 
 /// The file of the checkpoint that a new run begins with: when it is not there, this is said before a run folder is made.
 void find_first_weights(RunStart& start, const Host& host) {
     std::optional<std::string>& path = start.arguments.settings.training.init_path;
     if (start.resume || !path || !is_first(host)) return;
-    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments), *path).path;
+    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments.command), *path).path;
 }
 
 /// Held by this process, and without the results of another run.
@@ -262,7 +257,8 @@ TrainerSettings trainer_settings(const Run& run, const schedule::RunPlan& plan) 
             saves,
             iterations_per_sync(settings.training, plan),
             run.task.checkpoint_lag(),
-            run_metadata(run.arguments, run.task.description().arithmetic)};
+            run_metadata(run.arguments, run.task.description().arithmetic),
+            how_to_continue(run.folder, run.arguments)};
 }
 
 std::vector<AveragedCheckpoint> average(Run& run, const schedule::RunPlan& plan) {
@@ -332,7 +328,7 @@ bool validate_points(Run& run, const RunData& data, std::vector<Point> points) {
         run.observers.evaluation_began(point.row.epoch);
         const auto result = evaluator.run(point.row, run.observers);
         if (!result) {
-            run.observers.line("Validation stopped by a signal; " + how_to_continue(run.folder));
+            run.observers.line("Validation stopped by a signal; " + how_to_continue(run.folder, run.arguments));
             return false;
         }
         run.observers.row(reported(run.task, *result));
@@ -397,6 +393,13 @@ int measure_training_input(Run& run, const RunData& data) {
     return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 
+void tell_compile_time(Run& run, double seconds, std::int64_t iteration) {
+    run.observers.line(metrics::compilation_line(seconds));
+    const metrics::Columns& columns = run.task.columns();
+    if (columns.curves.compile_time.empty()) return;
+    run.observers.curve_point(metrics::compile_time_point(seconds, iteration, columns));
+}
+
 int train_task(RunStart start, const Host& host) {
     const auto backend = make_backend(start.arguments.settings.run.backend);
     const std::unique_ptr<Task> task = make_task(start.arguments, *backend, seed_of(start));
@@ -408,8 +411,11 @@ int train_task(RunStart start, const Host& host) {
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
-    const RunData data = open_data(task, settings);
-    refuse_shorter_run(start, data.plan);
+    const RunData data = done_by_all(*host.communicator, "data of the run", [&] {
+        RunData opened = open_data(task, settings);
+        refuse_shorter_run(start, opened.plan);
+        return opened;
+    });
     find_first_weights(start, host);
     RunFolder folder = run_folder(task, start, host);
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
@@ -420,7 +426,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
 
     const bool begins_anew = !start.resume.has_value();
     TrainingParts parts = make_parts(run, data, std::move(start.resume));
-    run.observers.line(metrics::compilation_line(since_start.seconds()));
+    tell_compile_time(run, since_start.seconds(), parts.iteration);
     if (settings.device.compile_only) {
         run.observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;

@@ -64,9 +64,10 @@ private:
             checkpoint::load(*host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, task_, settings_);
-        if (settings_.device.analyse_nans)
+        if (settings_.device.analyse_nans) {
             observers_.row(
                 metrics::record(count_nans(checkpoint.iteration, checkpoint::source_of(checkpoint.tensors))));
+        }
         evaluator_.load(std::move(checkpoint), point.path);
     }
 
@@ -127,7 +128,8 @@ int run_validation(const config::ParseResult& arguments, const Host& host) {
     const auto backend = make_backend(settings.run.backend);
     const std::unique_ptr<Task> made = make_task(arguments, *backend, seed);
     const Task& task = *made;
-    const auto data = task.open(data::Split::validation);
+    const auto data =
+        done_by_all(*host.communicator, "data to validate on", [&] { return task.open(data::Split::validation); });
     const RunFolder folder = folder_of_all(task, settings, host);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (settings.device.dataset_benchmark) {

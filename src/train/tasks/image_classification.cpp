@@ -132,7 +132,7 @@ std::string ImageClassification::printed(const metrics::TrainingRow& row) const 
 
 /// The line of the top-5 accuracy does not say "accuracy:", by which programs find the top-1 accuracy.
 std::string ImageClassification::printed(const metrics::ValidationRow& row) const {
-    const std::string line = formatted(
+    std::string line = formatted(
         "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
         "time: %8.6f, latency avg: %8.4f ms)",
         row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,

@@ -111,6 +111,12 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
     columns_.planned.push_back({std::string(kLossScaling), [how, at_once](std::int64_t updates) {
                                     return optim::loss_scaling_at(how, first_step(updates, at_once));
                                 }});
+    columns_.curves.every_host_step = true;
+    columns_.curves.compile_time = "poplar/compile_time";  // the name by which the curve is known
+    columns_.curves.planned.push_back({"samples", [batch = batch_plan(settings()), at_once](std::int64_t updates) {
+                                           return static_cast<double>(first_step(updates, at_once) *
+                                                                      batch.global_batch());
+                                       }});
 }
 
 std::string Pretraining::loss() const {
@@ -192,8 +198,10 @@ std::string Pretraining::run_name(std::string_view /*tag*/) const {
     localtime_r(&seconds, &local);
     std::array<char, 32> time{};
     std::strftime(time.data(), time.size(), "%Y%m%d_%H%M%S", &local);
-    return config::to_string(arguments_.at("task").value) + "_" + config::to_string(arguments_.at("optimizer").value) +
-           "_" + time.data() + formatted(".%03lld", static_cast<long long>(milliseconds));
+    const std::string how =
+        settings().pretraining.evaluates ? "evaluation" : config::to_string(arguments_.at("optimizer").value);
+    return config::to_string(arguments_.at("task").value) + "_" + how + "_" + time.data() +
+           formatted(".%03lld", static_cast<long long>(milliseconds));
 }
 
 data::PretrainingSettings Pretraining::text(data::Split split) const {

@@ -27,7 +27,8 @@ public:
     std::string printed(const metrics::InferenceRow& row) const override;
 
     TaskDescription description() const override;
-    /// "pretraining_lamb_20221003_113835.123", by the local time.
+    /// "pretraining_lamb_20221003_113835.123", by the local time; an evaluation, which has no optimiser, is
+    /// "pretraining_evaluation_20221003_113835.123".
     std::string run_name(std::string_view tag) const override;
 
     /// Data of Split::validation are those of --valid-file.

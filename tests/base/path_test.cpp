@@ -1,0 +1,17 @@
+#include "cnntrain/base/path.h"
+
+#include <gtest/gtest.h>
+
+namespace cnntrain {
+namespace {
+
+TEST(LastPart, StandsBehindTheLastSlash) {
+    EXPECT_EQ(last_part("a/b/c.txt"), "c.txt");
+    EXPECT_EQ(last_part("/c"), "c");
+    EXPECT_EQ(last_part("c"), "c");
+    EXPECT_EQ(last_part("a/"), "");
+    EXPECT_EQ(last_part(""), "");
+}
+
+}  // namespace
+}  // namespace cnntrain
