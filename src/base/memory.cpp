@@ -1,5 +1,6 @@
 #include "cnntrain/base/memory.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -73,6 +74,11 @@ std::uint64_t thread_stack_bytes() {
     pthread_attr_getstacksize(&attributes, &bytes);
     pthread_attr_destroy(&attributes);
     return bytes;
+}
+
+void give_large_memory_back() {
+    constexpr int kBytes = 1 << 20;
+    mallopt(M_MMAP_THRESHOLD, kBytes);
 }
 
 }  // namespace cnntrain

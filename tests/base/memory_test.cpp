@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
+
 #include <sys/resource.h>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 
@@ -53,6 +56,16 @@ TEST(Memory, WhatIsNeededAndWhatIsThereAreSaid) {
 
 TEST(Memory, AThreadHasAStack) {
     EXPECT_GE(thread_stack_bytes(), 16'384U);
+}
+
+TEST(Memory, LargePiecesGoBackToTheSystem) {
+    give_large_memory_back();
+    const std::size_t before = mallinfo2().hblkhd;  // bytes in mappings
+    for (int i = 0; i < 3; ++i) {                   // glibc would keep what has been freed once
+        const std::vector<char> large(std::size_t{3} << 20);
+        EXPECT_GE(mallinfo2().hblkhd, before + large.size());
+    }
+    EXPECT_LE(mallinfo2().hblkhd, before);
 }
 
 }  // namespace
