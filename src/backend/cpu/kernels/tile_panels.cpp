@@ -23,7 +23,7 @@ struct Square {
 };
 
 /// One of the two steps that exchange quarters between rows `distance` apart.
-template <int kDistance> CNNTRAIN_TILES inline void exchange_quarters(Square& m) {
+template <std::int64_t kDistance> CNNTRAIN_TILES inline void exchange_quarters(Square& m) {
     Square out;
     for (std::int64_t i = 0; i < 16; i += 2 * kDistance) {
         for (std::int64_t j = i; j < i + kDistance; ++j) {
@@ -122,9 +122,10 @@ template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const BFlo
 void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels) {
     const bool streams = goes_past_cache(rows * columns * 2, panels);
     parallel_tasks(rows / kTileBlock, [&](std::int64_t block) {
-        for (std::int64_t column = 0; column < columns; column += kTileBlock)
+        for (std::int64_t column = 0; column < columns; column += kTileBlock) {
             turn_left_block(columns, m + block * kTileBlock * columns + column, streams,
                             panels + column * rows + block * kTileBlock * kTileBlock);
+        }
         if (streams) _mm_sfence();
     });
 }

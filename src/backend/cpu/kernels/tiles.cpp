@@ -245,9 +245,10 @@ public:
         configure_tiles();
         for (std::int64_t column = columns.begin; column < columns.end; column += plan_.sum_blocks) {
             for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
-                for (std::int64_t step = 0; step < plan_.steps; step += plan_.slice())
+                for (std::int64_t step = 0; step < plan_.steps; step += plan_.slice()) {
                     multiply_slice(rows.piece(row, plan_.left_blocks), columns.piece(column, plan_.sum_blocks),
                                    plan_.all_steps().piece(step, plan_.slice()), left_after(row, step, rows.end));
+                }
             }
         }
         finish_all_rows(finished_);
@@ -325,9 +326,10 @@ private:
 
     CNNTRAIN_TILES static void copy_left_block(const Tiles& from, std::int64_t steps, std::byte* to) {
         for (std::int64_t row = 0; row < kTileBlock; ++row) {
-            for (std::int64_t step = 0; step < steps; ++step)
+            for (std::int64_t step = 0; step < steps; ++step) {
                 _mm512_storeu_si512(to + step * kStepBytes + row * kRowBytes,
                                     _mm512_loadu_si512(from.at + row * from.row + step * kRowBytes));
+            }
         }
     }
 
