@@ -54,24 +54,25 @@ struct UpdateRuleFacts {
     UpdateRule rule;
     std::string_view name;
     std::size_t slots;  // tensors like the target
-    /// By which the step is scaled, from norms over the whole tensor: of the target, and of another vector (lars: g; lamb: u). Null for
-    /// rules without a trust.
+    bool scales_step;   // by a trust
+    /// The trust: from norms over the whole tensor, of the target, and of another vector (lars: g; lamb: u). Null for rules without it.
     double (*trust)(const UpdateAttrs& attrs, double target_norm, double other_norm);
 
-    constexpr bool has_trust() const { return trust != nullptr; }
+    /// With -fsanitize=undefined, GCC 12 takes no comparison of a function's address for a constant.
+    constexpr bool has_trust() const { return scales_step; }
 };
 
 inline constexpr std::array kUpdateRules = {
-    UpdateRuleFacts{UpdateRule::sgd, "sgd", 0, nullptr},
-    UpdateRuleFacts{UpdateRule::momentum, "momentum", 1, nullptr},
-    UpdateRuleFacts{UpdateRule::nesterov, "nesterov", 1, nullptr},
-    UpdateRuleFacts{UpdateRule::rmsprop, "rmsprop", 2, nullptr},
-    UpdateRuleFacts{UpdateRule::lars, "lars", 1,
+    UpdateRuleFacts{UpdateRule::sgd, "sgd", 0, false, nullptr},
+    UpdateRuleFacts{UpdateRule::momentum, "momentum", 1, false, nullptr},
+    UpdateRuleFacts{UpdateRule::nesterov, "nesterov", 1, false, nullptr},
+    UpdateRuleFacts{UpdateRule::rmsprop, "rmsprop", 2, false, nullptr},
+    UpdateRuleFacts{UpdateRule::lars, "lars", 1, true,
                     [](const UpdateAttrs& a, double target, double g) {
                         return a.trust_scale * target / (g + a.rule_weight_decay * target + a.epsilon);
                     }},
-    UpdateRuleFacts{UpdateRule::adamw, "adamw", 2, nullptr},
-    UpdateRuleFacts{UpdateRule::lamb, "lamb", 2,
+    UpdateRuleFacts{UpdateRule::adamw, "adamw", 2, false, nullptr},
+    UpdateRuleFacts{UpdateRule::lamb, "lamb", 2, true,
                     [](const UpdateAttrs& /*attrs*/, double target, double u) { return target / u; }},
 };
 
