@@ -25,13 +25,6 @@ Outcome run_ranks(int ranks, const std::string& arguments) {
                  std::to_string(ranks) + " " CNNTRAIN_PROGRAM " " + arguments);
 }
 
-std::size_t count(const std::string& text, const std::string& part) {
-    std::size_t found = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-        ++found;
-    return found;
-}
-
 TEST(PlanUnderMpirun, MeasuresTheNetworkBetweenNodes) {
     const Outcome outcome = run_ranks(2, kLine + "--processes 1...8 --network measure --ranks-per-node 1");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
@@ -39,7 +32,7 @@ TEST(PlanUnderMpirun, MeasuresTheNetworkBetweenNodes) {
                                     ContainsRegex("\n +16777216 +[0-9.]+ "),
                                     HasSubstr("measured between 2 ranks, 1 on a node: between nodes latency "),
                                     Not(HasSubstr("inside a node latency"))));
-    EXPECT_EQ(count(outcome.text, "Flat sums, 32 bits"), 1U) << "one rank prints";
+    EXPECT_EQ(count_of("Flat sums, 32 bits", outcome.text), 1U) << "one rank prints";
 }
 
 TEST(PlanUnderMpirun, MeasuresTheNetworkInsideANode) {
@@ -59,10 +52,10 @@ TEST(PlanUnderMpirun, SaysWhatCannotBeMeasured) {
 TEST(PlanUnderMpirun, NeedsOneRankOnlyForAGivenNetwork) {
     const Outcome outcome = run_ranks(2, kLine + "--processes 1...8 --network 1Gbps,50us");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_EQ(count(outcome.text, "Model:"), 1U);
+    EXPECT_EQ(count_of("Model:", outcome.text), 1U);
     const Outcome stages = run_ranks(2, kLine);
     EXPECT_EQ(stages.exit_code, 0) << stages.text;
-    EXPECT_EQ(count(stages.text, "Best splits:"), 1U);
+    EXPECT_EQ(count_of("Best splits:", stages.text), 1U);
 }
 
 struct Buckets {

@@ -111,13 +111,6 @@ TEST_F(Processes, StopAndGoOnInAnotherNumber) {
                 AllOf(HasSubstr("\"gradient_accumulation_count\": 4"), HasSubstr("\"global_batch_size\": 16")));
 }
 
-std::size_t count_of(const std::string& part, const std::string& text) {
-    std::size_t count = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-        ++count;
-    return count;
-}
-
 TEST_F(Processes, TellAnErrorOfAllOfThemOnceAndOneOfTheirOwnAlways) {
     const std::string place = *folder_ / "elsewhere";
     posix_files().make_directories(place + "/data/cifar-10-batches-bin");

@@ -26,6 +26,13 @@ Outcome run(const std::string& arguments) {
     return shell(std::string(CNNTRAIN_PROGRAM) + " " + arguments);
 }
 
+std::size_t count_of(const std::string& part, const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++count;
+    return count;
+}
+
 void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts) {
     SCOPED_TRACE(arguments);
     const Outcome outcome = run(arguments);

@@ -1,6 +1,7 @@
 // Runs command lines as a user's shell does.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ Outcome shell(const std::string& line);
 
 /// The built program with these arguments.
 Outcome run(const std::string& arguments);
+
+/// How often the part stands in the text.
+std::size_t count_of(const std::string& part, const std::string& text);
 
 /// The program ends with the exit code of this kind, and its error has these parts.
 void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts);

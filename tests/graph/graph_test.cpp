@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/update_rule.h"
 #include "graph/toy_ops.h"
 
 namespace cnntrain::test {
@@ -153,6 +154,11 @@ TEST(Graph, PrintsAttributesThatAreNotTheUsualOnes) {
     c.graph.add_one(kDeadEnd, graph::PoolAttrs{3, 2, {}}, {c.x}, "a");
     c.graph.add_one(kDeadEnd, graph::PoolAttrs{.kernel = 3, .padding = {1, 2, 3, 4}}, {c.x}, "b");
     EXPECT_THAT(c.graph.to_text(), AllOf(HasSubstr("{kernel 3, stride 2}"), HasSubstr("{kernel 3, padding 1/2/3/4}")));
+}
+
+TEST(UpdateRules, ScaleTheirStepWhereTheyHaveATrust) {
+    for (const graph::UpdateRuleFacts& facts : graph::kUpdateRules)
+        EXPECT_EQ(facts.has_trust(), facts.trust != nullptr) << facts.name;
 }
 
 }  // namespace

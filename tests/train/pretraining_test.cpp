@@ -428,15 +428,23 @@ TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
     }
 }
 
+Host quiet_host(MemoryFiles& files, std::ostringstream& console) {
+    Host host;
+    host.files = &files;
+    host.console = &console;
+    return host;
+}
+
+config::ParseResult restore_line(const std::string& run) {
+    return config::parse_command_line(config::Command::restore, {"--restore-path", run, "--threads", "1"}, {});
+}
+
 TEST(Pretrain, RestoreFindsOutWhatRan) {
     MemoryFiles files;
     pretrain(files);
     std::ostringstream console;
-    Host host;
-    host.files = &files;
-    host.console = &console;
-    const config::ParseResult line =
-        config::parse_command_line(config::Command::restore, {"--restore-path", "run", "--threads", "1"}, {});
+    const Host host = quiet_host(files, console);
+    const config::ParseResult line = restore_line("run");
     const config::ParseResult recorded = restored_arguments(line, files);
     EXPECT_EQ(recorded.command, config::Command::pretrain);
     EXPECT_EQ(recorded.settings.bert.hidden, 64);
@@ -451,13 +459,8 @@ TEST(Pretrain, ASecondPhaseIsRestoredWithItsOwnOptions) {
     pretrain(files);
     pretrain(files, "--init-checkpoint run/ckpt-3 --logs-path second");
     std::ostringstream console;
-    Host host;
-    host.files = &files;
-    host.console = &console;
-    const config::ParseResult line =
-        config::parse_command_line(config::Command::restore, {"--restore-path", "second", "--threads", "1"}, {});
     ::testing::internal::CaptureStderr();
-    EXPECT_EQ(run_restored(line, host), 0);
+    EXPECT_EQ(run_restored(restore_line("second"), quiet_host(files, console)), 0);
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("was written with other options")));
 }
 

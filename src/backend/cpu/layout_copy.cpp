@@ -22,25 +22,26 @@ Run cast_copy(const Placed& from, const Placed& to) {
     return [=](const StepContext&) { cast(count, from.as<float>(), to.as<BFloat16>()); };
 }
 
+template <typename From> Run turned_right_copy(const Placed& from, const Placed& to) {
+    return [=, dims = dims_of(from.desc)](const StepContext&) {
+        copy_to_turned_right_panels(dims[0], dims[1], from.as<From>(), to.as<BFloat16>());
+    };
+}
+
+Run turned_left_copy(const Placed& from, const Placed& to) {
+    return [=, dims = dims_of(from.desc)](const StepContext&) {
+        copy_to_turned_left_panels(dims[0], dims[1], from.as<BFloat16>(), to.as<BFloat16>());
+    };
+}
+
 /// Of a row-major matrix whose rows and columns are multiples of kTileBlock; empty for other layouts than those of tile products.
 Run tile_copy(const Placed& from, const Placed& to) {
     const Dims dims = dims_of(from.desc);
-    const std::int64_t rows = dims[0];
-    const std::int64_t columns = dims[1];
-    if (rows % kTileBlock != 0 || columns % kTileBlock != 0) return {};
-    if (to.desc == turned_left_tiles_desc(to.desc)) {
-        if (from.dtype != DType::bf16) return {};
-        return [=](const StepContext&) {
-            copy_to_turned_left_panels(rows, columns, from.as<BFloat16>(), to.as<BFloat16>());
-        };
-    }
+    if (dims[0] % kTileBlock != 0 || dims[1] % kTileBlock != 0) return {};
+    const bool is_bf16 = from.dtype == DType::bf16;
+    if (is_bf16 && to.desc == turned_left_tiles_desc(to.desc)) return turned_left_copy(from, to);
     if (to.desc != turned_right_tiles_desc(to.desc)) return {};
-    if (from.dtype == DType::bf16) {
-        return [=](const StepContext&) {
-            copy_to_turned_right_panels(rows, columns, from.as<BFloat16>(), to.as<BFloat16>());
-        };
-    }
-    return [=](const StepContext&) { copy_to_turned_right_panels(rows, columns, from.as<float>(), to.as<BFloat16>()); };
+    return is_bf16 ? turned_right_copy<BFloat16>(from, to) : turned_right_copy<float>(from, to);
 }
 
 /// Empty where no own kernel applies.

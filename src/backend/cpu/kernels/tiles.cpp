@@ -9,6 +9,7 @@
 
 #include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/kernels/tile_target.h"
+#include "cnntrain/base/processor.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -28,16 +29,11 @@ constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
 constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
 constexpr std::int64_t kSumBytes = std::int64_t{384} << 10;
 
-/// A processor allows tiles, the operating system gives them to a process that asks.
+/// The operating system gives tiles to a process that asks.
 bool ask_for_tiles() {
     constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
     constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    constexpr unsigned kFeatures = 7;
-    constexpr unsigned kTiles = 1U << 24, kTilesOfBFloat16 = 1U << 22;
-    __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(kFeatures), "c"(0));
-    if ((d & kTiles) == 0 || (d & kTilesOfBFloat16) == 0) return false;
-    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return this_processor().amx_bf16 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 /// LDTILECFG's operand: eight whole tiles.
