@@ -14,32 +14,54 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
-/// e^x for |x| <= 87, relative error below 1e-6. With x / ln 2 = n + f, n the nearest integer: 2^n by its exponent bits, 2^f by
-/// the minimax polynomial of degree 5 of 2^f - 1 without a constant term, so that e^0 is exactly 1.
-HWY_INLINE Floats exp_of_number(Floats x) {
+/// 2^(n + f), n an integer as the lowest bits of a sum with kNearest, |f| <= 0.5: 2^n by its exponent bits, 2^f by the minimax
+/// polynomial of degree 5 of 2^f - 1 without a constant term, so that 2^0 is exactly 1. The relative error is below 1e-6.
+HWY_INLINE Floats power_of_two(Floats n, Floats f) {
     const FloatTag d;
     const BitsTag du;
-    const Floats inverse_ln2 = hn::Set(d, 0x1.715476p0F);
-    const Floats magic = hn::Set(d, 0x1.8p23F);  // a sum with it has the nearest integer in its lowest bits
-    const Floats shifted = hn::MulAdd(x, inverse_ln2, magic);
-    const Floats f = hn::MulSub(x, inverse_ln2, hn::Sub(shifted, magic));
     Floats p = hn::Set(d, 0x1.5bba14p-10F);
     p = hn::MulAdd(p, f, hn::Set(d, 0x1.3cea88p-7F));
     p = hn::MulAdd(p, f, hn::Set(d, 0x1.c6b752p-5F));
     p = hn::MulAdd(p, f, hn::Set(d, 0x1.ebf9bcp-3F));
     p = hn::MulAdd(p, f, hn::Set(d, 0x1.62e42ap-1F));
     p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
-    return hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+    return hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, n))));
+}
+
+/// A sum with it has the nearest integer in its lowest bits.
+inline constexpr float kNearest = 0x1.8p23F;
+
+/// e^x for |x| <= 87.
+HWY_INLINE Floats exp_of_number(Floats x) {
+    const FloatTag d;
+    const Floats inverse_ln2 = hn::Set(d, 0x1.715476p0F);
+    const Floats n = hn::MulAdd(x, inverse_ln2, hn::Set(d, kNearest));
+    return power_of_two(n, hn::MulSub(x, inverse_ln2, hn::Sub(n, hn::Set(d, kNearest))));
+}
+
+/// 2^x for |x| <= 125.
+HWY_INLINE Floats exp2_of_number(Floats x) {
+    const Floats nearest = hn::Set(FloatTag(), kNearest);
+    const Floats n = hn::Add(x, nearest);
+    return power_of_two(n, hn::Sub(x, hn::Sub(n, nearest)));
+}
+
+/// x between -limit and limit; of a NaN one of them.
+HWY_INLINE Floats limited(Floats x, float limit) {
+    const FloatTag d;
+    return hn::Max(hn::Min(x, hn::Set(d, limit)), hn::Set(d, -limit));
+}
+
+/// By one Newton step; x is neither 0 nor infinite.
+HWY_INLINE Floats reciprocal(Floats x) {
+    const Floats inverse = hn::ApproximateReciprocal(x);
+    return hn::Mul(inverse, hn::NegMulAdd(x, inverse, hn::Set(FloatTag(), 2.0F)));
 }
 
 /// 1 / (1 + exp(-x)), at least 1e-38; for a NaN it is some number: a product with the NaN itself stays NaN.
 HWY_INLINE Floats sigmoid_of_number(Floats x) {
-    const FloatTag d;
-    const Floats limit = hn::Set(d, 87.0F);
-    const Floats exponential = exp_of_number(hn::Neg(hn::Max(hn::Min(x, limit), hn::Neg(limit))));
-    const Floats sum = hn::Add(exponential, hn::Set(d, 1.0F));
-    const Floats inverse = hn::ApproximateReciprocal(sum);
-    return hn::Mul(inverse, hn::NegMulAdd(sum, inverse, hn::Set(d, 2.0F)));  // one Newton step
+    const Floats exponential = exp_of_number(hn::Neg(limited(x, 87.0F)));
+    return reciprocal(hn::Add(exponential, hn::Set(FloatTag(), 1.0F)));
 }
 
 /// NaN stays NaN.
@@ -79,32 +101,31 @@ HWY_INLINE Floats gelu(Floats x) {
 
 HWY_INLINE Floats gelu_slope(Floats x) {
     const FloatTag d;
-    const Floats limited = hn::Min(hn::Abs(x), hn::Set(d, 13.0F));
-    const Floats exponential = exp_of_number(hn::Mul(hn::Mul(limited, limited), hn::Set(d, -0.5F)));
+    const Floats size = hn::Min(hn::Abs(x), hn::Set(d, 13.0F));
+    const Floats exponential = exp_of_number(hn::Mul(hn::Mul(size, size), hn::Set(d, -0.5F)));
     const Floats density = hn::Mul(exponential, hn::Set(d, 0x1.988454p-2F));  // 1 / sqrt(2 pi)
     return hn::MulAdd(x, density, normal_share(x));
 }
 
-/// 2 * sqrt(2 / pi) * (x + 0.044715 x^3): GELU's approximation by tanh is x * sigmoid of this.
-HWY_INLINE Floats gelu_tanh_inner(Floats x) {
+/// GELU's approximation by tanh is x / (1 + e) with e = exp(-2 * sqrt(2 / pi) * (x + 0.044715 x^3)), which this returns.
+HWY_INLINE Floats gelu_tanh_exponential(Floats x) {
     const FloatTag d;
-    const Floats cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715F), hn::Set(d, 1.0F));
-    return hn::Mul(hn::Mul(x, cubic), hn::Set(d, 1.5957691216F));
+    constexpr float kLinear = -2.302208198F;  // -2 * sqrt(2 / pi) / ln 2
+    const Floats cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(d, kLinear * 0.044715F), hn::Set(d, kLinear));
+    return exp2_of_number(limited(hn::Mul(x, cubic), 125.0F));
 }
 
 HWY_INLINE Floats gelu_tanh(Floats x) {
-    return hn::Mul(x, sigmoid_of_number(gelu_tanh_inner(x)));
+    return hn::Mul(x, reciprocal(hn::Add(gelu_tanh_exponential(x), hn::Set(FloatTag(), 1.0F))));
 }
 
 HWY_INLINE Floats gelu_tanh_slope(Floats x) {
     const FloatTag d;
-    const Floats limit = hn::Set(d, 87.0F);
-    const Floats inner = hn::Max(hn::Min(gelu_tanh_inner(x), limit), hn::Neg(limit));
-    const Floats exponential = exp_of_number(hn::Neg(inner));
-    const Floats s = hn::Div(hn::Set(d, 1.0F), hn::Add(exponential, hn::Set(d, 1.0F)));
+    const Floats exponential = gelu_tanh_exponential(x);
+    const Floats s = reciprocal(hn::Add(exponential, hn::Set(d, 1.0F)));
     const Floats rest = hn::Mul(exponential, s);  // 1 - s, with all its digits
-    const Floats inner_slope =
-        hn::Mul(hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.134145F), hn::Set(d, 1.0F)), hn::Set(d, 1.5957691216F));
+    // 2 * sqrt(2 / pi) * (1 + 3 * 0.044715 x^2)
+    const Floats inner_slope = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.2140644488F), hn::Set(d, 1.5957691216F));
     return hn::MulAdd(hn::Mul(hn::Mul(x, s), rest), inner_slope, s);
 }
 

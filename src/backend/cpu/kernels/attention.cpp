@@ -45,16 +45,13 @@ private:
     Bits index_;
 };
 
-/// An operand of a product: to the nearest bfloat16, ties away from zero, which is cheaper than to even. `value` comes from
-/// arithmetic, so that the upper half of a NaN is one, too.
+/// An operand of a product: to the nearest bfloat16, ties away from zero, which is cheaper than to even.
 template <typename Extent> HWY_INLINE void store_operand(const Extent& extent, Floats value, float* to) {
     extent.store_to(value, to);
 }
 HWY_INLINE void store_operand(const Whole& /*extent*/, Floats value, BFloat16* to) {
     const BitsTag du;
-    const Bits bits = hn::BitCast(du, value);
-    const Bits rounded = hn::Add(bits, hn::Set(du, 0x8000U));
-    store_upper_halves(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), bits, rounded), to);
+    store_upper_halves(quiet_nan_or(value, hn::Add(hn::BitCast(du, value), hn::Set(du, 0x8000U))), to);
 }
 HWY_INLINE void store_operand(const Part& extent, Floats value, BFloat16* to) {
     extent.store_to(value, to);

@@ -149,16 +149,17 @@ CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
     lines.at += lines.step;
 }
 
-/// sums += left * right, for a block of 32 x 32. Tiles 0 to 3 hold the sums, 4 and 5 are left ones, 6 and 7 right ones.
-template <typename To> CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps, bool adds,
-                                                          float* sums, Aside<To> aside) {
+/// sums = begun + left * right, for a block of 32 x 32; begun: null for zeros. Tiles 0 to 3 hold the sums, 4 and 5 are left ones, 6 and
+/// 7 right ones.
+template <typename To> CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps,
+                                                          const float* begun, float* sums, Aside<To> aside) {
     constexpr std::size_t kRow = kTileBlock * sizeof(float);
-    float* const lower = sums + kHalf * kTileBlock;
-    if (adds) {
-        _tile_loadd(0, sums, kRow);
-        _tile_loadd(1, sums + kHalf, kRow);
-        _tile_loadd(2, lower, kRow);
-        _tile_loadd(3, lower + kHalf, kRow);
+    constexpr std::int64_t kLower = kHalf * kTileBlock;
+    if (begun != nullptr) {
+        _tile_loadd(0, begun, kRow);
+        _tile_loadd(1, begun + kHalf, kRow);
+        _tile_loadd(2, begun + kLower, kRow);
+        _tile_loadd(3, begun + kLower + kHalf, kRow);
     } else {
         _tile_zero(0);
         _tile_zero(1);
@@ -186,8 +187,8 @@ template <typename To> CNNTRAIN_TILES void multiply_block(Tiles left, Tiles righ
     }
     _tile_stored(0, sums, kRow);
     _tile_stored(1, sums + kHalf, kRow);
-    _tile_stored(2, lower, kRow);
-    _tile_stored(3, lower + kHalf, kRow);
+    _tile_stored(2, sums + kLower, kRow);
+    _tile_stored(3, sums + kLower + kHalf, kRow);
 }
 
 /// Blocks of 32, or steps.
@@ -229,13 +230,17 @@ CNNTRAIN_TILES void release_tiles() {
 }
 
 /// Floats that a thread needs.
-constexpr std::int64_t kPartFloats = (kSumBytes + kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+constexpr std::int64_t kPartFloats =
+    kBlockFloats + (kSumBytes + kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
 
 /// One thread's part of a product.
 template <typename To> class Part {
 public:
     Part(const Plan<To>& plan, float* scratch)
-        : plan_(plan), sums_(scratch), left_(reinterpret_cast<std::byte*>(scratch + kSumBytes / sizeof(float))) {}
+        : plan_(plan),
+          complete_(scratch),
+          sums_(complete_ + kBlockFloats),
+          left_(reinterpret_cast<std::byte*>(sums_ + kSumBytes / sizeof(float))) {}
 
     void run(Range rows, Range columns) {
         configure_tiles();
@@ -299,10 +304,11 @@ private:
         Finished<To> finished = finished_;  // a member would go through memory for every block
         for (std::int64_t row = 0; row < rows.size(); ++row) {
             float* const block = sums + row * kBlockFloats;
-            multiply_block<To>(left.from(row, 0), right, steps.size(), steps.begin > 0, block,
+            float* const result = completes ? complete_ : block;
+            multiply_block<To>(left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
                                {part_of(ahead.right, kLine, row, rows.size()),
                                 part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished});
-            finished = completes ? plan_.finished(block, rows.begin + row, column) : Finished<To>{};
+            finished = completes ? plan_.finished(result, rows.begin + row, column) : Finished<To>{};
         }
         finished_ = finished;
     }
@@ -330,6 +336,7 @@ private:
     }
 
     const Plan<To>& plan_;
+    float* complete_;  // one block, which stays in the first-level cache until it has gone into the result
     float* sums_;
     std::byte* left_;
     Finished<To> finished_;

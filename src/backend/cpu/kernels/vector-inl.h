@@ -1,7 +1,7 @@
 // Vectors of float over float or bfloat16 memory, for the code that Highway compiles once per instruction set.
 //
 // Tails never read or write beyond their elements. bfloat16 is rounded with integer arithmetic on every machine: the native
-// conversion instruction flushes denormals, and memory is the bottleneck in any case.
+// conversion instruction flushes denormals, and not every processor with AVX-512 has it.
 #if defined(CNNTRAIN_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_VECTOR_INL_H_
 #undef CNNTRAIN_CPU_VECTOR_INL_H_
@@ -35,9 +35,64 @@ HWY_INLINE Floats load(const float* from) {
     return hn::LoadU(FloatTag(), from);
 }
 
+#if HWY_TARGET <= HWY_AVX3
+
+/// Each half to the upper half of a float, by one shuffle.
+HWY_INLINE Floats widened(hn::Vec<HalfTag> halves) {
+    alignas(64) static constexpr std::uint16_t kFrom[32] = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0, 5,  0, 6,  0, 7,
+                                                            0, 8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
+    constexpr __mmask32 kUpper = 0xaaaaaaaa;
+    return Floats{_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, _mm512_load_si512(kFrom),
+                                                                     _mm512_castsi256_si512(halves.raw)))};
+}
+
+/// The upper halves, by one shuffle.
+HWY_INLINE hn::Vec<HalfTag> upper_halves(Bits bits) {
+    alignas(64) static constexpr std::uint16_t kFrom[32] = {1,  3,  5,  7,  9,  11, 13, 15,
+                                                            17, 19, 21, 23, 25, 27, 29, 31};
+    return hn::Vec<HalfTag>{
+        _mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_load_si512(kFrom), bits.raw))};
+}
+
+/// Where the value is a NaN, that one, quiet.
+HWY_INLINE Bits quiet_nan_or(Floats value, Bits rounded) {
+    // Four bits for each class of numbers: the two of NaN become the quiet one (2), all others stay what they were (0).
+    const __m512i responses = _mm512_set1_epi32(0x22);
+    return Bits{_mm512_castps_si512(
+        _mm512_fixupimm_ps(_mm512_castsi512_ps(rounded.raw), value.raw, responses, 0))};
+}
+
+/// What is added before the lower halves are dropped: a half, a little less where the upper half is even.
+HWY_INLINE Bits half_to_even(Bits bits) {
+    const BitsTag du;
+    return hn::IfThenElse(hn::TestBit(bits, hn::Set(du, 0x10000u)), hn::Set(du, 0x8000u), hn::Set(du, 0x7fffu));
+}
+
+#else
+
+HWY_INLINE Floats widened(hn::Vec<HalfTag> halves) {
+    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), halves)));
+}
+
+HWY_INLINE hn::Vec<HalfTag> upper_halves(Bits bits) {
+    return hn::DemoteTo(HalfTag(), hn::BitCast(SignedTag(), hn::ShiftRight<16>(bits)));
+}
+
+HWY_INLINE Bits quiet_nan_or(Floats value, Bits rounded) {
+    const BitsTag du;
+    const auto quiet = hn::Or(hn::BitCast(du, value), hn::Set(du, 0x00400000u));
+    return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded);
+}
+
+HWY_INLINE Bits half_to_even(Bits bits) {
+    const BitsTag du;
+    return hn::Add(hn::Set(du, 0x7fffu), hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u)));
+}
+
+#endif
+
 HWY_INLINE Floats load(const BFloat16* from) {
-    const auto half = hn::LoadU(HalfTag(), reinterpret_cast<const std::uint16_t*>(from));
-    return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), half)));
+    return widened(hn::LoadU(HalfTag(), reinterpret_cast<const std::uint16_t*>(from)));
 }
 
 HWY_INLINE Floats load(const std::uint8_t* from) {
@@ -46,14 +101,7 @@ HWY_INLINE Floats load(const std::uint8_t* from) {
 
 /// The upper halves of already rounded values.
 HWY_INLINE void store_upper_halves(Bits bits, BFloat16* to) {
-    const auto half = hn::DemoteTo(HalfTag(), hn::BitCast(SignedTag(), hn::ShiftRight<16>(bits)));
-    hn::StoreU(half, HalfTag(), reinterpret_cast<std::uint16_t*>(to));
-}
-
-HWY_INLINE Bits quiet_nan_or(Floats value, Bits rounded) {
-    const BitsTag du;
-    const auto quiet = hn::Or(hn::BitCast(du, value), hn::Set(du, 0x00400000u));
-    return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), quiet, rounded);
+    hn::StoreU(upper_halves(bits), HalfTag(), reinterpret_cast<std::uint16_t*>(to));
 }
 
 HWY_INLINE void store(Floats value, float* to) {
@@ -64,8 +112,7 @@ HWY_INLINE void store(Floats value, float* to) {
 HWY_INLINE Bits rounded_bits(Floats value) {
     const BitsTag du;
     const auto bits = hn::BitCast(du, value);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-    return quiet_nan_or(value, hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
+    return quiet_nan_or(value, hn::Add(bits, half_to_even(bits)));
 }
 
 HWY_INLINE void store(Floats value, BFloat16* to) {
@@ -78,8 +125,7 @@ HWY_INLINE void store_past_cache(Floats value, float* to) {
 }
 
 HWY_INLINE void store_past_cache(Floats value, BFloat16* to) {
-    const auto half = hn::DemoteTo(HalfTag(), hn::BitCast(SignedTag(), hn::ShiftRight<16>(rounded_bits(value))));
-    hn::Stream(half, HalfTag(), reinterpret_cast<std::uint16_t*>(to));
+    hn::Stream(upper_halves(rounded_bits(value)), HalfTag(), reinterpret_cast<std::uint16_t*>(to));
 }
 
 /// A whole vector, or the first `count` elements of one: `load_from` fills with zeros, `store_to` leaves the rest alone.
@@ -103,8 +149,7 @@ struct Part {
     HWY_INLINE Floats load_from(const float* from) const { return hn::MaskedLoad(first(FloatTag()), FloatTag(), from); }
     HWY_INLINE Floats load_from(const BFloat16* from) const {
         const HalfTag d;
-        const auto half = hn::MaskedLoad(first(d), d, reinterpret_cast<const std::uint16_t*>(from));
-        return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(BitsTag(), half)));
+        return widened(hn::MaskedLoad(first(d), d, reinterpret_cast<const std::uint16_t*>(from)));
     }
     HWY_INLINE Floats load_from(const std::uint8_t* from) const {
         const ByteTag d;
@@ -115,8 +160,7 @@ struct Part {
     }
     HWY_INLINE void store_to(Floats value, BFloat16* to) const {
         const HalfTag d;
-        const auto half = hn::DemoteTo(d, hn::BitCast(SignedTag(), hn::ShiftRight<16>(rounded_bits(value))));
-        hn::BlendedStore(half, first(d), d, reinterpret_cast<std::uint16_t*>(to));
+        hn::BlendedStore(upper_halves(rounded_bits(value)), first(d), d, reinterpret_cast<std::uint16_t*>(to));
     }
     template <typename T> HWY_INLINE void store_past_cache_to(Floats value, T* to) const { store_to(value, to); }
 };
