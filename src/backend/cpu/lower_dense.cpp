@@ -1,6 +1,8 @@
 // The fully connected layer and its gradients: matrix products by own kernels, where the processor has tiles for them, and by oneDNN.
 #include <omp.h>
 
+#include <algorithm>
+
 #include "backend/cpu/isa.h"
 #include "backend/cpu/kernels/tiles.h"
 #include "backend/cpu/lowering.h"
@@ -145,13 +147,33 @@ void lower_dense_input_grad(Lowering& lower) {
     lower.add_primitive(product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
 }
 
-/// left^T * right, of [rows,m] and [rows,n].
-void lower_weight_grad_by_tiles(Lowering& lower, ValueId left, ValueId right, const TileProduct& product) {
+/// The gradient of a weight, left^T * right: x^T * dy, or dy^T * x where the weight is transposed.
+struct WeightGrad {
+    WeightGrad(const graph::Graph& graph, const graph::Node& node) {
+        const bool is_transposed = node.as<DenseAttrs>().transposed;
+        left = node.inputs[is_transposed ? 1 : 0];
+        right = node.inputs[is_transposed ? 0 : 1];
+        const TensorDesc& left_desc = graph.desc(left);
+        type = left_desc.dtype;
+        product.rows = left_desc.shape.back();
+        product.inner = left_desc.elements() / left_desc.shape.back();
+        product.columns = graph.desc(right).shape.back();
+    }
+    bool uses_tiles() const { return is_for_tiles(product, type, product.rows); }
+    /// As which matrices the operands lie.
+    Desc left_matrix() const { return matrix(product.inner, product.rows, type); }
+    Desc right_matrix() const { return matrix(product.inner, product.columns, type); }
+
+    ValueId left, right;
+    DType type = DType::f32;
+    TileProduct product;
+};
+
+void lower_weight_grad_by_tiles(Lowering& lower, const WeightGrad& grad) {
     const std::string reason = "the layout that tile products read";
-    const Desc left_matrix = matrix(product.inner, product.rows, DType::bf16);
-    const Desc right_matrix = matrix(product.inner, product.columns, DType::bf16);
-    const Placed a = lower.relaid(left, left_matrix, turned_left_tiles_desc(left_matrix), reason);
-    const Placed b = lower.relaid(right, right_matrix, right_tiles_desc(right_matrix), reason);
+    const TileProduct& product = grad.product;
+    const Placed a = lower.relaid(grad.left, grad.left_matrix(), turned_left_tiles_desc(grad.left_matrix()), reason);
+    const Placed b = lower.relaid(grad.right, grad.right_matrix(), right_tiles_desc(grad.right_matrix()), reason);
     const ValueId dw = lower.node().outputs[0];
     const DType type = lower.graph().desc(dw).dtype;
     const Desc result_matrix = matrix(product.rows, product.columns, type);
@@ -169,26 +191,20 @@ void lower_weight_grad_by_tiles(Lowering& lower, ValueId left, ValueId right, co
     lower.add_step("tiles", {a, b}, {result}, [=](const StepContext&) { run(result, false); });
 }
 
-/// x^T * dy, or dy^T * x where the weight is transposed. Of several micro-batches, the product adds to their sum.
+/// Of several micro-batches, the product adds to their sum.
 void lower_dense_weight_grad(Lowering& lower) {
-    const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
-    const auto& inputs = lower.node().inputs;
+    const WeightGrad grad(lower.graph(), lower.node());
+    if (grad.uses_tiles()) return lower_weight_grad_by_tiles(lower, grad);
     const ValueId dw = lower.node().outputs[0];
-    const ValueId left = inputs[is_transposed ? 1 : 0];
-    const ValueId right = inputs[is_transposed ? 0 : 1];
-    const TensorDesc& left_desc = lower.graph().desc(left);
-    const std::int64_t rows = left_desc.elements() / left_desc.shape.back();
-    const std::int64_t m = left_desc.shape.back();
-    const std::int64_t n = lower.graph().desc(right).shape.back();
-    const DType type = left_desc.dtype;
-    if (is_for_tiles({m, rows, n}, type, m)) return lower_weight_grad_by_tiles(lower, left, right, {m, rows, n});
-    const Desc left_matrix = transposed(m, rows, type);
-    const Desc right_matrix = matrix(rows, n, type);
-    const Desc result_matrix = matrix(m, n, lower.graph().desc(dw).dtype);
+    const std::int64_t m = grad.product.rows;
+    const Desc left_matrix = transposed(m, grad.product.inner, grad.type);
+    const Desc right_matrix = grad.right_matrix();
+    const Desc result_matrix = matrix(m, grad.product.columns, lower.graph().desc(dw).dtype);
     const Primitive product = lower.onednn().matmul(
-        left_matrix, pays_for_copy(m, type) ? any_layout(right_matrix) : right_matrix, result_matrix, false);
-    const Placed a = viewed(lower.in_order(left), product.src);
-    const Placed b = lower.relaid(right, right_matrix, product.weights, "the layout that the product is fastest with");
+        left_matrix, pays_for_copy(m, grad.type) ? any_layout(right_matrix) : right_matrix, result_matrix, false);
+    const Placed a = viewed(lower.in_order(grad.left), product.src);
+    const Placed b =
+        lower.relaid(grad.right, right_matrix, product.weights, "the layout that the product is fastest with");
     const Arguments operands = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}};
     const auto with_result = [&](const Placed& result) {
         Arguments all = operands;
@@ -202,9 +218,38 @@ void lower_dense_weight_grad(Lowering& lower) {
     lower.add_primitive(product, with_result(lower.define(dw, product.dst)), {DNNL_ARG_DST});
 }
 
+/// Does the gradient of a weight read this value as the right operand of a tile product, in the current section? It reads a copy.
+bool is_copied_for_tiles(const Lowering& lower, ValueId gradient) {
+    const auto& users = lower.graph().value(gradient).users;
+    return std::ranges::any_of(users, [&](graph::NodeId user) {
+        const graph::Node& reader = lower.graph().node(user);
+        if (reader.kind != graph::OpKind::dense_weight_grad || lower.section_of(user) != lower.section()) return false;
+        const WeightGrad grad(lower.graph(), reader);
+        return grad.right == gradient && grad.uses_tiles();
+    });
+}
+
+/// The sums of the columns, while the copy is made that a tile product reads: both wait for memory.
+void lower_bias_grad_with_copy(Lowering& lower) {
+    const ValueId gradient = lower.node().inputs[0];
+    const ValueId db = lower.node().outputs[0];
+    const TensorDesc& desc = lower.graph().desc(gradient);
+    const std::int64_t columns = desc.shape.back();
+    const std::int64_t rows = desc.elements() / columns;
+    const Placed dy = lower.in_order(gradient);
+    const Placed copy = lower.define_copy(gradient, right_tiles_desc(matrix(rows, columns, desc.dtype)));
+    const Placed result = lower.define(db, row_major(lower.graph().desc(db)));
+    const Panels panels{rows, columns, rows, kTileBlock};
+    const auto scratch = lower.scratch_floats(panel_sums_scratch_floats(panels));
+    lower.add_step("kernel", {dy}, {result, copy}, [=](const StepContext&) {
+        copy_to_panels_and_sum(panels, dy.as<BFloat16>(), copy.as<BFloat16>(), result.as<float>(), scratch());
+    });
+}
+
 void lower_bias_grad(Lowering& lower) {
     const ValueId db = lower.node().outputs[0];
     const ValueId gradient = lower.node().inputs[0];
+    if (is_copied_for_tiles(lower, gradient)) return lower_bias_grad_with_copy(lower);
     const Placed dy = lower.operand(gradient);
     const Placed result = lower.define(db, row_major(lower.graph().desc(db)));
     const Blocks shape = lower.channel_blocks(gradient, dy);

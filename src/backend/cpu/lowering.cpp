@@ -300,10 +300,16 @@ Placed Lowering::reordered(ValueId value, const Placed& now, const Desc& wanted,
     for (const Placed& copy : reordered_[value]) {
         if (copy.desc == wanted) return seen_from(section(), copy);
     }
-    const Placed copy = place(now.buffer->name + ":" + layout_name(wanted), wanted, now.dtype, Storage::arena);
+    const Placed copy = define_copy(value, wanted);
     add_layout_copy(program_, section(), empty_step(node().name + ":reorder", "reorder", 0), onednn_, now, copy);
     if (copy_ == 0)
         reorders_.push_back(node().name + ": " + layout_name(now.desc) + " -> " + layout_name(wanted) + ", " + reason);
+    return copy;
+}
+
+Placed Lowering::define_copy(ValueId value, const Desc& wanted) {
+    const Placed now = as_it_lies(value);
+    const Placed copy = place(now.buffer->name + ":" + layout_name(wanted), wanted, now.dtype, Storage::arena);
     reordered_[value].push_back(copy);
     return copy;
 }

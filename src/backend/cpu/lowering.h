@@ -66,6 +66,9 @@ public:
     /// A value whose elements lie in the order of its shape, taken as the matrix `view`, in a layout of that matrix; a reorder step is
     /// added (once per value and layout) unless it lies so.
     Placed relaid(graph::ValueId value, const Desc& view, const Desc& wanted, const std::string& reason);
+    /// Memory for a copy of a value in another layout, which the current node's own step makes and operand_as() and relaid() give
+    /// from then on.
+    Placed define_copy(graph::ValueId value, const Desc& wanted);
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
     /// With `merged` > 1 the copy is that of the kernel whose groups are merged by so many (block-diagonal, zeros between).
     Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);

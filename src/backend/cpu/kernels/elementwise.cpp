@@ -18,14 +18,14 @@ namespace {
 
 template <typename T> void add_range(std::int64_t count, const T* a, const T* b, T* y) {
     for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Add(extent.load_from(a + i), extent.load_from(b + i)), y + i);
+        extent.store_to(hn::Add(load_ahead(extent, a + i), load_ahead(extent, b + i)), y + i);
     });
 }
 
 template <typename T> void activate_range(std::int64_t count, Activation activation, const T* x, T* y) {
     with_activation(activation, [&]<Activation kActivation>() {
         for_vectors(count, [&](auto extent, std::int64_t i) {
-            extent.store_to(ActivationOf<kActivation>::value(extent.load_from(x + i)), y + i);
+            extent.store_to(ActivationOf<kActivation>::value(load_ahead(extent, x + i)), y + i);
         });
     });
 }
@@ -34,19 +34,19 @@ template <typename T>
 void activation_grad_range(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx) {
     with_activation(activation, [&]<Activation kActivation>() {
         for_vectors(count, [&](auto extent, std::int64_t i) {
-            const Floats gradient = extent.load_from(dy + i);
-            extent.store_to(ActivationOf<kActivation>::times_slope(extent.load_from(at + i), gradient), dx + i);
+            const Floats gradient = load_ahead(extent, dy + i);
+            extent.store_to(ActivationOf<kActivation>::times_slope(load_ahead(extent, at + i), gradient), dx + i);
         });
     });
 }
 
 template <typename From, typename To> void cast_range(std::int64_t count, const From* x, To* y) {
-    for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(extent.load_from(x + i), y + i); });
+    for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(load_ahead(extent, x + i), y + i); });
 }
 
 template <typename T> void accumulate_range(std::int64_t count, const T* x, float* sum) {
     for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Add(extent.load_from(sum + i), extent.load_from(x + i)), sum + i);
+        extent.store_to(hn::Add(load_ahead(extent, sum + i), load_ahead(extent, x + i)), sum + i);
     });
 }
 
@@ -56,7 +56,7 @@ template <typename T> bool any_non_finite(std::int64_t count, const T* x) {
     const auto exponent = hn::Set(du, 0x7f800000u);
     Bits most = hn::Zero(du);
     for_vectors(count, [&](auto extent, std::int64_t i) {
-        most = hn::Max(most, hn::And(hn::BitCast(du, extent.load_from(x + i)), exponent));
+        most = hn::Max(most, hn::And(hn::BitCast(du, load_ahead(extent, x + i)), exponent));
     });
     return !hn::AllFalse(du, hn::Eq(most, exponent));
 }

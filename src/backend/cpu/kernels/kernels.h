@@ -212,6 +212,10 @@ struct Panels {
 };
 /// Of a row-major matrix; float to float or BFloat16, or BFloat16 to BFloat16.
 template <typename From, typename To> void copy_to_panels(const Panels& shape, const From* from, To* to);
+/// The same, and the sums of the columns, which do not depend on the number of threads.
+void copy_to_panels_and_sum(const Panels& shape, const BFloat16* from, BFloat16* to, float* sums,
+                            std::span<float> scratch);
+std::int64_t panel_sums_scratch_floats(const Panels& shape);
 
 /// Lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);

@@ -82,10 +82,10 @@ template <typename T> float gather_row(const ForwardRow<T>& row) {
     T* const stored = row.z != nullptr ? row.z : row.y;
     Floats sum = hn::Zero(d);
     for_vectors(row.features, [&](auto extent, std::int64_t i) {
-        Floats z = extent.load_from(row.x + i);
+        Floats z = load_ahead(extent, row.x + i);
         if (row.words.active) z = kept_part(row.words, i, z);
         if (row.residual != nullptr) {
-            z = hn::Add(z, extent.load_from(row.residual + i));
+            z = hn::Add(z, load_ahead(extent, row.residual + i));
             extent.store_to(z, stored + i);
             z = extent.load_from(stored + i);
         }
@@ -117,8 +117,8 @@ template <typename T> RowMoments forward_row(const ForwardRow<T>& row) {
 
 template <typename T, typename Extent>
 HWY_INLINE Floats incoming(const GradientRow<T>& row, const Extent& extent, std::int64_t i) {
-    const Floats dy = extent.load_from(row.dy + i);
-    return row.dy2 == nullptr ? dy : hn::Add(dy, extent.load_from(row.dy2 + i));
+    const Floats dy = load_ahead(extent, row.dy + i);
+    return row.dy2 == nullptr ? dy : hn::Add(dy, load_ahead(extent, row.dy2 + i));
 }
 
 /// With n the normalised z and g = gamma * dy: dz = scale * (g - mean(g) - n * mean(g * n)).
@@ -130,7 +130,7 @@ template <typename T> void gradient_row(const GradientRow<T>& row) {
     Floats projection = hn::Zero(d);
     for_vectors(row.features, [&](auto extent, std::int64_t i) {
         const Floats dy = incoming(row, extent, i);  // zero behind the row's end
-        const Floats normalised = hn::Mul(hn::Sub(extent.load_from(row.z + i), mean), scale);
+        const Floats normalised = hn::Mul(hn::Sub(load_ahead(extent, row.z + i), mean), scale);
         const Floats g = hn::Mul(dy, extent.load_from(row.gamma + i));
         sum = hn::Add(sum, g);
         projection = hn::MulAdd(g, normalised, projection);

@@ -1,4 +1,5 @@
 // Copies of matrices into the layout that matrix products read fastest.
+#include <algorithm>
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -21,6 +22,7 @@ struct PanelRows {
     Panels shape;
     std::int64_t begin = 0, end = 0;
     bool past_cache = false;  // the whole copy is aligned and larger than the caches
+    float* sums = nullptr;    // of these rows, for each column, are added; null: they are not wanted
 };
 
 }  // namespace
@@ -39,28 +41,55 @@ template <typename T, typename D, typename V> HWY_INLINE void put(const PanelRow
     }
 }
 
-/// store(value, column) for a panel's columns, filled up with zeros; load(extent, column) gives the others.
-template <typename Load, typename Store> HWY_INLINE void for_panel_columns(std::int64_t columns,
-                                                                           std::int64_t panel_columns, const Load& load,
-                                                                           const Store& store) {
-    for_vectors(columns, [&](auto extent, std::int64_t column) { store(load(extent, column), column); });
-    for (std::int64_t column = (columns + kWidth - 1) / kWidth * kWidth; column < panel_columns; column += kWidth)
-        store(hn::Zero(FloatTag()), column);
+/// Columns of a panel that the matrix does not have.
+struct NoColumns {
+    template <typename T> HWY_INLINE Floats load_from(const T* /*from*/) const { return hn::Zero(FloatTag()); }
+    HWY_INLINE void store_to(Floats /*value*/, float* /*to*/) const {}
+};
+
+/// Rows that are copied in turn before the next columns of them: as many as the processor foresees the reading of, line after line.
+constexpr std::int64_t kRowsInTurn = 32;
+constexpr std::int64_t kFetchedBytes = 128;
+
+/// body(extent, column, part) for all vectors of columns of all panels, and for parts of the rows, all columns of one after the other;
+/// `column` is that of the matrix.
+template <typename Body> HWY_INLINE void for_panel_columns(const PanelRows& rows, const Body& body) {
+    const Panels& shape = rows.shape;
+    PanelRows part = rows;
+    for (part.begin = rows.begin; part.begin < rows.end; part.begin += kRowsInTurn) {
+        part.end = std::min(rows.end, part.begin + kRowsInTurn);
+        for (std::int64_t panel = 0; panel < shape.count(); ++panel) {
+            const std::int64_t columns = shape.columns_of(panel);
+            const std::int64_t first = panel * shape.panel_columns;
+            for_vectors(columns, [&](auto extent, std::int64_t i) { body(extent, first + i, part); });
+            for (std::int64_t i = (columns + kWidth - 1) / kWidth * kWidth; i < shape.panel_columns; i += kWidth)
+                body(NoColumns{}, first + i, part);
+        }
+    }
+}
+
+/// Where a panel has this element.
+template <typename T> HWY_INLINE T* place_of(const Panels& shape, std::int64_t row, std::int64_t column, T* panels) {
+    const std::int64_t panel = column / shape.panel_columns;
+    return panels + (panel * shape.panel_rows + row) * shape.panel_columns + column % shape.panel_columns;
+}
+
+/// Some columns of a row, zeros where the matrix has none.
+template <typename T, typename Extent>
+HWY_INLINE Floats load_columns(const Panels& shape, const Extent& extent, const T* from, std::int64_t row,
+                               std::int64_t column) {
+    if (row >= shape.rows) return hn::Zero(FloatTag());
+    const T* const x = from + row * shape.columns + column;
+    hwy::Prefetch(x + kFetchedBytes / static_cast<std::int64_t>(sizeof(T)));
+    return extent.load_from(x);
 }
 
 void copy_rows_f32(const PanelRows& rows, const float* from, float* to) {
-    const Panels& shape = rows.shape;
-    for (std::int64_t panel = 0; panel < shape.count(); ++panel) {
-        const std::int64_t first = panel * shape.panel_columns;
-        for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-            const float* const x = from + row * shape.columns + first;
-            float* const y = to + (panel * shape.panel_rows + row) * shape.panel_columns;
-            for_panel_columns(
-                row < shape.rows ? shape.columns_of(panel) : 0, shape.panel_columns,
-                [&](auto extent, std::int64_t column) { return extent.load_from(x + column); },
-                [&](Floats value, std::int64_t column) { put(rows, FloatTag(), value, y + column); });
-        }
-    }
+    for_panel_columns(rows, [&](auto extent, std::int64_t column, const PanelRows& part) {
+        float* y = place_of(part.shape, part.begin, column, to);
+        for (std::int64_t row = part.begin; row < part.end; ++row, y += part.shape.panel_columns)
+            put(part, FloatTag(), load_columns(part.shape, extent, from, row, column), y);
+    });
     if (rows.past_cache) hwy::FlushStream();
 }
 
@@ -73,28 +102,25 @@ HWY_INLINE Bits as_bfloat16(Floats value, const BFloat16*) {
 
 /// Two rows at a time, elements of a column next to each other.
 template <typename From> void copy_row_pairs(const PanelRows& rows, const From* from, BFloat16* to) {
-    const Panels& shape = rows.shape;
     const BitsTag du;
-    const auto upper_half = hn::Set(du, 0xffff0000u);
-    for (std::int64_t panel = 0; panel < shape.count(); ++panel) {
-        const std::int64_t first = panel * shape.panel_columns;
-        for (std::int64_t row = rows.begin; row < rows.end; row += 2) {
-            const From* const x = from + row * shape.columns + first;
-            const bool is_last = row + 1 == shape.rows;
-            BFloat16* const y = to + (panel * shape.panel_rows + row) * shape.panel_columns;
-            for_panel_columns(
-                row < shape.rows ? shape.columns_of(panel) : 0, shape.panel_columns,
-                [&](auto extent, std::int64_t column) {
-                    const Bits low = as_bfloat16(extent.load_from(x + column), x);
-                    if (is_last) return hn::BitCast(FloatTag(), hn::ShiftRight<16>(low));
-                    const Bits high = as_bfloat16(extent.load_from(x + shape.columns + column), x);
-                    return hn::BitCast(FloatTag(), hn::Or(hn::ShiftRight<16>(low), hn::And(high, upper_half)));
-                },
-                [&](Floats pair, std::int64_t column) {
-                    put(rows, du, hn::BitCast(du, pair), reinterpret_cast<std::uint32_t*>(y + 2 * column));
-                });
+    for_panel_columns(rows, [&](auto extent, std::int64_t column, const PanelRows& part) {
+        const Panels& shape = part.shape;
+        // Pairs lie side by side, those of a vector in 32 elements.
+        const std::int64_t in_panel = column % shape.panel_columns;
+        BFloat16* y = place_of(shape, part.begin, column, to) + in_panel;
+        Floats sum = hn::Zero(FloatTag());
+        for (std::int64_t row = part.begin; row < part.end; row += 2, y += 2 * shape.panel_columns) {
+            const Floats first = load_columns(shape, extent, from, row, column);
+            const Floats second = load_columns(shape, extent, from, row + 1, column);
+            const Bits low = hn::ShiftRight<16>(as_bfloat16(first, from));
+            const Bits high = hn::And(as_bfloat16(second, from), hn::Set(du, 0xffff0000u));
+            put(part, du, hn::Or(low, high), reinterpret_cast<std::uint32_t*>(y));
+            if (part.sums != nullptr) sum = hn::Add(sum, hn::Add(first, second));
         }
-    }
+        if (part.sums == nullptr) return;
+        float* const sums = part.sums + column;
+        extent.store_to(hn::Add(extent.load_from(sums), sum), sums);
+    });
     if (rows.past_cache) hwy::FlushStream();
 }
 
@@ -114,6 +140,7 @@ HWY_AFTER_NAMESPACE();
 #include <type_traits>
 
 #include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -122,16 +149,27 @@ HWY_EXPORT(copy_rows_f32);
 HWY_EXPORT(copy_rows_to_bf16);
 HWY_EXPORT(copy_rows_bf16);
 
+/// Rows of which the sums are added up, whatever the number of threads.
+constexpr std::int64_t kSummedRows = 128;
+
+std::int64_t summed_parts(const Panels& shape) {
+    return (shape.panel_rows + kSummedRows - 1) / kSummedRows;
+}
+
+template <typename To> bool is_past_cache(const Panels& shape, const To* to) {
+    return goes_past_cache(
+        static_cast<std::int64_t>(sizeof(To)) * shape.count() * shape.panel_rows * shape.panel_columns, to);
+}
+
 }  // namespace
 
 template <typename From, typename To> void copy_to_panels(const Panels& shape, const From* from, To* to) {
     constexpr std::int64_t kRows = 16;
-    const auto bytes = static_cast<std::int64_t>(sizeof(To)) * shape.count() * shape.panel_rows * shape.panel_columns;
-    const bool past_cache = goes_past_cache(bytes, to);
+    const bool past_cache = is_past_cache(shape, to);
     parallel_ranges(
         shape.panel_rows,
         [&](std::int64_t begin, std::int64_t end) {
-            const PanelRows part{shape, begin, end, past_cache};
+            const PanelRows part{shape, begin, end, past_cache, nullptr};
             if constexpr (std::is_same_v<To, float>) {
                 HWY_DYNAMIC_DISPATCH(copy_rows_f32)(part, from, to);
             } else if constexpr (std::is_same_v<From, float>) {
@@ -146,6 +184,25 @@ template <typename From, typename To> void copy_to_panels(const Panels& shape, c
 template void copy_to_panels(const Panels&, const float*, float*);
 template void copy_to_panels(const Panels&, const float*, BFloat16*);
 template void copy_to_panels(const Panels&, const BFloat16*, BFloat16*);
+
+std::int64_t panel_sums_scratch_floats(const Panels& shape) {
+    return summed_parts(shape) * shape.columns;
+}
+
+void copy_to_panels_and_sum(const Panels& shape, const BFloat16* from, BFloat16* to, float* sums,
+                            std::span<float> scratch) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= panel_sums_scratch_floats(shape),
+                   "scratch is smaller than panel_sums_scratch_floats");
+    const bool past_cache = is_past_cache(shape, to);
+    parallel_tasks(summed_parts(shape), [&](std::int64_t part) {
+        float* const own = scratch.data() + part * shape.columns;
+        std::fill_n(own, shape.columns, 0.0F);
+        const std::int64_t begin = part * kSummedRows;
+        const PanelRows rows{shape, begin, std::min(begin + kSummedRows, shape.panel_rows), past_cache, own};
+        HWY_DYNAMIC_DISPATCH(copy_rows_bf16)(rows, from, to);
+    });
+    sum_parts(summed_parts(shape), shape.columns, scratch.data(), sums);
+}
 
 }  // namespace cnntrain::cpu
 

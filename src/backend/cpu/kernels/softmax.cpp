@@ -42,7 +42,7 @@ template <typename T> RowSums row_sums(std::int64_t classes, const T* logits) {
     Floats most = hn::Set(d, -hwy::HighestValue<float>());
     for_vectors(classes, [&](auto extent, std::int64_t i) {
         const auto valid = hn::FirstN(d, static_cast<std::size_t>(extent.count));
-        most = hn::IfThenElse(valid, hn::Max(extent.load_from(logits + i), most), most);
+        most = hn::IfThenElse(valid, hn::Max(load_ahead(extent, logits + i), most), most);
     });
     const auto largest = hn::MaxOfLanes(d, most);
     Floats sum = hn::Zero(d);
@@ -63,7 +63,7 @@ template <typename T>
 void gradient_row(std::int64_t classes, const T* logits, float largest, float factor, float offset, T* dlogits) {
     const FloatTag d;
     for_vectors(classes, [&](auto extent, std::int64_t i) {
-        const auto z = hn::Sub(extent.load_from(logits + i), hn::Set(d, largest));
+        const auto z = hn::Sub(load_ahead(extent, logits + i), hn::Set(d, largest));
         extent.store_to(hn::MulSub(hn::Exp(d, z), hn::Set(d, factor), hn::Set(d, offset)), dlogits + i);
     });
 }

@@ -103,8 +103,8 @@ template <UpdateRule kRule, bool kStochastic, typename T> struct Slots {
     static constexpr std::size_t kCount = facts_of(kRule).slots;
 
     template <typename Extent> HWY_INLINE void load(const Extent& extent, const UpdateRange<T>& args, std::int64_t i) {
-        if constexpr (kCount > 0) values[0] = extent.load_from(args.tensors.slots[0] + i);
-        if constexpr (kCount > 1) values[1] = extent.load_from(args.tensors.slots[1] + i);
+        if constexpr (kCount > 0) values[0] = load_ahead(extent, args.tensors.slots[0] + i);
+        if constexpr (kCount > 1) values[1] = load_ahead(extent, args.tensors.slots[1] + i);
     }
     /// `random`: the words of the target.
     template <typename Extent>
@@ -132,8 +132,8 @@ template <UpdateRule kRule, bool kStochastic, typename T> void update_range_by(c
     const RuleOf<kRule> rule(args.factors);
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
         const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
-        Floats target = extent.load_from(args.tensors.target + i);
-        const Floats g = gradient_of(extent.load_from(args.tensors.gradient + i), target);
+        Floats target = load_ahead(extent, args.tensors.target + i);
+        const Floats g = gradient_of(load_ahead(extent, args.tensors.gradient + i), target);
         Slots<kRule, kStochastic, T> slots;
         slots.load(extent, args, i);
         rule.change(g, target, slots.values);
@@ -156,8 +156,8 @@ template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(co
         Floats other_squares = hn::Zero(d);
         for_vectors(count, [&](auto extent, std::int64_t offset) {
             const std::int64_t i = first + offset;
-            const Floats target = extent.load_from(args.tensors.target + i);
-            const Floats g = gradient_of(extent.load_from(args.tensors.gradient + i), target);
+            const Floats target = load_ahead(extent, args.tensors.target + i);
+            const Floats g = gradient_of(load_ahead(extent, args.tensors.gradient + i), target);
             Slots<kRule, kStochastic, T> slots;
             slots.load(extent, args, i);
             const Floats other = rule.first_pass(g, target, slots.values);
@@ -189,8 +189,8 @@ template <bool kStochastic, typename T> void average_range(const AverageRange<T>
     const FloatTag d;
     for_vectors(args.count, [&](auto extent, std::int64_t i) {
         const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
-        const auto fresh = hn::Mul(extent.load_from(args.value + i), hn::Set(d, args.gain));
-        const auto moving = hn::MulAdd(extent.load_from(args.moving + i), hn::Set(d, args.decay), fresh);
+        const auto fresh = hn::Mul(load_ahead(extent, args.value + i), hn::Set(d, args.gain));
+        const auto moving = hn::MulAdd(load_ahead(extent, args.moving + i), hn::Set(d, args.decay), fresh);
         store_rounded<kStochastic>(extent, moving, random, args.moving + i);
     });
 }
@@ -202,7 +202,7 @@ void squares_f32(const SquareRange& args) {
         const std::int64_t count = args.count - first < kStretch ? args.count - first : kStretch;
         Floats squares = hn::Zero(d);
         for_vectors(count, [&](auto extent, std::int64_t offset) {
-            const Floats value = extent.load_from(args.values + first + offset);
+            const Floats value = load_ahead(extent, args.values + first + offset);
             squares = hn::MulAdd(value, value, squares);
         });
         total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, squares)));

@@ -195,10 +195,19 @@ template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const B
     if (i < count) body(Part{count - i}, i);
 }
 
+/// How far ahead memory is asked for that is read once, in order: the processor itself notices late that more will be read, and keeps
+/// fewer lines on their way.
+inline constexpr std::int64_t kPrefetchBytes = 2048;
+
+/// load_from() of memory that is read once, in order. Asking beyond its end does no harm.
+template <typename Extent, typename T> HWY_INLINE Floats load_ahead(const Extent& extent, const T* from) {
+    hwy::Prefetch(from + kPrefetchBytes / static_cast<std::int64_t>(sizeof(T)));
+    return extent.load_from(from);
+}
+
 inline constexpr std::int64_t kStripRows = 2;
 inline constexpr std::int64_t kNarrowLanes = 32;
 inline constexpr std::int64_t kNarrowStripRows = 64;
-inline constexpr std::int64_t kPrefetchBytes = 2048;
 
 /// body(extent, lane, offset, rows) over rows x lanes: strips of several rows, one vector wide, so that what belongs to a
 /// channel is loaded once per strip. With one vector of lanes a strip is everything; with many lanes it is low, because
