@@ -74,4 +74,21 @@ void add_layout_copy(Program& program, Section section, Step step, const OneDnn&
     program.add_step(section, std::move(step));
 }
 
+bool are_both_tiles(const Placed& from, const Placed& right, const Placed& turned) {
+    const Dims dims = dims_of(from.desc);
+    return has_tiles() && from.dtype == DType::f32 && right.dtype == DType::bf16 && is_row_major_matrix(from.desc) &&
+           dims[0] % kTileBlock == 0 && dims[1] % kTileBlock == 0 && right.desc == right_tiles_desc(right.desc) &&
+           turned.desc == turned_right_tiles_desc(turned.desc);
+}
+
+void add_both_tiles_copy(Program& program, Section section, Step step, const Placed& from, const Placed& right,
+                         const Placed& turned) {
+    step.reads = {from};
+    step.writes = {right, turned};
+    step.run = [=, dims = dims_of(from.desc)](const StepContext&) {
+        copy_to_both_right_panels(dims[0], dims[1], from.as<float>(), right.as<BFloat16>(), turned.as<BFloat16>());
+    };
+    program.add_step(section, std::move(step));
+}
+
 }  // namespace cnntrain::cpu

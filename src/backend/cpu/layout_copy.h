@@ -11,4 +11,9 @@ namespace cnntrain::cpu {
 void add_layout_copy(Program& program, Section section, Step step, const OneDnn& onednn, const Placed& from,
                      const Placed& to);
 
+/// Of a row-major f32 matrix, its right tiles and those of its transpose: a step that makes both reads it once.
+bool are_both_tiles(const Placed& from, const Placed& right, const Placed& turned);
+void add_both_tiles_copy(Program& program, Section section, Step step, const Placed& from, const Placed& right,
+                         const Placed& turned);
+
 }  // namespace cnntrain::cpu

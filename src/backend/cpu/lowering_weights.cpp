@@ -112,8 +112,19 @@ void Lowering::emit_prepared_copies() {
             wanted.copy.buffer->same_as = source.buffer;
             continue;
         }
-        add_layout_copy(program_, Section::prepare(), prepare_step(wanted.copy.buffer->name, "reorder"), onednn_,
-                        source, wanted.copy);
+        Step step = prepare_step(wanted.copy.buffer->name, "reorder");
+        const auto is_other = [&](const PreparedCopy& other) {
+            return other.root == wanted.root && (are_both_tiles(source, wanted.copy, other.copy) ||
+                                                 are_both_tiles(source, other.copy, wanted.copy));
+        };
+        const auto other = std::ranges::find_if(prepared_, is_other);
+        if (other == prepared_.end()) {
+            add_layout_copy(program_, Section::prepare(), std::move(step), onednn_, source, wanted.copy);
+        } else if (are_both_tiles(source, wanted.copy, other->copy)) {
+            add_both_tiles_copy(program_, Section::prepare(), std::move(step), source, wanted.copy, other->copy);
+        } else {
+            continue;  // made with the other
+        }
         if (is_variable) {
             reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
                                 ", once per weight update: the copy of a weight that convolutions and products read");

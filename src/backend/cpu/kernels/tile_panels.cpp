@@ -1,4 +1,4 @@
-// Copies of transposed matrices into the panels of tile products.
+// Copies of matrices, also transposed, into the panels of tile products.
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC 12 takes the undefined operand of its own unmasked intrinsics for a mistake.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -81,19 +81,38 @@ CNNTRAIN_TILES inline void store_row(__m512i row, bool streams, BFloat16* to) {
     }
 }
 
-/// 32 rows that become columns of a panel, in all their elements.
-template <typename From>
-CNNTRAIN_TILES void turn_into_right_panel(std::int64_t columns, const From* m, bool streams, BFloat16* panel) {
-    for (std::int64_t column = 0; column < columns; column += kTileBlock) {
-        BFloat16* const block = panel + column * kTileBlock;
-        for (std::int64_t half = 0; half < 2; ++half) {
-            Square square;
-            for (std::int64_t i = 0; i < kHalf; ++i)
-                square[i] = load_row(m + (half * kHalf + i) * columns + column);
-            transpose(square);
-            for (std::int64_t i = 0; i < kHalf; ++i)
-                store_row(square[i], streams, block + (2 * i + half) * kTileBlock);
-        }
+/// 32 rows of a block of columns.
+struct Block {
+    __m512i rows[kTileBlock];
+};
+
+template <typename From> CNNTRAIN_TILES inline void load_block(std::int64_t columns, const From* m, Block& block) {
+    for (std::int64_t i = 0; i < kTileBlock; ++i)
+        block.rows[i] = load_row(m + i * columns);
+}
+
+/// Its rows become columns of a panel's block.
+CNNTRAIN_TILES inline void store_turned(const Block& from, bool streams, BFloat16* to) {
+    for (std::int64_t half = 0; half < 2; ++half) {
+        Square square;
+        for (std::int64_t i = 0; i < kHalf; ++i)
+            square[i] = from.rows[half * kHalf + i];
+        transpose(square);
+        for (std::int64_t i = 0; i < kHalf; ++i)
+            store_row(square[i], streams, to + (2 * i + half) * kTileBlock);
+    }
+}
+
+/// Its pairs of rows, the two elements of a pair next to each other.
+CNNTRAIN_TILES inline void store_pairs(const Block& from, bool streams, BFloat16* to) {
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    for (std::int64_t i = 0; i < kTileBlock; i += 2) {
+        // Quarter q of a register then has columns 8 q ... 8 q + 3, or the four behind them.
+        const __m512i low = _mm512_unpacklo_epi16(from.rows[i], from.rows[i + 1]);
+        const __m512i high = _mm512_unpackhi_epi16(from.rows[i], from.rows[i + 1]);
+        store_row(_mm512_permutex2var_epi64(low, first, high), streams, to + i * kTileBlock);
+        store_row(_mm512_permutex2var_epi64(low, second, high), streams, to + (i + 1) * kTileBlock);
     }
 }
 
@@ -115,20 +134,37 @@ CNNTRAIN_TILES void turn_left_block(std::int64_t columns, const BFloat16* m, boo
     }
 }
 
-}  // namespace
-
+/// Panels of m, which may be null, and of m^T.
 template <typename From>
-void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* panels) {
-    const bool streams = goes_past_cache(rows * columns * 2, panels);
-    parallel_tasks(rows / kTileBlock, [&](std::int64_t panel) {
-        const std::int64_t offset = panel * kTileBlock * columns;
-        turn_into_right_panel(columns, m + offset, streams, panels + offset);
+void copy_blocks(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* panels, BFloat16* turned) {
+    const std::int64_t bytes = rows * columns * 2;
+    const bool streams = goes_past_cache(bytes, turned) && (panels == nullptr || goes_past_cache(bytes, panels));
+    parallel_tasks(rows / kTileBlock, [&](std::int64_t number) CNNTRAIN_TILES {
+        const std::int64_t row = number * kTileBlock;
+        for (std::int64_t column = 0; column < columns; column += kTileBlock) {
+            Block block;
+            load_block(columns, m + row * columns + column, block);
+            store_turned(block, streams, turned + row * columns + column * kTileBlock);
+            if (panels != nullptr) store_pairs(block, streams, panels + column * rows + row * kTileBlock);
+        }
         if (streams) _mm_sfence();
     });
 }
 
+}  // namespace
+
+template <typename From>
+void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* turned) {
+    copy_blocks(rows, columns, m, nullptr, turned);
+}
+
 template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const float*, BFloat16*);
 template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const BFloat16*, BFloat16*);
+
+void copy_to_both_right_panels(std::int64_t rows, std::int64_t columns, const float* m, BFloat16* panels,
+                               BFloat16* turned) {
+    copy_blocks(rows, columns, m, panels, turned);
+}
 
 void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels) {
     const bool streams = goes_past_cache(rows * columns * 2, panels);

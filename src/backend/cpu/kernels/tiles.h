@@ -45,7 +45,10 @@ void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat
 
 /// The right panels of m^T, for a row-major m [rows,columns].
 template <typename From>
-void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* panels);
+void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* turned);
+/// The same, and the right panels of m, which is read once.
+void copy_to_both_right_panels(std::int64_t rows, std::int64_t columns, const float* m, BFloat16* panels,
+                               BFloat16* turned);
 /// The left panels of m^T, for a row-major m [rows,columns].
 void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels);
 
