@@ -114,8 +114,8 @@ void Lowering::emit_prepared_copies() {
         }
         Step step = prepare_step(wanted.copy.buffer->name, "reorder");
         const auto is_other = [&](const PreparedCopy& other) {
-            return other.root == wanted.root && (are_both_tiles(source, wanted.copy, other.copy) ||
-                                                 are_both_tiles(source, other.copy, wanted.copy));
+            return other.root == wanted.root &&
+                   (are_both_tiles(source, wanted.copy, other.copy) || are_both_tiles(source, other.copy, wanted.copy));
         };
         const auto other = std::ranges::find_if(prepared_, is_other);
         if (other == prepared_.end()) {

@@ -75,9 +75,9 @@ template <typename T> HWY_INLINE T* place_of(const Panels& shape, std::int64_t r
 }
 
 /// Some columns of a row, zeros where the matrix has none.
-template <typename T, typename Extent>
-HWY_INLINE Floats load_columns(const Panels& shape, const Extent& extent, const T* from, std::int64_t row,
-                               std::int64_t column) {
+template <typename T, typename Extent> HWY_INLINE Floats load_columns(const Panels& shape, const Extent& extent,
+                                                                      const T* from, std::int64_t row,
+                                                                      std::int64_t column) {
     if (row >= shape.rows) return hn::Zero(FloatTag());
     const T* const x = from + row * shape.columns + column;
     hwy::Prefetch(x + kFetchedBytes / static_cast<std::int64_t>(sizeof(T)));

@@ -42,24 +42,21 @@ HWY_INLINE Floats widened(hn::Vec<HalfTag> halves) {
     alignas(64) static constexpr std::uint16_t kFrom[32] = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0, 5,  0, 6,  0, 7,
                                                             0, 8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
     constexpr __mmask32 kUpper = 0xaaaaaaaa;
-    return Floats{_mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpper, _mm512_load_si512(kFrom),
-                                                                     _mm512_castsi256_si512(halves.raw)))};
+    return Floats{_mm512_castsi512_ps(
+        _mm512_maskz_permutexvar_epi16(kUpper, _mm512_load_si512(kFrom), _mm512_castsi256_si512(halves.raw)))};
 }
 
 /// The upper halves, by one shuffle.
 HWY_INLINE hn::Vec<HalfTag> upper_halves(Bits bits) {
-    alignas(64) static constexpr std::uint16_t kFrom[32] = {1,  3,  5,  7,  9,  11, 13, 15,
-                                                            17, 19, 21, 23, 25, 27, 29, 31};
-    return hn::Vec<HalfTag>{
-        _mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_load_si512(kFrom), bits.raw))};
+    alignas(64) static constexpr std::uint16_t kFrom[32] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+    return hn::Vec<HalfTag>{_mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_load_si512(kFrom), bits.raw))};
 }
 
 /// Where the value is a NaN, that one, quiet.
 HWY_INLINE Bits quiet_nan_or(Floats value, Bits rounded) {
     // Four bits for each class of numbers: the two of NaN become the quiet one (2), all others stay what they were (0).
     const __m512i responses = _mm512_set1_epi32(0x22);
-    return Bits{_mm512_castps_si512(
-        _mm512_fixupimm_ps(_mm512_castsi512_ps(rounded.raw), value.raw, responses, 0))};
+    return Bits{_mm512_castps_si512(_mm512_fixupimm_ps(_mm512_castsi512_ps(rounded.raw), value.raw, responses, 0))};
 }
 
 /// What is added before the lower halves are dropped: a half, a little less where the upper half is even.
