@@ -59,6 +59,30 @@ TEST(Panels, HaveTheElementsOfTheMatrixAndZeros) {
     }
 }
 
+/// Rows and columns that are no multiple of anything, and more rows than one sum takes.
+TEST(Panels, ComeWithTheSumsOfTheirColumns) {
+    for (const std::int64_t rows : {1, 31, 300}) {
+        for (const std::int64_t columns : {1, 32, 77}) {
+            SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+            const Panels shape{rows, columns, (rows + 31) / 32 * 32, 32};
+            const std::vector<BFloat16> from = random_values<BFloat16>(rows * columns, 3);
+            std::vector<double> want(at(columns));
+            for (std::int64_t i = 0; i < rows * columns; ++i)
+                want[at(i % columns)] += widened(from[at(i)]);
+            const auto sums = [&] {
+                std::vector<BFloat16> to(at(shape.count() * shape.panel_rows * shape.panel_columns));
+                std::vector<float> got(at(columns), 7);
+                std::vector<float> scratch(at(panel_sums_scratch_floats(shape)), 7);
+                copy_to_panels_and_sum(shape, from.data(), to.data(), got.data(), scratch);
+                EXPECT_TRUE(same_bits(to, copied<BFloat16, BFloat16>(shape, from)));
+                return got;
+            };
+            for_each_target([&] { expect_near(sums(), want, 1e-5 * std::sqrt(static_cast<double>(rows)), "sums"); });
+            expect_thread_independent(sums);
+        }
+    }
+}
+
 /// Past the caches, where the result is aligned.
 TEST(Panels, LargeOnesAreTheSame) {
     const Panels shape{1500, 1000, 1504, 64};

@@ -183,6 +183,22 @@ TEST_F(Tiles, TurnedRightPanelsAreThoseOfTheTransposedMatrix) {
     }
 }
 
+TEST_F(Tiles, BothRightPanelsAreThoseOfTheTwoCopies) {
+    for (const std::int64_t rows : {32, 96, 1024}) {
+        for (const std::int64_t columns : {32, 160, 800}) {
+            SCOPED_TRACE(text({rows, 0, columns}));
+            const std::vector<float> m = random_values<float>(rows * columns, 6);
+            std::vector<BFloat16> panels(m.size()), turned_panels(m.size());
+            copy_to_panels(Panels{rows, columns, rows, kTileBlock}, m.data(), panels.data());
+            copy_to_turned_right_panels(rows, columns, m.data(), turned_panels.data());
+            std::vector<BFloat16> got(m.size()), got_turned(m.size());
+            copy_to_both_right_panels(rows, columns, m.data(), got.data(), got_turned.data());
+            EXPECT_TRUE(same_bits(got, panels));
+            EXPECT_TRUE(same_bits(got_turned, turned_panels));
+        }
+    }
+}
+
 TEST_F(Tiles, TurnedLeftPanelsHoldBlocksOfColumns) {
     for (const std::int64_t rows : {32, 96, 1024}) {
         for (const std::int64_t columns : {32, 160, 800}) {
