@@ -178,6 +178,7 @@ private:
     void accumulate_crossing_results();
     void accumulate(graph::ValueId result);
     void emit_prepared_copies();
+    bool emit_prepared_copy(const Placed& source, const PreparedCopy& wanted);
     Placed as_floats(graph::ValueId root, const Placed& kept);
     /// A step that widens a bfloat16 tensor into one that lies alike.
     void emit_cast_to_floats(const Placed& from, const Placed& to);

@@ -101,6 +101,20 @@ Placed Lowering::as_floats(ValueId root, const Placed& kept) {
     return floats_[root] = floats;
 }
 
+/// False where the copy is made together with another one.
+bool Lowering::emit_prepared_copy(const Placed& source, const PreparedCopy& wanted) {
+    Step step = prepare_step(wanted.copy.buffer->name, "reorder");
+    for (const PreparedCopy& other : prepared_) {
+        if (other.root != wanted.root) continue;
+        if (are_both_tiles(source, other.copy, wanted.copy)) return false;
+        if (!are_both_tiles(source, wanted.copy, other.copy)) continue;
+        add_both_tiles_copy(program_, Section::prepare(), std::move(step), source, wanted.copy, other.copy);
+        return true;
+    }
+    add_layout_copy(program_, Section::prepare(), std::move(step), onednn_, source, wanted.copy);
+    return true;
+}
+
 void Lowering::emit_prepared_copies() {
     for (const PreparedCopy& wanted : prepared_) {
         const bool is_variable = graph_.value(wanted.root).role != Role::intermediate;
@@ -112,20 +126,7 @@ void Lowering::emit_prepared_copies() {
             wanted.copy.buffer->same_as = source.buffer;
             continue;
         }
-        Step step = prepare_step(wanted.copy.buffer->name, "reorder");
-        const auto is_other = [&](const PreparedCopy& other) {
-            return other.root == wanted.root &&
-                   (are_both_tiles(source, wanted.copy, other.copy) || are_both_tiles(source, other.copy, wanted.copy));
-        };
-        const auto other = std::ranges::find_if(prepared_, is_other);
-        if (other == prepared_.end()) {
-            add_layout_copy(program_, Section::prepare(), std::move(step), onednn_, source, wanted.copy);
-        } else if (are_both_tiles(source, wanted.copy, other->copy)) {
-            add_both_tiles_copy(program_, Section::prepare(), std::move(step), source, wanted.copy, other->copy);
-        } else {
-            continue;  // made with the other
-        }
-        if (is_variable) {
+        if (emit_prepared_copy(source, wanted) && is_variable) {
             reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
                                 ", once per weight update: the copy of a weight that convolutions and products read");
         }
