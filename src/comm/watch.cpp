@@ -60,15 +60,16 @@ Watch::Watch(Transport& transport, double timeout_seconds, const Operation& oper
 }
 
 void Watch::check() {
+    // One look at the clock for the whole check: this process may be stopped in its middle, which the next one finds.
     leave_out_pauses();
     read_notices();
-    if (!calling_ && Clock::now() >= roll_call_) call_roll();
+    if (!calling_ && last_check_ >= roll_call_) call_roll();
     if (!calling_) return;
     const std::size_t others = transport_->nodes().node_of.size() - 1;
     const std::size_t known =
         present_.size() + static_cast<std::size_t>(std::ranges::count_if(
                               left_, [&](const auto& entry) { return !present_.contains(entry.first); }));
-    if (known >= others || Clock::now() >= end_) fail_missing();
+    if (known >= others || last_check_ >= end_) fail_missing();
 }
 
 /// Checks follow each other within milliseconds. A longer gap means that this process did not run: a batch system suspended
@@ -106,7 +107,7 @@ bool Watch::is_let_down() const {
 
 void Watch::call_roll() {
     calling_ = true;
-    end_ = std::min(end_, Clock::now() + as_duration(roll_call_seconds(timeout_seconds_)));
+    end_ = std::min(end_, last_check_ + as_duration(roll_call_seconds(timeout_seconds_)));
     transport_->post(make_notice(Notice::Kind::present, transport_->rank(), operation_.text()));
 }
 

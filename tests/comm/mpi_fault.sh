@@ -23,7 +23,10 @@ marker=$$.$timeout # the last argument of the ranks, by which they are found aga
 pause=${pause:-0}
 processes() { echo "$marker" | grep -lzx -f - /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3; }
 pause_ranks() {
-    while ! grep -q waiting "$output"; do sleep 0.05; done
+    while ! grep -qs waiting "$output"; do
+        [ -e "$output" ] || return 0 # all has ended
+        sleep 0.05
+    done
     sleep 0.3
     kill -STOP $(processes)
     sleep $pause
