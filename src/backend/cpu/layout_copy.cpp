@@ -34,10 +34,16 @@ Run turned_left_copy(const Placed& from, const Placed& to) {
     };
 }
 
-/// Of a row-major matrix whose rows and columns are multiples of kTileBlock; empty for other layouts than those of tile products.
-Run tile_copy(const Placed& from, const Placed& to) {
+/// A row-major matrix whose rows and columns are multiples of kTileBlock, on a processor with tiles.
+bool is_whole_for_tiles(const Placed& from) {
+    if (!has_tiles() || !is_row_major_matrix(from.desc)) return false;
     const Dims dims = dims_of(from.desc);
-    if (dims[0] % kTileBlock != 0 || dims[1] % kTileBlock != 0) return {};
+    return dims[0] % kTileBlock == 0 && dims[1] % kTileBlock == 0;
+}
+
+/// Empty for other layouts than those of tile products.
+Run tile_copy(const Placed& from, const Placed& to) {
+    if (to.dtype != DType::bf16 || !is_whole_for_tiles(from)) return {};
     const bool is_bf16 = from.dtype == DType::bf16;
     if (is_bf16 && to.desc == turned_left_tiles_desc(to.desc)) return turned_left_copy(from, to);
     if (to.desc != turned_right_tiles_desc(to.desc)) return {};
@@ -49,9 +55,7 @@ Run own_copy(const Placed& from, const Placed& to) {
     const bool narrows = from.dtype == DType::f32 && to.dtype == DType::bf16;
     if (narrows && is_row_major_matrix(from.desc) && is_row_major_matrix(to.desc)) return cast_copy(from, to);
     if (!is_row_major_matrix(from.desc)) return {};
-    if (to.dtype == DType::bf16 && has_tiles()) {
-        if (Run copy = tile_copy(from, to)) return copy;
-    }
+    if (Run copy = tile_copy(from, to)) return copy;
     const std::optional<Panels> panels = panels_of(to.desc);
     if (!panels) return {};
     if (from.dtype == DType::bf16) return panel_copy<BFloat16, BFloat16>(*panels, from, to);
@@ -75,10 +79,8 @@ void add_layout_copy(Program& program, Section section, Step step, const OneDnn&
 }
 
 bool are_both_tiles(const Placed& from, const Placed& right, const Placed& turned) {
-    const Dims dims = dims_of(from.desc);
-    return has_tiles() && from.dtype == DType::f32 && right.dtype == DType::bf16 && is_row_major_matrix(from.desc) &&
-           dims[0] % kTileBlock == 0 && dims[1] % kTileBlock == 0 && right.desc == right_tiles_desc(right.desc) &&
-           turned.desc == turned_right_tiles_desc(turned.desc);
+    return from.dtype == DType::f32 && right.dtype == DType::bf16 && is_whole_for_tiles(from) &&
+           right.desc == right_tiles_desc(right.desc) && turned.desc == turned_right_tiles_desc(turned.desc);
 }
 
 void add_both_tiles_copy(Program& program, Section section, Step step, const Placed& from, const Placed& right,

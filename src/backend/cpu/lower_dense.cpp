@@ -1,7 +1,7 @@
 // The fully connected layer and its gradients: matrix products by own kernels, where the processor has tiles for them, and by oneDNN.
 #include <omp.h>
 
-#include <algorithm>
+#include <optional>
 
 #include "backend/cpu/isa.h"
 #include "backend/cpu/kernels/tiles.h"
@@ -218,28 +218,24 @@ void lower_dense_weight_grad(Lowering& lower) {
     lower.add_primitive(product, with_result(lower.define(dw, product.dst)), {DNNL_ARG_DST});
 }
 
-/// Does the gradient of a weight read this value as the right operand of a tile product, in the current section? It reads a copy.
-bool is_copied_for_tiles(const Lowering& lower, ValueId gradient) {
-    const auto& users = lower.graph().value(gradient).users;
-    return std::ranges::any_of(users, [&](graph::NodeId user) {
+/// The gradient of a weight that reads this value as the right operand of a tile product, in the current section: it reads a copy.
+std::optional<WeightGrad> tile_product_of(const Lowering& lower, ValueId gradient) {
+    for (const graph::NodeId user : lower.graph().value(gradient).users) {
         const graph::Node& reader = lower.graph().node(user);
-        if (reader.kind != graph::OpKind::dense_weight_grad || lower.section_of(user) != lower.section()) return false;
+        if (reader.kind != graph::OpKind::dense_weight_grad || lower.section_of(user) != lower.section()) continue;
         const WeightGrad grad(lower.graph(), reader);
-        return grad.right == gradient && grad.uses_tiles();
-    });
+        if (grad.right == gradient && grad.uses_tiles()) return grad;
+    }
+    return std::nullopt;
 }
 
-/// The sums of the columns, while the copy is made that a tile product reads: both wait for memory.
-void lower_bias_grad_with_copy(Lowering& lower) {
-    const ValueId gradient = lower.node().inputs[0];
+/// The sums of the columns, while the copy is made that the tile product reads: both wait for memory.
+void lower_bias_grad_with_copy(Lowering& lower, const WeightGrad& reader) {
     const ValueId db = lower.node().outputs[0];
-    const TensorDesc& desc = lower.graph().desc(gradient);
-    const std::int64_t columns = desc.shape.back();
-    const std::int64_t rows = desc.elements() / columns;
-    const Placed dy = lower.in_order(gradient);
-    const Placed copy = lower.define_copy(gradient, right_tiles_desc(matrix(rows, columns, desc.dtype)));
+    const Placed dy = lower.in_order(reader.right);
+    const Placed copy = lower.define_copy(reader.right, right_tiles_desc(reader.right_matrix()));
     const Placed result = lower.define(db, row_major(lower.graph().desc(db)));
-    const Panels panels{rows, columns, rows, kTileBlock};
+    const Panels panels = panels_of(copy.desc).value();
     const auto scratch = lower.scratch_floats(panel_sums_scratch_floats(panels));
     lower.add_step("kernel", {dy}, {result, copy}, [=](const StepContext&) {
         copy_to_panels_and_sum(panels, dy.as<BFloat16>(), copy.as<BFloat16>(), result.as<float>(), scratch());
@@ -249,7 +245,7 @@ void lower_bias_grad_with_copy(Lowering& lower) {
 void lower_bias_grad(Lowering& lower) {
     const ValueId db = lower.node().outputs[0];
     const ValueId gradient = lower.node().inputs[0];
-    if (is_copied_for_tiles(lower, gradient)) return lower_bias_grad_with_copy(lower);
+    if (const auto reader = tile_product_of(lower, gradient)) return lower_bias_grad_with_copy(lower, *reader);
     const Placed dy = lower.operand(gradient);
     const Placed result = lower.define(db, row_major(lower.graph().desc(db)));
     const Blocks shape = lower.channel_blocks(gradient, dy);

@@ -47,8 +47,8 @@ struct NoColumns {
     HWY_INLINE void store_to(Floats /*value*/, float* /*to*/) const {}
 };
 
-/// Rows of a vector's columns that are copied before the next columns are. With 64 and more the copy takes twice as long, for the
-/// processor loses track of so many rows.
+/// Rows of a vector's columns that are copied before the next columns are. By 64 and more, a copy of 4096 x 3072 bfloat16 from memory
+/// takes up to twice as long (Xeon with AMX).
 constexpr std::int64_t kRowsInTurn = 32;
 constexpr std::int64_t kFetchedBytes = 128;
 

@@ -53,7 +53,7 @@ CNNTRAIN_TILES inline void transpose(Square& m) {
     exchange_quarters<8>(m);
 }
 
-/// Rows are read a block of columns at a time: what comes so much later is asked for, for the processor does not foresee it.
+/// Rows are read a block of columns at a time, and what comes so much later in them is asked for.
 constexpr std::int64_t kFetchedBytes = 128;
 
 template <typename T> CNNTRAIN_TILES inline void fetch(const T* row) {
@@ -134,7 +134,7 @@ CNNTRAIN_TILES void turn_left_block(std::int64_t columns, const BFloat16* m, boo
     }
 }
 
-/// Panels of m, which may be null, and of m^T.
+/// The right panels of m^T, and those of m where they are wanted: `panels` may be null.
 template <typename From>
 void copy_blocks(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* panels, BFloat16* turned) {
     const std::int64_t bytes = rows * columns * 2;
