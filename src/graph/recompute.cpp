@@ -8,6 +8,7 @@
 // blocks have large activations and late ones small. So the largest of these sums is minimised over all choices.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
@@ -188,6 +189,23 @@ std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& o
         if (producer.valid() && graph.node(producer).stage == last) points.push_back(value);
     }
     return points;
+}
+
+std::vector<ValueId> all_but_cheap_values(const Graph& graph, const Objective& objective) {
+    CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
+    Graph plan = graph;
+    const std::set<ValueId> read = build_backward(plan, objective).stashed;
+    const auto at_hand = [&](ValueId value) {
+        return graph.value(value).role != Role::intermediate || read.contains(value);
+    };
+    const auto is_cheap = [&](ValueId value) {
+        if (graph.value(value).role != Role::intermediate) return false;
+        const Node& producer = graph.node(graph.value(value).producer);
+        return graph.def(producer).cheap_to_recompute && std::ranges::all_of(producer.inputs, at_hand);
+    };
+    std::vector<ValueId> points;
+    std::ranges::remove_copy_if(read, std::back_inserter(points), is_cheap);
+    return points.size() < read.size() ? points : std::vector<ValueId>{};
 }
 
 }  // namespace cnntrain::graph

@@ -69,6 +69,7 @@ std::vector<OpDef> activation_ops() {
          .name = "activation",
          .inputs = {{Layout::same}},
          .results = {Layout::same},
+         .cheap_to_recompute = true,
          .infer = infer_activation,
          .gradient = activation_gradient,
          .flops = activation_flops,

@@ -322,6 +322,13 @@ graph::ValueId output_of(const graph::Graph& graph, std::string_view name) {
     return output->value;
 }
 
+std::vector<graph::ValueId> recompute_points(const graph::Graph& forward, const graph::Objective& objective,
+                                             const TrainingSettings& training) {
+    if (!training.recomputation) return graph::all_but_cheap_values(forward, objective);
+    return training.pipeline ? graph::values_of_last_stage(forward, objective)
+                             : graph::choose_recompute_points(forward, objective);
+}
+
 }  // namespace
 
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
@@ -340,10 +347,7 @@ graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss
     for (std::size_t i = 1; i < loss.size(); ++i)
         objective.more_losses[output_of(graph, loss[i].output)] = scaling / loss[i].divisor;
     objective.targets = optim::trainable_parameters(graph, settings.optimiser.variable_filter);
-    if (settings.training.recomputation) {
-        objective.recompute_points = settings.training.pipeline ? graph::values_of_last_stage(graph, objective)
-                                                                : graph::choose_recompute_points(graph, objective);
-    }
+    objective.recompute_points = recompute_points(graph, objective, settings.training);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, update_settings(settings));
     return graph::run_passes(std::move(graph), backend.passes().backward);

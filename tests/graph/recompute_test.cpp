@@ -25,12 +25,12 @@ using testing::Not;
 
 /// value[i] = value[i - 1] * weight[i - 1]; backward reads every value but the last. All are equally large.
 struct Chain {
-    Graph graph{toy_ops()};
+    Graph graph;
     std::vector<ValueId> weights;
     std::vector<ValueId> values;  // behind the input
     ValueId loss;
 
-    explicit Chain(int length) {
+    explicit Chain(int length, const graph::OpTable& ops = toy_ops()) : graph(ops) {
         ValueId at = graph.add_input("x", kVector);
         for (int i = 1; i <= length; ++i) {
             const std::string name = std::to_string(i);
@@ -197,6 +197,67 @@ TEST(RecomputePoints, AreChosenOnce) {
     Objective objective = chain.objective();
     objective.recompute_points = {chain.values[0]};
     EXPECT_THROW(choose_recompute_points(chain.graph, objective), Error);
+}
+
+/// The toy ops, of which multiplications are cheap to recompute.
+const graph::OpTable& cheap_products() {
+    static const graph::OpTable ops = [] {
+        graph::OpTable result = toy_ops();
+        result[static_cast<std::size_t>(kMultiply)].cheap_to_recompute = true;
+        return result;
+    }();
+    return ops;
+}
+
+TEST(CheapValues, OfAChainAreAllComputedAgainFromItsInput) {
+    constexpr int kLength = 5;
+    Chain kept(kLength);
+    Chain cheap(kLength, cheap_products());
+    Objective objective = cheap.objective();
+    objective.recompute_points = all_but_cheap_values(cheap.graph, objective);
+    const Gradients all_gradients = build_backward(kept.graph, kept.objective());
+    const Gradients cheap_gradients = build_backward(cheap.graph, objective);
+    cheap.graph.verify();
+    EXPECT_EQ(recomputed(cheap.graph), kLength - 1);
+    EXPECT_EQ(cheap_gradients.stashed.size(), 1U);
+
+    std::map<std::string, std::vector<double>> given = {{"x", ramp(2)}};
+    for (int i = 1; i <= kLength; ++i)
+        given["w" + std::to_string(i)] = ramp(1 + 0.1 * i);
+    for (std::size_t i = 0; i < cheap.weights.size(); ++i) {
+        EXPECT_EQ(evaluate(cheap.graph, given, cheap_gradients.of.at(cheap.weights[i])),
+                  evaluate(kept.graph, given, all_gradients.of.at(kept.weights[i])));
+    }
+}
+
+/// sum = x + w0, first = sum * w1, second = first * w2: backward reads the first two for the gradients of w1 and w2.
+TEST(CheapValues, AreOnlyThoseOfCheapOps) {
+    Graph graph(cheap_products());
+    std::vector<ValueId> weights;
+    for (const char* name : {"w0", "w1", "w2"})
+        weights.push_back(graph.add_parameter(name, kVector, {}));
+    const ValueId sum = graph.add_one(kAdd, NoAttrs{}, {graph.add_input("x", kVector), weights[0]}, "sum");
+    const ValueId first = graph.add_one(kMultiply, NoAttrs{}, {sum, weights[1]}, "first");
+    const ValueId second = graph.add_one(kMultiply, NoAttrs{}, {first, weights[2]}, "second");
+    const ValueId loss = graph.add_one(kSum, NoAttrs{}, {second}, "loss");
+    const Objective objective{.loss = loss, .seed = 1, .targets = weights, .recompute_points = {}};
+    EXPECT_THAT(all_but_cheap_values(graph, objective), ElementsAre(sum));
+}
+
+/// Here backward reads `first` alone, and to compute it again it would need `sum`.
+TEST(CheapValues, AreKeptWhereTheirInputsAreNot) {
+    Graph graph(cheap_products());
+    const ValueId constant = graph.add_parameter("w1", kVector, {});
+    const ValueId weight = graph.add_parameter("w2", kVector, {});
+    const ValueId x = graph.add_input("x", kVector);
+    const ValueId sum = graph.add_one(kAdd, NoAttrs{}, {x, x}, "sum");
+    const ValueId first = graph.add_one(kMultiply, NoAttrs{}, {sum, constant}, "first");
+    const ValueId second = graph.add_one(kMultiply, NoAttrs{}, {first, weight}, "second");
+    const ValueId loss = graph.add_one(kSum, NoAttrs{}, {second}, "loss");
+    const Objective objective{.loss = loss, .seed = 1, .targets = {weight}, .recompute_points = {}};
+    EXPECT_THAT(all_but_cheap_values(graph, objective), IsEmpty());
+    Graph plan = graph;
+    EXPECT_THAT(build_backward(plan, objective).stashed, ElementsAre(first));
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective
 /// have sent.
 std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective);
 
+/// The recompute points of a forward graph (after its passes) for a run that does not recompute: all that backward reads but the
+/// results of ops that are cheap_to_recompute from variables, inputs and other values that it reads. Empty: there are none such.
+std::vector<ValueId> all_but_cheap_values(const Graph& graph, const Objective& objective);
+
 /// What a gradient rule sees of its node.
 class GradContext {
 public:

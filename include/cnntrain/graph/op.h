@@ -449,6 +449,8 @@ struct OpDef {
 
     /// Cheap: computed once after the weights have changed, where all its inputs are weights or follow from them.
     bool follows_weights = false;
+    /// Backward computes its results again rather than have them kept, where its inputs are kept anyway.
+    bool cheap_to_recompute = false;
     /// A forward op with NormAttrs: an addition and an activation behind it can become part of it.
     bool absorbs_activation = false;
     /// An op with NormAttrs or LayerNormAttrs: this input may be given as two summands (their summed_gradient).
