@@ -92,11 +92,13 @@ std::vector<Option> pretraining_logging_options() {
         {.flag = "--steps-per-tensorboard",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "Steps between histograms of the weights.",
+         .help =
+             "Steps between histograms of all variables in the event file, each with its norm as L2/<name>; from the "
+             "second on, a checkpoint is written, too. 0 or less: none.",
          .unit = "steps",
          .range = between(-1, kMostIterations),
          .commands = kP,
-         .idle = "event files hold the numbers of every step, and no histograms"},
+         .bind = to<&Settings::pretraining, &train::PretrainingSettings::steps_per_histogram>()},
         {.flag = "--wandb-name",
          .type = Type::text,
          .help = "Name of the run at Weights & Biases; without it, that of its folder.",

@@ -32,6 +32,11 @@ void Observers::curve_point(const Record& point) {
         observer->curve_point(point);
 }
 
+void Observers::distribution(const Distribution& distribution) {
+    for (const auto& observer : observers_)
+        observer->distribution(distribution);
+}
+
 void Observers::progress(const Progress& progress) {
     for (const auto& observer : observers_)
         observer->progress(progress);

@@ -50,6 +50,14 @@ private:
     std::string bytes_;
 };
 
+/// Repeated numbers, as doubles one after the other.
+template <typename T> std::string packed(const std::vector<T>& numbers) {
+    std::string bytes;
+    for (const T number : numbers)
+        bytes += fixed(static_cast<double>(number));
+    return bytes;
+}
+
 std::string masked_crc(std::string_view bytes) {
     return fixed(mask_crc(crc32c(std::as_bytes(std::span(bytes)))));
 }
@@ -85,8 +93,29 @@ void TensorBoard::curve_point(const Record& record) {
         const std::string tag = field.tag.empty() ? std::string(record.table) + "/" + field.name : field.tag;
         summary.add(1, Message().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
     }
+    add_summary(record.iteration, summary.bytes());
+}
+
+void TensorBoard::distribution(const Distribution& distribution) {
+    const Histogram& histogram = distribution.histogram;
+    const Message proto = Message()
+                              .add(1, histogram.least)
+                              .add(2, histogram.most)
+                              .add(3, static_cast<double>(histogram.elements()))
+                              .add(4, histogram.sum)
+                              .add(5, histogram.sum_of_squares)
+                              .add(6, std::string_view(packed(histogram.limits)))
+                              .add(7, std::string_view(packed(histogram.counts)));
+    Message summary;
+    summary.add(1, Message().add(1, std::string_view(distribution.name)).add(5, proto));
+    summary.add(
+        1, Message().add(1, std::string_view("L2/" + distribution.name)).add(2, static_cast<float>(histogram.norm())));
+    add_summary(distribution.iteration, summary.bytes());
+}
+
+void TensorBoard::add_summary(std::int64_t iteration, const std::string& summary) {
     if (path_.empty()) begin_file();
-    append(Message().add(1, settings_.clock()).add(2, record.iteration).add(5, summary).bytes());
+    append(Message().add(1, settings_.clock()).add(2, iteration).add(5, std::string_view(summary)).bytes());
 }
 
 /// Two processes of one second (a run and its resumption) get two files; TensorBoard reads them in the order of their names.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "cnntrain/base/checked.h"
@@ -76,6 +77,14 @@ std::int64_t iterations_per_host_step(std::int64_t log_freq, std::int64_t device
     return std::max<std::int64_t>(1, log_freq / static_cast<std::int64_t>(parts));
 }
 
+/// How many of the numbers 1 to `last` are a multiple of one of the two, each counted once.
+std::int64_t multiples_within(std::int64_t last, const std::array<std::int64_t, 2>& periods) {
+    const auto [a, b] = periods;
+    const std::int64_t part = a / std::gcd(a, b);
+    const std::int64_t of_both = part > last / b ? 0 : last / (part * b);
+    return last / a + last / b - of_both;
+}
+
 }  // namespace
 
 RunPlan make_run_plan(const RunShape& shape) {
@@ -112,8 +121,8 @@ RunPlan make_step_plan(const StepShape& shape) {
     require(shape.device_iterations >= 1, "--device-iterations must be at least 1");
     require(shape.iterations && *shape.iterations >= 0 && *shape.iterations < kNever,
             "the number of training steps must be given, at least 0");
-    require(shape.steps_per_log >= 0 && shape.steps_per_checkpoint >= 0,
-            "periods of log lines and checkpoints must not be negative");
+    require(shape.steps_per_log >= 0 && shape.steps_per_checkpoint >= 0 && shape.steps_per_histogram >= 0,
+            "periods of log lines, checkpoints and histograms must not be negative");
     const std::int64_t at_once = shape.device_iterations;
     const auto whole_host_steps = [&](std::int64_t period) {
         return period == 0 ? kNever / at_once * at_once : (period + at_once - 1) / at_once * at_once;
@@ -128,6 +137,7 @@ RunPlan make_step_plan(const StepShape& shape) {
     plan.log_freq = whole_host_steps(shape.steps_per_log);
     plan.iterations_per_host_step = at_once;
     plan.iterations_per_checkpoint = whole_host_steps(shape.steps_per_checkpoint);
+    if (shape.steps_per_histogram > 0) plan.iterations_per_histogram = whole_host_steps(shape.steps_per_histogram);
     plan.follows_first_step = true;
     return plan;
 }
@@ -158,7 +168,8 @@ HostStep RunPlan::host_step(std::int64_t start) const {
     if (follows_first_step) {
         step.lr_iteration = begin;
         step.log = begin % log_freq == 0;
-        step.checkpoint = last || (begin > 0 && begin % *iterations_per_checkpoint == 0);
+        step.histograms = iterations_per_histogram && begin % *iterations_per_histogram == 0;
+        step.checkpoint = last || (begin > 0 && (begin % *iterations_per_checkpoint == 0 || step.histograms));
         return step;
     }
     step.lr_iteration = begin + (end - begin) / 2;
@@ -179,13 +190,20 @@ std::int64_t RunPlan::first_step_to_save() const {
     return -floor_divide(-earliest, iterations_per_host_step);
 }
 
+/// In host steps, of a run that follows_first_step.
+std::array<std::int64_t, 2> RunPlan::saving_periods() const {
+    const std::int64_t checkpoints = *iterations_per_checkpoint / iterations_per_host_step;
+    return {checkpoints, iterations_per_histogram ? *iterations_per_histogram / iterations_per_host_step : checkpoints};
+}
+
 /// The first host step before the last one, from number `step` on, in which a multiple of the checkpoint's interval lies.
 std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
     if (follows_first_step) {
-        const std::int64_t steps_per_checkpoint = *iterations_per_checkpoint / iterations_per_host_step;
         const std::int64_t from = std::max<std::int64_t>(step, 1);
-        const std::int64_t found = (from + steps_per_checkpoint - 1) / steps_per_checkpoint * steps_per_checkpoint;
-        if (found >= last_step()) return std::nullopt;
+        std::int64_t found = last_step();
+        for (const std::int64_t period : saving_periods())
+            found = std::min(found, (from + period - 1) / period * period);
+        if (found == last_step()) return std::nullopt;
         return found;
     }
     const std::int64_t begin = step * iterations_per_host_step - first_checkpoint_from;
@@ -211,8 +229,7 @@ std::int64_t RunPlan::checkpoint_count() const {
     const std::int64_t first = first_step_to_save();
     if (!iterations_per_checkpoint || first > last_step() || iterations == 0) return 0;
     if (follows_first_step) {
-        const std::int64_t before_last = std::max<std::int64_t>(0, last_step() - 1);
-        return before_last / (*iterations_per_checkpoint / iterations_per_host_step) + 1;
+        return multiples_within(std::max<std::int64_t>(0, last_step() - 1), saving_periods()) + 1;
     }
     const auto intervals_before = [&](std::int64_t step) {
         return floor_divide(step * iterations_per_host_step - first_checkpoint_from, *iterations_per_checkpoint);

@@ -80,6 +80,7 @@ struct Event {
     std::string version;
     bool session_start = false;
     std::map<std::string, float> scalars;
+    std::map<std::string, std::multimap<int, std::string>> histograms;  // fields of HistogramProto
 };
 
 std::vector<Event> read_events(const FileSystem& files, const std::string& path) {
@@ -102,8 +103,12 @@ std::vector<Event> read_events(const FileSystem& files, const std::string& path)
             if (key == 7) event.session_start = fields(value).find(1)->second == "\x01";
             if (key != 5) continue;
             for (const auto& summary : fields(value)) {
-                const auto scalar = fields(summary.second);
-                event.scalars[scalar.find(1)->second] = number<float>(scalar.find(2)->second);
+                const auto named = fields(summary.second);
+                const std::string tag = named.find(1)->second;
+                if (const auto scalar = named.find(2); scalar != named.end())
+                    event.scalars[tag] = number<float>(scalar->second);
+                if (const auto histogram = named.find(5); histogram != named.end())
+                    event.histograms[tag] = fields(histogram->second);
             }
         }
     }
@@ -191,6 +196,29 @@ TEST_F(TensorBoardTest, ATaskMayDrawEveryHostStepAndNotTheRowsOfItsLog) {
     EXPECT_EQ(events[4].scalars.at("samples"), 24);
     EXPECT_EQ(events[4].scalars.at("training/loss_batch"), 1.25F);
     EXPECT_EQ(csv_header(record(training, columns)).find("samples"), std::string::npos);
+}
+
+TEST_F(TensorBoardTest, ADistributionIsAHistogramAndANorm) {
+    TensorBoard board(files_, settings());
+    const Histogram histogram{
+        .least = -3, .most = 4, .sum = 1, .sum_of_squares = 25, .limits = {0.5, 4}, .counts = {1, 2}};
+    board.distribution({.iteration = 7, .name = "layer/kernel", .histogram = histogram});
+    const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(events[1].step, 7);
+    EXPECT_EQ(events[1].scalars, (std::map<std::string, float>{{"L2/layer/kernel", 5.0F}}));
+    const auto& proto = events[1].histograms.at("layer/kernel");
+    const double numbers[] = {-3, 4, 3, 1, 25};  // min, max, num, sum, sum_squares
+    for (int field = 1; field <= 5; ++field)
+        EXPECT_EQ(number<double>(proto.find(field)->second), numbers[field - 1]) << field;
+    std::string_view limits = proto.find(6)->second;
+    std::string_view counts = proto.find(7)->second;
+    EXPECT_EQ(limits.size(), 2 * sizeof(double));
+    EXPECT_EQ(counts.size(), 2 * sizeof(double));
+    EXPECT_EQ(take<double>(limits), 0.5);
+    EXPECT_EQ(take<double>(limits), 4);
+    EXPECT_EQ(take<double>(counts), 1);
+    EXPECT_EQ(take<double>(counts), 2);
 }
 
 TEST_F(TensorBoardTest, WhatWasMeasuredIsDrawn) {

@@ -567,6 +567,27 @@ TEST(StepPlan, PeriodsAreWholeHostSteps) {
     EXPECT_EQ(logged, (std::vector<std::int64_t>{0, 8, 16}));
 }
 
+TEST(StepPlan, HistogramsAreOfTheFirstStepTooAndOthersAreSaved) {
+    StepShape shape = steps(402);
+    shape.steps_per_histogram = 150;
+    const RunPlan plan = make_step_plan(shape);
+    EXPECT_EQ(saved_steps(plan), (std::vector<std::int64_t>{100, 150, 200, 300, 400, 401}));
+    for (std::int64_t step = 0; step < 402; ++step)
+        EXPECT_EQ(plan.host_step(step).histograms, step % 150 == 0) << step;
+    EXPECT_FALSE(make_step_plan(steps(402)).host_step(0).histograms);
+
+    for (const std::int64_t checkpoints : {0, 1, 6, 7, 100}) {
+        for (const std::int64_t histograms : {0, 1, 4, 6, 11, 500}) {
+            StepShape both = steps(90, 2);
+            both.steps_per_checkpoint = checkpoints;
+            both.steps_per_histogram = histograms;
+            saved_steps(make_step_plan(both));  // holds the count against the steps
+        }
+    }
+    shape.steps_per_histogram = -1;
+    EXPECT_THROW(make_step_plan(shape), Error);
+}
+
 TEST(StepPlan, ARunOfNoStepIsOne) {
     const RunPlan plan = make_step_plan(steps(3, 4));
     EXPECT_EQ(plan.iterations, 0);

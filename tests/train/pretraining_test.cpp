@@ -233,6 +233,33 @@ TEST(Pretrain, CurvesHaveEveryStepHoweverFewAreLogged) {
     EXPECT_TRUE(curve(compiled, "loss/MLM").empty());
 }
 
+/// Of steps 0 and 2; the checkpoint of step 2 is there because of them.
+void expect_histograms(const FileSystem& files) {
+    const auto saved = loaded(files, "run/ckpt-2").tensors;
+    EXPECT_GT(saved.size(), 100U);
+    for (const auto& [name, tensor] : saved) {
+        const std::vector<float> norms = curve(files, "L2/" + name);
+        ASSERT_EQ(norms.size(), 2U) << name;
+        double squares = 0;
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            squares += tensor.at(i) * tensor.at(i);
+        EXPECT_EQ(norms[1], static_cast<float>(std::sqrt(squares))) << name;
+    }
+}
+
+TEST(Pretrain, HistogramsOfAllVariablesComeWithCheckpoints) {
+    const std::string every_second = "--steps-per-tensorboard 2 --steps-per-ckpts 0 ";
+    MemoryFiles files;
+    pretrain(files, every_second);
+    EXPECT_FALSE(files.exists("run/ckpt-1.safetensors"));
+    expect_histograms(files);
+    for (const char* none : {"", "--steps-per-tensorboard -1"}) {
+        MemoryFiles plain;
+        pretrain(plain, none);
+        EXPECT_TRUE(curve(plain, "L2/bert/embeddings/word_embeddings").empty());
+    }
+}
+
 TEST(Pretrain, StagesAndRecomputationChangeNothing) {
     const std::string stages =
         "--gradient-accumulation-count 8 --pipeline-schedule Grouped --micro-batch-size 1 --num-train-steps 2 ";
@@ -392,11 +419,8 @@ TEST(Pretrain, EvaluationDoesNotDependOnOptionsOfTraining) {
     EXPECT_EQ(alone, results("more", "--num-train-steps 3 --gradient-accumulation-count 7 --optimizer adamw"));
 }
 
-/// Each of two processes has half of the micro-batches; dropout and data follow the samples, whoever has them.
-TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
-    const std::string batches = "--gradient-accumulation-count ";
-    MemoryFiles alone;
-    pretrain(alone, batches + "4 --use-nvlamb");
+/// The files of two processes that train together.
+std::array<MemoryFiles, 2> pretrain_by_two(const std::string& options) {
     std::array<MemoryFiles, 2> files;
     auto communicators = comm::make_thread_communicators(2, {.timeout_seconds = 60});
     std::vector<std::thread> threads;
@@ -409,12 +433,21 @@ TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
             host.communicator = std::move(communicators[i]);
             config::Environment environment;
             environment.launch = {.processes = 2, .index = static_cast<std::int64_t>(i)};
-            run_pretraining(parse(kRun + batches + "2 --use-nvlamb", environment), host);
+            run_pretraining(parse(kRun + options, environment), host);
             host.communicator->finish();
         });
     }
     for (std::thread& thread : threads)
         thread.join();
+    return files;
+}
+
+/// Each of two processes has half of the micro-batches; dropout and data follow the samples, whoever has them.
+TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
+    const std::string batches = "--gradient-accumulation-count ";
+    MemoryFiles alone;
+    pretrain(alone, batches + "4 --use-nvlamb");
+    const std::array<MemoryFiles, 2> files = pretrain_by_two(batches + "2 --use-nvlamb");
     const auto one = loaded(alone, "run/ckpt-3");
     const auto two = loaded(files[0], "run/ckpt-3");
     for (const auto& [name, tensor] : one.tensors) {
@@ -482,6 +515,14 @@ TEST(Pretrain, ADryRunOfAnEvaluationSaysWhatIsEvaluated) {
         parse(kEvaluation + "--restore-dir run --no-generated-data --train-file a*.tfrecord --valid-file b*.tfrecord"));
     EXPECT_THAT(files, HasSubstr("no file fits the pattern 'b*.tfrecord'"));
     EXPECT_THAT(files, HasSubstr("batches are reckoned with 10000000 sequences"));
+}
+
+/// Each of them has half of the optimiser's state.
+TEST(Pretrain, HistogramsOfTwoProcessesAreOfTheirWholeState) {
+    const std::array<MemoryFiles, 2> files =
+        pretrain_by_two("--steps-per-tensorboard 2 --steps-per-ckpts 0 --replicated-tensor-sharding");
+    expect_histograms(files[0]);
+    EXPECT_FALSE(files[1].is_directory("run"));  // the first one writes for both
 }
 
 }  // namespace

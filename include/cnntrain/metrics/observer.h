@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/metrics/histogram.h"
 #include "cnntrain/metrics/progress.h"
 #include "cnntrain/metrics/rows.h"
 
@@ -44,6 +45,8 @@ public:
     virtual void row(const Record& /*row*/) {}
     /// For curves only: a row's fields between log lines, or a number that has no table.
     virtual void curve_point(const Record& /*point*/) {}
+    /// Of every variable, now and then, where the options ask for it.
+    virtual void distribution(const Distribution& /*distribution*/) {}
     virtual void progress(const Progress& /*progress*/) {}
 
     // The course of a training, in this order.
@@ -74,6 +77,7 @@ public:
     void expect(const Record& row) override;
     void row(const Record& row) override;
     void curve_point(const Record& point) override;
+    void distribution(const Distribution& distribution) override;
     void progress(const Progress& progress) override;
     void training_planned(const TrainingSize& size) override;
     void weights_initialised(const std::vector<std::string>& parameters) override;

@@ -4,7 +4,9 @@
 // Event message of tensorflow/core/util/event.proto, of which these fields are written:
 //
 //   Event       1 double wall_time, 2 int64 step, 3 string file_version, 5 Summary summary, 7 SessionLog session_log
-//   Summary     1 repeated Value value        Value  1 string tag, 2 float simple_value
+//   Summary     1 repeated Value value        Value  1 string tag, 2 float simple_value, 5 HistogramProto histo
+//   HistogramProto  1 double min, 2 double max, 3 double num, 4 double sum, 5 double sum_squares, 6 repeated double
+//                   bucket_limit, 7 repeated double bucket (6 and 7 packed)
 //   SessionLog  1 enum status (1: START)
 #pragma once
 
@@ -30,15 +32,18 @@ struct TensorBoardSettings {
 
 /// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration; of rows
 /// whose curves have points of their own, those points instead. Begins a new file at the first row; every row is in the file when
-/// row() returns.
+/// row() returns. A distribution is a histogram of the variable's name, and its norm the scalar L2/<name>.
 class TensorBoard final : public Observer {
 public:
     TensorBoard(FileSystem& files, TensorBoardSettings settings);
 
     void row(const Record& record) override;
     void curve_point(const Record& record) override;
+    void distribution(const Distribution& distribution) override;
 
 private:
+    /// Begins the file where there is none.
+    void add_summary(std::int64_t iteration, const std::string& summary);
     void begin_file();
     void append(const std::string& event);
 

@@ -5,6 +5,7 @@
 // which a log line, a checkpoint or the end may stand.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -26,6 +27,7 @@ struct StepShape : ScheduleSettings {
     std::int64_t samples = 0;               // of an epoch, of all processes together
     std::int64_t steps_per_log = 1;         // 0: the first step's line only
     std::int64_t steps_per_checkpoint = 0;  // 0: the last step's only
+    std::int64_t steps_per_histogram = 0;   // 0: none
 };
 
 struct HostStep {
@@ -33,6 +35,7 @@ struct HostStep {
     std::int64_t iterations = 0;
     bool log = false;
     bool checkpoint = false;
+    bool histograms = false;  // of all variables
     bool validate = false;
     double epoch_after = 0;         // B * (first_iteration + iterations) / N
     std::int64_t lr_iteration = 0;  // argument of the learning-rate schedule
@@ -51,11 +54,13 @@ struct RunPlan {
     std::int64_t log_freq = 0;              // iterations, at least 1
     std::int64_t iterations_per_host_step = 0;
     std::optional<std::int64_t> iterations_per_checkpoint;
-    std::int64_t first_checkpoint_from = 0;  // iterations
-    bool avoid_early_checkpoint = false;     // see host_step()
+    std::optional<std::int64_t> iterations_per_histogram;  // with follows_first_step only
+    std::int64_t first_checkpoint_from = 0;                // iterations
+    bool avoid_early_checkpoint = false;                   // see host_step()
     bool validate = false;
     /// The number of a host step's first step decides, where otherwise its end does: one whose number is a multiple of log_freq
-    /// is logged, and where it is a multiple above 0 of iterations_per_checkpoint, saved.
+    /// is logged, and where it is a multiple above 0 of iterations_per_checkpoint, saved. A multiple of iterations_per_histogram
+    /// has histograms and, above 0, is saved, too.
     bool follows_first_step = false;
 
     std::int64_t host_steps() const;
@@ -81,6 +86,7 @@ struct RunPlan {
 private:
     std::int64_t last_step() const { return (iterations - 1) / iterations_per_host_step; }
     std::int64_t first_step_to_save() const;
+    std::array<std::int64_t, 2> saving_periods() const;
     std::optional<std::int64_t> next_crossing(std::int64_t step) const;
 };
 

@@ -43,6 +43,7 @@ Trainer::End Trainer::run() {
                 observers_.curve_point(metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()));
             if (step.log) observers_.row(reported(task_, parts_.meters.log_row(facts)));
             if (step.checkpoint) save();
+            if (step.histograms) tell_distributions();
             observers_.host_step_ended(iteration_);
         }
         if (stop_requested()) {
@@ -117,10 +118,14 @@ void Trainer::tell_exchange() {
     observers_.line(text.str());
 }
 
-std::map<std::string, HostTensor> Trainer::checked_variables() const {
-    std::map<std::string, HostTensor> variables = stored_variables(*parts_.executable);
-    comm::check_same(communicator_, checksum(variables), "weights at iteration " + std::to_string(iteration_));
-    return variables;
+/// Of several processes all hold theirs at the same time, which parts of them must be gathered for.
+checkpoint::TensorSource Trainer::variables() const {
+    if (communicator_.size() == 1) return variable_source(*parts_.executable);
+    const auto held = std::make_shared<const std::map<std::string, HostTensor>>(stored_variables(*parts_.executable));
+    comm::check_same(communicator_, checksum(*held), "weights at iteration " + std::to_string(iteration_));
+    checkpoint::TensorSource source = checkpoint::source_of(*held);
+    source.tensor = [held](const std::string& name) { return held->at(name); };
+    return source;
 }
 
 std::int64_t Trainer::checkpoint_number(std::int64_t iteration) const {
@@ -129,10 +134,7 @@ std::int64_t Trainer::checkpoint_number(std::int64_t iteration) const {
 
 void Trainer::save() {
     const Stopwatch watch;
-    // Of several processes all hold theirs at the same time, which parts of them must be gathered for.
-    const bool alone = communicator_.size() == 1;
-    std::map<std::string, HostTensor> variables;
-    if (!alone) variables = checked_variables();
+    const checkpoint::TensorSource tensors = variables();
     if (!settings_.saves) {
         parts_.last_saved = iteration_;
         return;
@@ -143,8 +145,6 @@ void Trainer::save() {
     checkpoint.metadata = settings_.metadata;
     checkpoint.metadata[kSamplesKey] = std::to_string(iteration_ * parts_.plan.global_batch);
     checkpoint.metadata[kMetersKey] = parts_.meters.state();
-    const checkpoint::TensorSource tensors =
-        alone ? variable_source(*parts_.executable) : checkpoint::source_of(variables);
     if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, tensors)));
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
@@ -154,6 +154,15 @@ void Trainer::save() {
     observers_.checkpoint_saved({iteration_,
                                  checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(iteration_)),
                                  watch.seconds()});
+}
+
+void Trainer::tell_distributions() {
+    const checkpoint::TensorSource tensors = variables();
+    if (!settings_.saves) return;
+    for (const auto& [name, desc] : tensors.descs) {
+        if (auto histogram = metrics::histogram_of(tensors.tensor(name)))
+            observers_.distribution({iteration_, name, std::move(*histogram)});
+    }
 }
 
 }  // namespace cnntrain::train

@@ -10,6 +10,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/meters.h"
@@ -69,8 +70,9 @@ private:
     }
     /// In its name.
     std::int64_t checkpoint_number(std::int64_t iteration) const;
-    /// Error(peers) when a process has other variables than the others.
-    std::map<std::string, HostTensor> checked_variables() const;
+    /// As they are now, of all processes. Error(peers) when a process has others than the others.
+    checkpoint::TensorSource variables() const;
+    void tell_distributions();
     void tell_exchange();
 
     const Task& task_;

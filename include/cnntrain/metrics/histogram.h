@@ -1,0 +1,40 @@
+// How the elements of a tensor are distributed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/tensor.h"
+
+namespace cnntrain::metrics {
+
+inline constexpr std::int64_t kHistogramBins = 512;
+
+/// Bins of equal width from the least to the most element; where these are the same, half of 1 to each side of them. The last bin
+/// holds its upper limit, too.
+struct Histogram {
+    double least = 0;
+    double most = 0;
+    double sum = 0;
+    double sum_of_squares = 0;
+    std::vector<double> limits;        // of each bin, the upper one
+    std::vector<std::int64_t> counts;  // of each bin
+
+    std::int64_t elements() const;
+    /// Euclidean.
+    double norm() const;
+};
+
+/// Empty: the tensor has no elements, or not all of them are finite.
+std::optional<Histogram> histogram_of(const HostTensor& tensor);
+
+/// Of a variable, after a weight update.
+struct Distribution {
+    std::int64_t iteration = 0;
+    std::string name;
+    Histogram histogram;
+};
+
+}  // namespace cnntrain::metrics

@@ -1,0 +1,57 @@
+#include "cnntrain/metrics/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace cnntrain::metrics {
+
+namespace {
+
+/// Sums, the least and the most element; false: not all are finite.
+bool measure(const HostTensor& tensor, Histogram& histogram) {
+    histogram.least = histogram.most = tensor.at(0);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        const double x = tensor.at(i);
+        if (!std::isfinite(x)) return false;
+        histogram.least = std::min(histogram.least, x);
+        histogram.most = std::max(histogram.most, x);
+        histogram.sum += x;
+        histogram.sum_of_squares += x * x;
+    }
+    return true;
+}
+
+void fill_bins(const HostTensor& tensor, Histogram& histogram) {
+    const double half = histogram.least < histogram.most ? 0 : 0.5;
+    const double first = histogram.least - half;
+    const double last = histogram.most + half;
+    const double width = (last - first) / kHistogramBins;
+    for (std::int64_t bin = 1; bin < kHistogramBins; ++bin)
+        histogram.limits.push_back(first + static_cast<double>(bin) * width);
+    histogram.limits.push_back(last);
+    histogram.counts.assign(kHistogramBins, 0);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        const auto bin = static_cast<std::int64_t>((tensor.at(i) - first) / width);
+        ++histogram.counts[static_cast<std::size_t>(std::min(bin, kHistogramBins - 1))];
+    }
+}
+
+}  // namespace
+
+std::int64_t Histogram::elements() const {
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+double Histogram::norm() const {
+    return std::sqrt(sum_of_squares);
+}
+
+std::optional<Histogram> histogram_of(const HostTensor& tensor) {
+    Histogram histogram;
+    if (tensor.elements() == 0 || !measure(tensor, histogram)) return std::nullopt;
+    fill_bins(tensor, histogram);
+    return histogram;
+}
+
+}  // namespace cnntrain::metrics
