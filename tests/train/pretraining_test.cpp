@@ -442,22 +442,34 @@ std::array<MemoryFiles, 2> pretrain_by_two(const std::string& options) {
     return files;
 }
 
-/// Each of two processes has half of the micro-batches; dropout and data follow the samples, whoever has them.
-TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
-    const std::string batches = "--gradient-accumulation-count ";
-    MemoryFiles alone;
-    pretrain(alone, batches + "4 --use-nvlamb");
-    const std::array<MemoryFiles, 2> files = pretrain_by_two(batches + "2 --use-nvlamb");
-    const auto one = loaded(alone, "run/ckpt-3");
-    const auto two = loaded(files[0], "run/ckpt-3");
-    for (const auto& [name, tensor] : one.tensors) {
+void expect_close(const std::map<std::string, HostTensor>& tensors, const std::map<std::string, HostTensor>& others,
+                  double tolerance, const std::string& what) {
+    for (const auto& [name, tensor] : tensors) {
         double squares = 0;
         double differences = 0;
         for (std::int64_t i = 0; i < tensor.elements(); ++i) {
             squares += tensor.at(i) * tensor.at(i);
-            differences += std::pow(tensor.at(i) - two.tensors.at(name).at(i), 2);
+            differences += std::pow(tensor.at(i) - others.at(name).at(i), 2);
         }
-        EXPECT_LE(std::sqrt(differences), 1e-4 * std::sqrt(squares)) << name;
+        EXPECT_LE(std::sqrt(differences), tolerance * std::sqrt(squares)) << name << " with " << what;
+    }
+}
+
+/// Each of two processes has half of the micro-batches; dropout and data follow the samples, whoever has them.
+TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
+    MemoryFiles alone;
+    pretrain(alone, "--use-nvlamb --gradient-accumulation-count 4");
+    const std::array<MemoryFiles, 2> files = pretrain_by_two("--use-nvlamb --gradient-accumulation-count 2");
+    expect_close(loaded(alone, "run/ckpt-3").tensors, loaded(files[0], "run/ckpt-3").tensors, 1e-4, "one process");
+}
+
+/// The norm of all gradients, by which these divide, is made of the pieces that the processes have.
+TEST(Pretrain, ProcessesThatShareTheStateLimitTheNormOfAllGradients) {
+    for (const std::string options :
+         {"--optimizer adamw", "--use-mpclip", "--use-nvlamb", "--use-nvlamb --use-mpclip"}) {
+        const std::array<MemoryFiles, 2> whole = pretrain_by_two(options);
+        const std::array<MemoryFiles, 2> shared = pretrain_by_two(options + " --replicated-tensor-sharding");
+        expect_close(loaded(whole[0], "run/ckpt-3").tensors, loaded(shared[0], "run/ckpt-3").tensors, 1e-5, options);
     }
 }
 

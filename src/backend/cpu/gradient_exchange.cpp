@@ -105,6 +105,10 @@ void GradientExchange::share_squares() {
         squares_[sharded_[i].sum] = {all[2 * i], all[2 * i + 1]};
 }
 
+double GradientExchange::sum_over_ranks(double mine) const {
+    return comm::agree(*peers_.communicator, {}, std::span(&mine, 1)).sums.at(0);
+}
+
 /// 16-bit parameters lose nothing on a 16-bit wire.
 void GradientExchange::share_parameters() {
     std::vector<comm::Wire> wires(plan_.buckets.size(), comm::Wire::bf16);

@@ -1,6 +1,7 @@
 // Parameter updates: one pass over parameter, gradient and slots, all in the layout of the gradient.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 
 #include "backend/cpu/lowering.h"
@@ -77,6 +78,12 @@ template <typename From, typename To> void convert(std::int64_t count, const Fro
     }
 }
 
+/// Sums over ranks may be a little longer than the parameter.
+GradientExchange::Piece piece_within(const GradientExchange::Piece& piece, std::int64_t count) {
+    const std::int64_t begin = std::min(piece.begin, count);
+    return {begin, std::min(piece.begin + piece.count, count) - begin};
+}
+
 /// An optimiser's update of a parameter, or of this rank's piece of it.
 template <typename T> struct ParameterUpdate {
     UpdateAttrs attrs;
@@ -88,12 +95,9 @@ template <typename T> struct ParameterUpdate {
     GradientExchange* exchange = nullptr;  // set: of a piece
     std::size_t sum = 0;                   // whose piece it is
 
-    /// Sums over ranks may be a little longer than the parameter.
     GradientExchange::Piece range() const {
         if (exchange == nullptr) return {0, at.count};
-        const auto [begin, count] = exchange->own_piece(sum);
-        const std::int64_t start = std::min(begin, at.count);
-        return {start, std::min(begin + count, at.count) - start};
+        return piece_within(exchange->own_piece(sum), at.count);
     }
     UpdateTensors<T> tensors(std::int64_t begin) const {
         UpdateTensors<T> result{.target = at.parameter.as<T>() + begin, .gradient = at.gradient.as<float>() + begin};
@@ -240,30 +244,45 @@ void lower_scaled_update(Lowering& lower) {
     lower_any_update(lower, kGradientFactor + 1);
 }
 
-/// Sums of squares do not ask how a tensor lies.
+/// A gradient that counts for the norm of all; where processes share the optimiser's state, this one counts its piece of it. Sums of
+/// squares do not ask how a tensor lies.
+struct CountedGradient {
+    Placed gradient;
+    std::int64_t count = 0;
+    std::optional<std::size_t> sum = {};  // whose piece it is
+
+    double squares(const GradientExchange* exchange, std::span<float> scratch) const {
+        if (!sum) return square_sum(count, gradient.as<float>(), scratch);
+        const GradientExchange::Piece own = piece_within(exchange->own_piece(*sum), count);
+        return square_sum(own.count, gradient.as<float>() + own.begin, scratch);
+    }
+};
+
 void lower_gradient_factor(Lowering& lower) {
     const auto attrs = lower.node().as<graph::GradientFactorAttrs>();
     const ValueId output = lower.node().outputs[0];
     const Placed result = lower.define(output, row_major(lower.graph().desc(output)));
-    std::vector<Placed> gradients;
+    std::vector<Placed> reads;
+    std::vector<CountedGradient> whole;
+    std::vector<CountedGradient> pieces;
     std::int64_t most = 0;
-    const auto count_of = [](const Placed& placed) {
-        return static_cast<std::int64_t>(placed.desc.get_size() / sizeof(float));
-    };
     for (const ValueId input : lower.node().inputs) {
-        gradients.push_back(lower.as_it_lies(input));
-        if (lower.sharded_sum(input, gradients.back())) {
-            throw Error(ErrorKind::unsupported,
-                        "the norm of all gradients needs them whole in every process: leave out "
-                        "--replicated-tensor-sharding, or --use-nvlamb and --use-mpclip");
-        }
-        most = std::max(most, count_of(gradients.back()));
+        const Placed gradient = reads.emplace_back(lower.as_it_lies(input));
+        const auto count = static_cast<std::int64_t>(gradient.desc.get_size() / sizeof(float));
+        const std::optional<std::size_t> sum = lower.sharded_sum(input, gradient);
+        (sum ? pieces : whole).push_back({gradient, count, sum});
+        most = std::max(most, count);
     }
     const auto scratch = lower.scratch_floats(square_scratch_floats(most));
-    lower.add_step("kernel", gradients, {result}, [=](const StepContext&) {
-        double squares = 0;
-        for (const Placed& gradient : gradients)
-            squares += square_sum(count_of(gradient), gradient.as<float>(), scratch());
+    lower.add_step("kernel", reads, {result}, [=, exchange = lower.exchange()](const StepContext&) {
+        const auto squares_of = [&](const std::vector<CountedGradient>& gradients) {
+            double squares = 0;
+            for (const CountedGradient& counted : gradients)
+                squares += counted.squares(exchange, scratch());
+            return squares;
+        };
+        double squares = squares_of(whole);
+        if (!pieces.empty()) squares += exchange->sum_over_ranks(squares_of(pieces));
         *result.as<float>() = static_cast<float>(gradient_factor(attrs, squares));
     });
 }
