@@ -154,13 +154,18 @@ private:
     std::int32_t last_node_;
 };
 
+/// Inputs and forward values, where nothing is recomputed.
+std::set<ValueId> read_by_backward(const Graph& graph, const Objective& objective) {
+    CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
+    Graph plan = graph;
+    return build_backward(plan, objective).stashed;
+}
+
 }  // namespace
 
 std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective& objective) {
-    CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
     const std::int32_t forward_nodes = graph.node_count();
-    Graph plan = graph;
-    const std::set<ValueId> read = build_backward(plan, objective).stashed;
+    const std::set<ValueId> read = read_by_backward(graph, objective);
     const DataFlow flow(graph, forward_nodes);
     const std::vector<Cut> cuts = find_cuts(graph, flow, forward_nodes);
     const SegmentCosts costs(graph, flow, read, forward_nodes);
@@ -178,13 +183,11 @@ std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective
 }
 
 std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective) {
-    CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
     StageId last = graph.node(graph.value(objective.loss).producer).stage;
     for (const auto& [loss, seed] : objective.more_losses)
         last = std::max(last, graph.node(graph.value(loss).producer).stage);
-    Graph plan = graph;
     std::vector<ValueId> points;
-    for (const ValueId value : build_backward(plan, objective).stashed) {
+    for (const ValueId value : read_by_backward(graph, objective)) {
         const NodeId producer = graph.value(value).producer;
         if (producer.valid() && graph.node(producer).stage == last) points.push_back(value);
     }
@@ -192,9 +195,7 @@ std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& o
 }
 
 std::vector<ValueId> all_but_cheap_values(const Graph& graph, const Objective& objective) {
-    CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
-    Graph plan = graph;
-    const std::set<ValueId> read = build_backward(plan, objective).stashed;
+    const std::set<ValueId> read = read_by_backward(graph, objective);
     const auto at_hand = [&](ValueId value) {
         return graph.value(value).role != Role::intermediate || read.contains(value);
     };

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 namespace cnntrain::metrics {
 
 namespace {
 
 /// Sums, the least and the most element; false: not all are finite.
-bool measure(const HostTensor& tensor, Histogram& histogram) {
-    histogram.least = histogram.most = tensor.at(0);
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-        const double x = tensor.at(i);
-        if (!std::isfinite(x)) return false;
+bool measure(std::span<const float> values, Histogram& histogram) {
+    histogram.least = histogram.most = static_cast<double>(values[0]);
+    for (const float value : values) {
+        if (!std::isfinite(value)) return false;
+        const auto x = static_cast<double>(value);
         histogram.least = std::min(histogram.least, x);
         histogram.most = std::max(histogram.most, x);
         histogram.sum += x;
@@ -22,7 +23,7 @@ bool measure(const HostTensor& tensor, Histogram& histogram) {
     return true;
 }
 
-void fill_bins(const HostTensor& tensor, Histogram& histogram) {
+void fill_bins(std::span<const float> values, Histogram& histogram) {
     const double half = histogram.least < histogram.most ? 0 : 0.5;
     const double first = histogram.least - half;
     const double last = histogram.most + half;
@@ -31,8 +32,8 @@ void fill_bins(const HostTensor& tensor, Histogram& histogram) {
         histogram.limits.push_back(first + static_cast<double>(bin) * width);
     histogram.limits.push_back(last);
     histogram.counts.assign(kHistogramBins, 0);
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-        const auto bin = static_cast<std::int64_t>((tensor.at(i) - first) / width);
+    for (const float value : values) {
+        const auto bin = static_cast<std::int64_t>((static_cast<double>(value) - first) / width);
         ++histogram.counts[static_cast<std::size_t>(std::min(bin, kHistogramBins - 1))];
     }
 }
@@ -48,9 +49,11 @@ double Histogram::norm() const {
 }
 
 std::optional<Histogram> histogram_of(const HostTensor& tensor) {
+    if (tensor.dtype() != DType::f32) return histogram_of(tensor.cast(DType::f32));
     Histogram histogram;
-    if (tensor.elements() == 0 || !measure(tensor, histogram)) return std::nullopt;
-    fill_bins(tensor, histogram);
+    const std::span<const float> values = tensor.as<float>();
+    if (values.empty() || !measure(values, histogram)) return std::nullopt;
+    fill_bins(values, histogram);
     return histogram;
 }
 

@@ -121,8 +121,8 @@ RunPlan make_step_plan(const StepShape& shape) {
     require(shape.device_iterations >= 1, "--device-iterations must be at least 1");
     require(shape.iterations && *shape.iterations >= 0 && *shape.iterations < kNever,
             "the number of training steps must be given, at least 0");
-    require(shape.steps_per_log >= 0 && shape.steps_per_checkpoint >= 0 && shape.steps_per_histogram >= 0,
-            "periods of log lines, checkpoints and histograms must not be negative");
+    require(shape.steps_per_log >= 0 && shape.steps_per_checkpoint >= 0,
+            "periods of log lines and checkpoints must not be negative");
     const std::int64_t at_once = shape.device_iterations;
     const auto whole_host_steps = [&](std::int64_t period) {
         return period == 0 ? kNever / at_once * at_once : (period + at_once - 1) / at_once * at_once;
@@ -190,13 +190,13 @@ std::int64_t RunPlan::first_step_to_save() const {
     return -floor_divide(-earliest, iterations_per_host_step);
 }
 
-/// In host steps, of a run that follows_first_step.
+/// After how many host steps a run that follows_first_step saves: because of checkpoints, and because of histograms.
 std::array<std::int64_t, 2> RunPlan::saving_periods() const {
     const std::int64_t checkpoints = *iterations_per_checkpoint / iterations_per_host_step;
     return {checkpoints, iterations_per_histogram ? *iterations_per_histogram / iterations_per_host_step : checkpoints};
 }
 
-/// The first host step before the last one, from number `step` on, in which a multiple of the checkpoint's interval lies.
+/// The first host step before the last one, from number `step` on, in which a multiple of an interval of checkpoints lies.
 std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
     if (follows_first_step) {
         const std::int64_t from = std::max<std::int64_t>(step, 1);

@@ -85,6 +85,17 @@ std::vector<double> ramp(double first) {
     return {first, first + 0.25, first + 0.5, first - 1};
 }
 
+/// The gradients of two chains that are alike, in which backward keeps different values.
+void expect_same_numbers(const Chain& chain, const Gradients& gradients, const Chain& other, const Gradients& others) {
+    std::map<std::string, std::vector<double>> given = {{"x", ramp(2)}};
+    for (std::size_t i = 0; i < chain.weights.size(); ++i)
+        given["w" + std::to_string(i + 1)] = ramp(1.1 + 0.1 * static_cast<double>(i));
+    for (std::size_t i = 0; i < chain.weights.size(); ++i) {
+        EXPECT_EQ(evaluate(chain.graph, given, gradients.of.at(chain.weights[i])),
+                  evaluate(other.graph, given, others.of.at(other.weights[i])));
+    }
+}
+
 TEST(RecomputePoints, OfAChainNeedOneVectorMoreThanTheBestChoiceAtMost) {
     for (const int length : {2, 3, 5, 8, 11}) {
         SCOPED_TRACE(length);
@@ -117,14 +128,7 @@ TEST(RecomputePoints, ComputeEverythingElseOnceMoreAndTheSameNumbers) {
     EXPECT_EQ(recomputed(few.graph), kLength - 1 - static_cast<int>(points));
     EXPECT_EQ(few_gradients.stashed.size(), points + 1);  // and the input
     EXPECT_EQ(all_gradients.stashed.size(), static_cast<std::size_t>(kLength));
-
-    std::map<std::string, std::vector<double>> given = {{"x", ramp(2)}};
-    for (int i = 1; i <= kLength; ++i)
-        given["w" + std::to_string(i)] = ramp(1 + 0.1 * i);
-    for (std::size_t i = 0; i < few.weights.size(); ++i) {
-        EXPECT_EQ(evaluate(few.graph, given, few_gradients.of.at(few.weights[i])),
-                  evaluate(kept.graph, given, all_gradients.of.at(kept.weights[i])));
-    }
+    expect_same_numbers(few, few_gradients, kept, all_gradients);
 }
 
 /// Blocks of h + h * a * b, as in a residual network; a * b and what is before the addition do not stand alone.
@@ -220,14 +224,7 @@ TEST(CheapValues, OfAChainAreAllComputedAgainFromItsInput) {
     cheap.graph.verify();
     EXPECT_EQ(recomputed(cheap.graph), kLength - 1);
     EXPECT_EQ(cheap_gradients.stashed.size(), 1U);
-
-    std::map<std::string, std::vector<double>> given = {{"x", ramp(2)}};
-    for (int i = 1; i <= kLength; ++i)
-        given["w" + std::to_string(i)] = ramp(1 + 0.1 * i);
-    for (std::size_t i = 0; i < cheap.weights.size(); ++i) {
-        EXPECT_EQ(evaluate(cheap.graph, given, cheap_gradients.of.at(cheap.weights[i])),
-                  evaluate(kept.graph, given, all_gradients.of.at(kept.weights[i])));
-    }
+    expect_same_numbers(cheap, cheap_gradients, kept, all_gradients);
 }
 
 /// sum = x + w0, first = sum * w1, second = first * w2: backward reads the first two for the gradients of w1 and w2.

@@ -64,7 +64,6 @@ TEST(Histogram, OfTheWidestTensorHasEveryElement) {
     EXPECT_EQ(histogram->elements(), 3);
 }
 
-/// So near to each other that a bin has no width that a double could tell.
 TEST(Histogram, OfNeighboursHasEveryElement) {
     const float next = std::nextafter(1.0F, 2.0F);
     const auto histogram = histogram_of(tensor_of({1, next, next}));

@@ -15,6 +15,7 @@ namespace {
 
 using graph::OpKind;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 BertSettings base() {
     BertSettings settings;
@@ -228,6 +229,16 @@ TEST(Bert, StagesBeginAtTheSplits) {
     EXPECT_THROW(training(split), Error);
 }
 
+graph::Objective objective_of(const graph::Graph& graph) {
+    graph::Objective objective;
+    for (const graph::Output& output : graph.outputs()) {
+        if (output.name == kMaskedLoss) objective.loss = output.value;
+        if (output.name == kSentenceLoss) objective.more_losses[output.value] = 1;
+    }
+    objective.targets = graph.values_with_role(graph::Role::parameter);
+    return objective;
+}
+
 TEST(Bert, EveryParameterHasAGradient) {
     for (const bool split : {true, false}) {
         BertSettings settings = tiny();
@@ -237,12 +248,7 @@ TEST(Bert, EveryParameterHasAGradient) {
             BertRequest how = request(settings);
             how.input.static_mask = static_mask;
             graph::Graph graph = training(how);
-            graph::Objective objective;
-            for (const graph::Output& output : graph.outputs()) {
-                if (output.name == kMaskedLoss) objective.loss = output.value;
-                if (output.name == kSentenceLoss) objective.more_losses[output.value] = 1;
-            }
-            objective.targets = graph.values_with_role(graph::Role::parameter);
+            const graph::Objective objective = objective_of(graph);
             const graph::Gradients gradients = graph::build_backward(graph, objective);
             EXPECT_EQ(gradients.of.size(), objective.targets.size());
             graph.verify();
@@ -250,6 +256,19 @@ TEST(Bert, EveryParameterHasAGradient) {
                 EXPECT_EQ(graph.desc(gradient), (TensorDesc{DType::f32, graph.desc(target).shape}));
         }
     }
+}
+
+TEST(Bert, OnlyResultsOfGeluAreCheapToComputeAgain) {
+    graph::Graph graph = training(request(tiny()));
+    graph::Objective objective = objective_of(graph);
+    objective.recompute_points = graph::all_but_cheap_values(graph, objective);
+    graph::build_backward(graph, objective);
+    std::vector<std::string> again;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (graph.node({i}).recomputed) again.push_back(graph.node({i}).name);
+    }
+    EXPECT_THAT(again, UnorderedElementsAre("bert/encoder/layer_0/intermediate/gelu",
+                                            "bert/encoder/layer_1/intermediate/gelu"));
 }
 
 TEST(Bert, Precisions) {

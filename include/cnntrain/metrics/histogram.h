@@ -27,7 +27,7 @@ struct Histogram {
     double norm() const;
 };
 
-/// Empty: the tensor has no elements, or not all of them are finite.
+/// Of the elements as 32-bit floats. Empty: the tensor has none, or not all of them are finite.
 std::optional<Histogram> histogram_of(const HostTensor& tensor);
 
 /// Of a variable, after a weight update.

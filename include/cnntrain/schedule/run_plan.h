@@ -27,7 +27,7 @@ struct StepShape : ScheduleSettings {
     std::int64_t samples = 0;               // of an epoch, of all processes together
     std::int64_t steps_per_log = 1;         // 0: the first step's line only
     std::int64_t steps_per_checkpoint = 0;  // 0: the last step's only
-    std::int64_t steps_per_histogram = 0;   // 0: none
+    std::int64_t steps_per_histogram = 0;   // 0 or less: none
 };
 
 struct HostStep {

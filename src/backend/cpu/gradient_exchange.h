@@ -70,7 +70,7 @@ public:
     void give_squares(std::size_t sum, double target, double other);
     void share_squares();
     std::pair<double, double> squares(std::size_t sum) const { return squares_[sum]; }
-    /// Of a number that every rank has of its pieces: the same on all ranks.
+    /// The same on all ranks, each of which must ask for it.
     double sum_over_ranks(double mine) const;
     /// Publishes this rank's pieces and collects those of all.
     void share_parameters();

@@ -262,28 +262,24 @@ void lower_gradient_factor(Lowering& lower) {
     const auto attrs = lower.node().as<graph::GradientFactorAttrs>();
     const ValueId output = lower.node().outputs[0];
     const Placed result = lower.define(output, row_major(lower.graph().desc(output)));
+    GradientExchange* const exchange = lower.exchange();
     std::vector<Placed> reads;
-    std::vector<CountedGradient> whole;
-    std::vector<CountedGradient> pieces;
+    std::vector<CountedGradient> gradients;
     std::int64_t most = 0;
     for (const ValueId input : lower.node().inputs) {
         const Placed gradient = reads.emplace_back(lower.as_it_lies(input));
         const auto count = static_cast<std::int64_t>(gradient.desc.get_size() / sizeof(float));
-        const std::optional<std::size_t> sum = lower.sharded_sum(input, gradient);
-        (sum ? pieces : whole).push_back({gradient, count, sum});
+        gradients.push_back({gradient, count, lower.sharded_sum(input, gradient)});
         most = std::max(most, count);
     }
     const auto scratch = lower.scratch_floats(square_scratch_floats(most));
-    lower.add_step("kernel", reads, {result}, [=, exchange = lower.exchange()](const StepContext&) {
-        const auto squares_of = [&](const std::vector<CountedGradient>& gradients) {
-            double squares = 0;
-            for (const CountedGradient& counted : gradients)
-                squares += counted.squares(exchange, scratch());
-            return squares;
-        };
-        double squares = squares_of(whole);
-        if (!pieces.empty()) squares += exchange->sum_over_ranks(squares_of(pieces));
-        *result.as<float>() = static_cast<float>(gradient_factor(attrs, squares));
+    lower.add_step("kernel", reads, {result}, [=](const StepContext&) {
+        double whole = 0;
+        double pieces = 0;
+        for (const CountedGradient& counted : gradients)
+            (counted.sum ? pieces : whole) += counted.squares(exchange, scratch());
+        if (exchange != nullptr && exchange->shards()) pieces = exchange->sum_over_ranks(pieces);
+        *result.as<float>() = static_cast<float>(gradient_factor(attrs, whole + pieces));
     });
 }
 

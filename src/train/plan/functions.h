@@ -55,7 +55,7 @@ struct FunctionFacts {
 /// One for each function, of a graph with the whole weight update.
 std::vector<FunctionFacts> function_facts(const graph::Graph& graph, const FunctionNames& names);
 
-/// What the passes of the functions leave for other passes, of a graph that recomputes nothing.
+/// What the passes of the functions leave for other passes, of a graph made without --enable-recomputation.
 std::vector<schedule::PassResult> pass_results(const graph::Graph& graph, const FunctionNames& names);
 
 /// Adds what a backend keeps besides: copies of variables, and of what each micro-batch begins with. `report`: of the compiled

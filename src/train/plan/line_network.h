@@ -14,7 +14,7 @@ namespace cnntrain::train {
 
 struct NetworkOfLine {
     FunctionNames names;
-    graph::Graph graph;          // the whole weight update, in one stage that recomputes nothing
+    graph::Graph graph;          // the whole weight update, in one stage, without --enable-recomputation
     PlannedNetwork network;      // without a profile
     std::string without_copies;  // why the backend's copies of variables are not known; empty: they are
 };

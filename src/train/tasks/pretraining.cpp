@@ -251,7 +251,7 @@ schedule::RunPlan Pretraining::plan(std::int64_t samples) const {
     shape.samples = epoch_samples(samples);
     shape.steps_per_log = settings().pretraining.steps_per_log;
     shape.steps_per_checkpoint = settings().pretraining.steps_per_checkpoint;
-    shape.steps_per_histogram = std::max<std::int64_t>(0, settings().pretraining.steps_per_histogram);
+    shape.steps_per_histogram = settings().pretraining.steps_per_histogram;
     schedule::RunPlan result = schedule::make_step_plan(shape);
     steps_per_epoch_ = static_cast<double>(result.iterations_per_epoch);
     return result;
