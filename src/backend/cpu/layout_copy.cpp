@@ -34,9 +34,9 @@ Run turned_left_copy(const Placed& from, const Placed& to) {
     };
 }
 
-/// A row-major matrix whose rows and columns are multiples of kTileBlock, on a processor with tiles.
+/// A row-major matrix whose rows and columns are multiples of kTileBlock, on a processor that can copy it to tiles.
 bool is_whole_for_tiles(const Placed& from) {
-    if (!has_tiles() || !is_row_major_matrix(from.desc)) return false;
+    if (!has(TileUnit::dot_products) || !is_row_major_matrix(from.desc)) return false;
     const Dims dims = dims_of(from.desc);
     return dims[0] % kTileBlock == 0 && dims[1] % kTileBlock == 0;
 }

@@ -58,21 +58,29 @@ bool pays_for_copy(std::int64_t rows, DType type) {
     return rows >= (type == DType::f32 ? kRowsOfFloats : kRowsOfHalves);
 }
 
-/// Whether a product is done by tiles. A weight's copy costs about as much as the product with 130 `rows`, those of all micro-batches of
-/// an update (BERT-Base's weights).
+/// The fastest one that own kernels may use.
+std::optional<TileUnit> tile_unit() {
+    if (effective_isa().amx && has(TileUnit::amx)) return TileUnit::amx;
+    if (effective_isa().avx512_bf16 && has(TileUnit::dot_products)) return TileUnit::dot_products;
+    return std::nullopt;
+}
+
+/// Whether a product is done by tiles. A weight's copy costs about as much as AMX's product with 130 `rows`, those of all micro-batches
+/// of an update (BERT-Base's weights).
 bool is_for_tiles(const TileProduct& product, DType type, std::int64_t rows) {
     constexpr std::int64_t kFewestRows = 128;
-    return type == DType::bf16 && product.is_whole() && rows >= kFewestRows && effective_isa().amx && has_tiles();
+    return type == DType::bf16 && product.is_whole() && rows >= kFewestRows && tile_unit();
 }
 
 /// result = left * right (+ bias).
 void add_tile_product(Lowering& lower, const TileProduct& product, const Placed& left, bool in_panels,
                       const Placed& right, const Placed& bias, const Placed& result) {
-    const auto scratch = lower.scratch_floats(tile_scratch_floats(omp_get_max_threads()));
+    const TileUnit unit = tile_unit().value();
+    const auto scratch = lower.scratch_floats(tile_scratch_floats(unit, omp_get_max_threads()));
     std::vector<Placed> reads = {left, right};
     if (bias) reads.push_back(bias);
     lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
-        tile_product(product, {left.as<BFloat16>(), in_panels}, right.as<BFloat16>(), bias ? bias.as<float>() : nullptr,
+        tile_product(unit, product, {left.as<BFloat16>(), in_panels}, right.as<BFloat16>(), bias ? bias.as<float>() : nullptr,
                      result.as<BFloat16>(), scratch());
     });
 }
@@ -178,9 +186,10 @@ void lower_weight_grad_by_tiles(Lowering& lower, const WeightGrad& grad) {
     const DType type = lower.graph().desc(dw).dtype;
     const Desc result_matrix = matrix(product.rows, product.columns, type);
     if (type == DType::bf16) return add_tile_product(lower, product, a, true, b, {}, lower.define(dw, result_matrix));
-    const auto scratch = lower.scratch_floats(tile_scratch_floats(omp_get_max_threads()));
+    const TileUnit unit = tile_unit().value();
+    const auto scratch = lower.scratch_floats(tile_scratch_floats(unit, omp_get_max_threads()));
     const auto run = [=](const Placed& result, bool adds) {
-        tile_product(product, {a.as<BFloat16>(), true}, b.as<BFloat16>(), adds, result.as<float>(), scratch());
+        tile_product(unit, product, {a.as<BFloat16>(), true}, b.as<BFloat16>(), adds, result.as<float>(), scratch());
     };
     if (const auto sum = lower.own_sum(dw, result_matrix)) {
         lower.add_step("tiles", {a, b, sum->placed}, {sum->placed},

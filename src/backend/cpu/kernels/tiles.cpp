@@ -1,6 +1,5 @@
 #include "backend/cpu/kernels/tiles.h"
 
-#include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -8,26 +7,17 @@
 #include <cstddef>
 
 #include "backend/cpu/kernels/parallel.h"
-#include "backend/cpu/kernels/tile_target.h"
+#include "backend/cpu/kernels/tile_blocks.h"
 #include "cnntrain/base/processor.h"
 
 namespace cnntrain::cpu {
 namespace {
 
-constexpr std::int64_t kHalf = kTileBlock / 2;
-constexpr std::int64_t kStep = 32;      // elements of the inner axis in a tile
-constexpr std::int64_t kChunk = 8;      // steps whose right tiles stay in the first-level cache while left tiles pass
-constexpr std::int64_t kWhole = 32;     // steps of an inner axis that is not cut into slices
-constexpr std::int64_t kSlice = 16;     // steps whose left tiles stay in the second-level cache while right tiles pass
-constexpr std::int64_t kRowBytes = 64;  // of a tile
-constexpr std::int64_t kTileBytes = 16 * kRowBytes;
-constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two tiles side by side
+constexpr std::int64_t kStep = 32;   // elements of the inner axis in a tile
+constexpr std::int64_t kChunk = 8;   // steps whose right tiles stay in the first-level cache while left tiles pass
+constexpr std::int64_t kWhole = 32;  // steps of an inner axis that is not cut into slices
+constexpr std::int64_t kSlice = 16;  // steps whose left tiles stay in the second-level cache while right tiles pass
 constexpr std::int64_t kLine = 64;
-constexpr std::int64_t kBlockFloats = kTileBlock * kTileBlock;
-// In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
-constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
-constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
-constexpr std::int64_t kSumBytes = std::int64_t{384} << 10;
 
 /// The operating system gives tiles to a process that asks.
 bool ask_for_tiles() {
@@ -35,32 +25,6 @@ bool ask_for_tiles() {
     constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
     return this_processor().amx_bf16 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
-
-/// LDTILECFG's operand: eight whole tiles.
-struct alignas(64) TileConfig {
-    std::uint8_t palette = 1;
-    std::uint8_t start_row = 0;
-    std::uint8_t reserved[14] = {};
-    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constexpr TileConfig kWholeTiles;
-
-/// Tiles of an operand: two side by side make a block of 32 rows (left) or columns (right).
-struct Tiles {
-    const std::byte* at = nullptr;
-    std::int64_t row = 0;    // bytes from a row of a tile to the next
-    std::int64_t other = 0;  // to the other tile of the block
-    std::int64_t step = 0;   // to the next step of the inner axis
-    std::int64_t block = 0;  // to the next block
-
-    Tiles from(std::int64_t first_block, std::int64_t first_step) const {
-        if (at == nullptr) return {};
-        Tiles moved = *this;
-        moved.at += first_block * block + first_step * step;
-        return moved;
-    }
-};
 
 Tiles left_tiles(const TileProduct& product, const LeftOperand& x) {
     const auto* const at = reinterpret_cast<const std::byte*>(x.data);
@@ -74,121 +38,12 @@ Tiles right_tiles(const TileProduct& product, const BFloat16* w) {
     return {at, 2 * kRowBytes, kRowBytes, kStepBytes, product.inner / kStep * kStepBytes};
 }
 
-/// A block of sums that are complete, on its way into the result.
-template <typename To> struct Finished {
-    const float* sums = nullptr;  // null: there is none
-    const float* bias = nullptr;  // null: likewise
-    To* y = nullptr;
-    std::int64_t columns = 0;  // of y
-    bool adds = false;         // to what y holds
-    bool streams = false;      // past the caches
-};
-
-CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int64_t row) {
-    const float* const sums = block.sums + row * kTileBlock;
-    BFloat16* const y = block.y + row * block.columns;
-    __m512 left = _mm512_loadu_ps(sums);
-    __m512 right = _mm512_loadu_ps(sums + kHalf);
-    if (block.bias != nullptr) {
-        left = _mm512_add_ps(left, _mm512_loadu_ps(block.bias));
-        right = _mm512_add_ps(right, _mm512_loadu_ps(block.bias + kHalf));
-    }
-    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
-    if (block.streams) {
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(y), both);
-    } else {
-        _mm512_storeu_si512(y, both);
-    }
-}
-
-CNNTRAIN_TILES inline void finish_row(const Finished<float>& block, std::int64_t row) {
-    for (std::int64_t half = 0; half < kTileBlock; half += kHalf) {
-        float* const y = block.y + row * block.columns + half;
-        __m512 sum = _mm512_loadu_ps(block.sums + row * kTileBlock + half);
-        if (block.adds) sum = _mm512_add_ps(_mm512_loadu_ps(y), sum);
-        if (block.streams) {
-            _mm512_stream_ps(y, sum);
-        } else {
-            _mm512_storeu_ps(y, sum);
-        }
-    }
-}
-
-template <typename To> CNNTRAIN_TILES void finish_all_rows(const Finished<To>& block) {
-    if (block.sums == nullptr) return;
-    for (std::int64_t row = 0; row < kTileBlock; ++row)
-        finish_row(block, row);
-}
-
-/// What will be read later: so many lines for every step.
-struct Lines {
-    const std::byte* at = nullptr;
-    std::int64_t count = 0;
-    std::int64_t apart = 0;  // bytes
-    std::int64_t step = 0;   // bytes to those of the next step
-};
-
 /// Part `number` of `parts` of the 32 lines that a block has for each step.
 Lines part_of(const Tiles& tiles, std::int64_t apart, std::int64_t number, std::int64_t parts) {
     const std::int64_t count = (kTileBlock + parts - 1) / parts;
     const std::int64_t first = number * count;
     if (tiles.at == nullptr || number < 0 || first >= kTileBlock) return {};
     return {tiles.at + first * apart, count, apart, tiles.step};
-}
-
-/// What is done while tiles are multiplied, which takes longer than all other instructions together.
-template <typename To> struct Aside {
-    Lines next_right;  // comes into the cache
-    Lines next_left;   // likewise
-    Finished<To> finished;
-};
-
-CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
-    for (std::int64_t i = 0; i < lines.count; ++i)
-        _mm_prefetch(lines.at + i * lines.apart, _MM_HINT_T1);
-    lines.at += lines.step;
-}
-
-/// sums = begun + left * right, for a block of 32 x 32; begun: null for zeros. Tiles 0 to 3 hold the sums, 4 and 5 are left ones, 6 and
-/// 7 right ones.
-template <typename To> CNNTRAIN_TILES void multiply_block(Tiles left, Tiles right, std::int64_t steps,
-                                                          const float* begun, float* sums, Aside<To> aside) {
-    constexpr std::size_t kRow = kTileBlock * sizeof(float);
-    constexpr std::int64_t kLower = kHalf * kTileBlock;
-    if (begun != nullptr) {
-        _tile_loadd(0, begun, kRow);
-        _tile_loadd(1, begun + kHalf, kRow);
-        _tile_loadd(2, begun + kLower, kRow);
-        _tile_loadd(3, begun + kLower + kHalf, kRow);
-    } else {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    }
-    const std::int64_t rows = aside.finished.sums == nullptr ? 0 : kTileBlock;
-    const std::int64_t rows_per_step = (kTileBlock + steps - 1) / steps;
-    std::int64_t row = 0;
-    for (std::int64_t i = 0; i < steps; ++i) {
-        _tile_loadd(4, left.at, left.row);
-        _tile_loadd(6, right.at, right.row);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, right.at + right.other, right.row);
-        _tile_dpbf16ps(1, 4, 7);
-        bring_closer(aside.next_right);
-        _tile_loadd(5, left.at + left.other, left.row);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-        bring_closer(aside.next_left);
-        for (const std::int64_t end = std::min(rows, row + rows_per_step); row < end; ++row)
-            finish_row(aside.finished, row);
-        left.at += left.step;
-        right.at += right.step;
-    }
-    _tile_stored(0, sums, kRow);
-    _tile_stored(1, sums + kHalf, kRow);
-    _tile_stored(2, sums + kLower, kRow);
-    _tile_stored(3, sums + kLower + kHalf, kRow);
 }
 
 /// Blocks of 32, or steps.
@@ -222,28 +77,22 @@ template <typename To> struct Plan {
     }
 };
 
-CNNTRAIN_TILES void configure_tiles() {
-    _tile_loadconfig(&kWholeTiles);
-}
-CNNTRAIN_TILES void release_tiles() {
-    _tile_release();
-}
-
 /// Floats that a thread needs.
-constexpr std::int64_t kPartFloats =
-    kBlockFloats + (kSumBytes + kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+template <typename Unit> constexpr std::int64_t part_floats() {
+    return kBlockFloats + (Unit::kSumBytes + Unit::kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+}
 
 /// One thread's part of a product.
-template <typename To> class Part {
+template <typename Unit, typename To> class Part {
 public:
     Part(const Plan<To>& plan, float* scratch)
         : plan_(plan),
           complete_(scratch),
           sums_(complete_ + kBlockFloats),
-          left_(reinterpret_cast<std::byte*>(sums_ + kSumBytes / sizeof(float))) {}
+          left_(reinterpret_cast<std::byte*>(sums_ + Unit::kSumBytes / sizeof(float))) {}
 
-    void run(Range rows, Range columns) {
-        configure_tiles();
+    CNNTRAIN_TILES void run(Range rows, Range columns) {
+        Unit::begin();
         for (std::int64_t column = columns.begin; column < columns.end; column += plan_.sum_blocks) {
             for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
                 for (std::int64_t step = 0; step < plan_.steps; step += plan_.slice()) {
@@ -254,7 +103,7 @@ public:
         }
         finish_all_rows(finished_);
         if (plan_.result.streams) _mm_sfence();
-        release_tiles();
+        Unit::end();
     }
 
 private:
@@ -305,7 +154,7 @@ private:
         for (std::int64_t row = 0; row < rows.size(); ++row) {
             float* const block = sums + row * kBlockFloats;
             float* const result = completes ? complete_ : block;
-            multiply_block<To>(left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
+            Unit::template multiply_block<To>(left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
                                {part_of(ahead.right, kLine, row, rows.size()),
                                 part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished});
             finished = completes ? plan_.finished(result, rows.begin + row, column) : Finished<To>{};
@@ -362,18 +211,18 @@ Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
     return best;
 }
 
-template <typename To>
+template <typename Unit, typename To>
 Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat16* w, Finished<To> result) {
-    constexpr std::int64_t kMostSums = kSumBytes / (kBlockFloats * static_cast<std::int64_t>(sizeof(float)));
+    constexpr std::int64_t kMostSums = Unit::kSumBytes / (kBlockFloats * static_cast<std::int64_t>(sizeof(float)));
     Plan<To> plan;
     plan.left = left_tiles(product, x);
     plan.right = right_tiles(product, w);
     plan.steps = product.inner / kStep;
     if (plan.is_one_slice()) {
-        plan.left_blocks = std::min(kMostSums, kWholeLeftBytes / (plan.steps * kStepBytes));
+        plan.left_blocks = std::min(kMostSums, Unit::kWholeLeftBytes / (plan.steps * kStepBytes));
         plan.sum_blocks = product.columns / kTileBlock;
     } else {
-        plan.left_blocks = kLeftBytes / (kSlice * kStepBytes);
+        plan.left_blocks = Unit::kLeftBytes / (kSlice * kStepBytes);
         plan.sum_blocks = kMostSums / plan.left_blocks;
     }
     plan.result = result;
@@ -383,36 +232,50 @@ Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat1
     return plan;
 }
 
-template <typename To> void multiply(const TileProduct& product, const Plan<To>& plan, std::span<float> scratch) {
+template <typename Unit, typename To>
+void multiply_by(const TileProduct& product, const LeftOperand& x, const BFloat16* w, const Finished<To>& result,
+                 std::span<float> scratch) {
+    constexpr std::int64_t kFloats = part_floats<Unit>();
+    const Plan<To> plan = plan_of<Unit>(product, x, w, result);
     const Range rows{0, product.rows / kTileBlock};
     const Range columns{0, product.columns / kTileBlock};
-    const auto room = static_cast<int>(static_cast<std::int64_t>(scratch.size()) / kPartFloats);
+    const auto room = static_cast<int>(static_cast<std::int64_t>(scratch.size()) / kFloats);
     const Grid grid = grid_of(rows.size(), columns.size(), std::clamp(omp_get_max_threads(), 1, room));
     parallel_tasks(grid.rows * grid.columns, [&](std::int64_t task) {
-        Part<To>(plan, scratch.data() + task * kPartFloats)
+        Part<Unit, To>(plan, scratch.data() + task * kFloats)
             .run(rows.part(task / grid.columns, grid.rows), columns.part(task % grid.columns, grid.columns));
     });
 }
 
+template <typename To>
+void multiply(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
+              const Finished<To>& result, std::span<float> scratch) {
+    switch (unit) {
+        case TileUnit::amx: return multiply_by<AmxUnit>(product, x, w, result, scratch);
+        case TileUnit::dot_products: return multiply_by<DotUnit>(product, x, w, result, scratch);
+    }
+}
+
 }  // namespace
 
-bool has_tiles() {
-    static const bool has = ask_for_tiles();
-    return has;
+bool has(TileUnit unit) {
+    static const bool has_amx = ask_for_tiles();
+    static const bool has_dot_products = this_processor().avx512_bf16;
+    return unit == TileUnit::amx ? has_amx : has_dot_products;
 }
 
-std::int64_t tile_scratch_floats(int threads) {
-    return threads * kPartFloats;
+std::int64_t tile_scratch_floats(TileUnit unit, int threads) {
+    return threads * (unit == TileUnit::amx ? part_floats<AmxUnit>() : part_floats<DotUnit>());
 }
 
-void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
-                  std::span<float> scratch) {
-    multiply(product, plan_of(product, x, w, Finished<BFloat16>{.bias = bias, .y = y}), scratch);
+void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias,
+                  BFloat16* y, std::span<float> scratch) {
+    multiply(unit, product, x, w, Finished<BFloat16>{.bias = bias, .y = y}, scratch);
 }
 
-void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds, float* y,
-                  std::span<float> scratch) {
-    multiply(product, plan_of(product, x, w, Finished<float>{.y = y, .adds = adds}), scratch);
+void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds,
+                  float* y, std::span<float> scratch) {
+    multiply(unit, product, x, w, Finished<float>{.y = y, .adds = adds}, scratch);
 }
 
 }  // namespace cnntrain::cpu

@@ -17,8 +17,12 @@ namespace cnntrain::cpu {
 /// Rows and columns of operands and results are multiples of this.
 inline constexpr std::int64_t kTileBlock = 32;
 
-/// Does this processor have tiles of bfloat16, and does the system let this process use them? Everything below needs that.
-bool has_tiles();
+/// What multiplies tiles: Intel's AMX, or AVX512-BF16's dot products.
+enum class TileUnit { amx, dot_products };
+
+/// Does this processor have the unit, and does the system let this process use it? All units need AVX512-BF16, and so do the copies
+/// below.
+bool has(TileUnit unit);
 
 /// [rows,inner] * [inner,columns] = [rows,columns]: multiples of kTileBlock.
 struct TileProduct {
@@ -34,13 +38,13 @@ struct LeftOperand {
 };
 
 /// Floats that a product needs for so many threads; with fewer, fewer threads work on it.
-std::int64_t tile_scratch_floats(int threads);
+std::int64_t tile_scratch_floats(TileUnit unit, int threads);
 
 /// y = x * w + bias, row-major; no bias: null. The result does not depend on the number of threads.
-void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
+void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
                   std::span<float> scratch);
 /// y = x * w or y += x * w.
-void tile_product(const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds, float* y,
+void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds, float* y,
                   std::span<float> scratch);
 
 /// The right panels of m^T, for a row-major m [rows,columns].

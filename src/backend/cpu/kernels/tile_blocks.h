@@ -1,0 +1,235 @@
+// Blocks of 32 x 32 sums of tile products, and the two units that multiply tiles: Intel's AMX, and the dot products of AVX512-BF16.
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "backend/cpu/kernels/tile_target.h"
+#include "backend/cpu/kernels/tiles.h"
+
+namespace cnntrain::cpu {
+
+constexpr std::int64_t kHalf = kTileBlock / 2;
+constexpr std::int64_t kRowBytes = 64;  // of a tile
+constexpr std::int64_t kTileBytes = 16 * kRowBytes;
+constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two tiles side by side
+constexpr std::int64_t kBlockFloats = kTileBlock * kTileBlock;
+
+/// Tiles of an operand: two side by side make a block of 32 rows (left) or columns (right).
+struct Tiles {
+    const std::byte* at = nullptr;
+    std::int64_t row = 0;    // bytes from a row of a tile to the next
+    std::int64_t other = 0;  // to the other tile of the block
+    std::int64_t step = 0;   // to the next step of the inner axis
+    std::int64_t block = 0;  // to the next block
+
+    Tiles from(std::int64_t first_block, std::int64_t first_step) const {
+        if (at == nullptr) return {};
+        Tiles moved = *this;
+        moved.at += first_block * block + first_step * step;
+        return moved;
+    }
+};
+
+/// A block of sums that are complete, on its way into the result.
+template <typename To> struct Finished {
+    const float* sums = nullptr;  // null: there is none
+    const float* bias = nullptr;  // null: likewise
+    To* y = nullptr;
+    std::int64_t columns = 0;  // of y
+    bool adds = false;         // to what y holds
+    bool streams = false;      // past the caches
+};
+
+CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int64_t row) {
+    const float* const sums = block.sums + row * kTileBlock;
+    BFloat16* const y = block.y + row * block.columns;
+    __m512 left = _mm512_loadu_ps(sums);
+    __m512 right = _mm512_loadu_ps(sums + kHalf);
+    if (block.bias != nullptr) {
+        left = _mm512_add_ps(left, _mm512_loadu_ps(block.bias));
+        right = _mm512_add_ps(right, _mm512_loadu_ps(block.bias + kHalf));
+    }
+    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
+    if (block.streams) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(y), both);
+    } else {
+        _mm512_storeu_si512(y, both);
+    }
+}
+
+CNNTRAIN_TILES inline void finish_row(const Finished<float>& block, std::int64_t row) {
+    for (std::int64_t half = 0; half < kTileBlock; half += kHalf) {
+        float* const y = block.y + row * block.columns + half;
+        __m512 sum = _mm512_loadu_ps(block.sums + row * kTileBlock + half);
+        if (block.adds) sum = _mm512_add_ps(_mm512_loadu_ps(y), sum);
+        if (block.streams) {
+            _mm512_stream_ps(y, sum);
+        } else {
+            _mm512_storeu_ps(y, sum);
+        }
+    }
+}
+
+template <typename To> CNNTRAIN_TILES void finish_all_rows(const Finished<To>& block) {
+    if (block.sums == nullptr) return;
+    for (std::int64_t row = 0; row < kTileBlock; ++row)
+        finish_row(block, row);
+}
+
+/// What will be read later: so many lines for every step.
+struct Lines {
+    const std::byte* at = nullptr;
+    std::int64_t count = 0;
+    std::int64_t apart = 0;  // bytes
+    std::int64_t step = 0;   // bytes to those of the next step
+};
+
+/// What is done while tiles are multiplied, which takes longer than all other instructions together.
+template <typename To> struct Aside {
+    Lines next_right;  // comes into the cache
+    Lines next_left;   // likewise
+    Finished<To> finished;
+};
+
+CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
+    for (std::int64_t i = 0; i < lines.count; ++i)
+        _mm_prefetch(lines.at + i * lines.apart, _MM_HINT_T1);
+    lines.at += lines.step;
+}
+
+/// LDTILECFG's operand: eight whole tiles.
+struct alignas(64) TileConfig {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+constexpr TileConfig kWholeTiles;
+
+/// Eight registers of a tile each; 0 to 3 hold the sums, 4 and 5 are left tiles, 6 and 7 right ones.
+struct AmxUnit {
+    // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
+    static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
+    static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
+    static constexpr std::int64_t kSumBytes = std::int64_t{384} << 10;
+
+    CNNTRAIN_TILES static void begin() { _tile_loadconfig(&kWholeTiles); }
+    CNNTRAIN_TILES static void end() { _tile_release(); }
+
+    /// sums = begun + left * right, for a block of 32 x 32; begun: null for zeros.
+    template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
+                                                              const float* begun, float* sums, Aside<To> aside) {
+        constexpr std::size_t kRow = kTileBlock * sizeof(float);
+        constexpr std::int64_t kLower = kHalf * kTileBlock;
+        if (begun != nullptr) {
+            _tile_loadd(0, begun, kRow);
+            _tile_loadd(1, begun + kHalf, kRow);
+            _tile_loadd(2, begun + kLower, kRow);
+            _tile_loadd(3, begun + kLower + kHalf, kRow);
+        } else {
+            _tile_zero(0);
+            _tile_zero(1);
+            _tile_zero(2);
+            _tile_zero(3);
+        }
+        const std::int64_t rows = aside.finished.sums == nullptr ? 0 : kTileBlock;
+        const std::int64_t rows_per_step = (kTileBlock + steps - 1) / steps;
+        std::int64_t row = 0;
+        for (std::int64_t i = 0; i < steps; ++i) {
+            _tile_loadd(4, left.at, left.row);
+            _tile_loadd(6, right.at, right.row);
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_loadd(7, right.at + right.other, right.row);
+            _tile_dpbf16ps(1, 4, 7);
+            bring_closer(aside.next_right);
+            _tile_loadd(5, left.at + left.other, left.row);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+            bring_closer(aside.next_left);
+            for (const std::int64_t end = std::min(rows, row + rows_per_step); row < end; ++row)
+                finish_row(aside.finished, row);
+            left.at += left.step;
+            right.at += right.step;
+        }
+        _tile_stored(0, sums, kRow);
+        _tile_stored(1, sums + kHalf, kRow);
+        _tile_stored(2, sums + kLower, kRow);
+        _tile_stored(3, sums + kLower + kHalf, kRow);
+    }
+};
+
+/// Eight rows of sums at a time, in sixteen vector registers.
+struct DotUnit {
+    // As above, in half as much.
+    static constexpr std::int64_t kWholeLeftBytes = std::int64_t{384} << 10;
+    static constexpr std::int64_t kLeftBytes = std::int64_t{192} << 10;
+    static constexpr std::int64_t kSumBytes = std::int64_t{192} << 10;
+
+    static void begin() {}
+    static void end() {}
+
+    /// As above.
+    template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
+                                                                     const float* begun, float* sums, Aside<To> aside) {
+        for (std::int64_t row = 0; row < kTileBlock; row += kRows) {
+            const Tiles rows{left.at + row / kHalf * left.other + row % kHalf * left.row, left.row, 0, left.step, 0};
+            multiply_rows(rows, right, steps, begun == nullptr ? nullptr : begun + row * kTileBlock, sums + row * kTileBlock);
+            // Its stores wait for the sums, while the next rows are multiplied.
+            if (aside.finished.sums != nullptr) {
+                for (std::int64_t i = row; i < row + kRows; ++i)
+                    finish_row(aside.finished, i);
+            }
+            for (std::int64_t step = steps * row / kTileBlock; step < steps * (row + kRows) / kTileBlock; ++step) {
+                bring_closer(aside.next_right);
+                bring_closer(aside.next_left);
+            }
+        }
+    }
+
+private:
+    static constexpr std::int64_t kRows = 8;
+
+    CNNTRAIN_TILES static __m512bh pair_at(const std::byte* at) {
+        std::int32_t pair = 0;
+        std::memcpy(&pair, at, sizeof pair);
+        return reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
+    }
+
+    CNNTRAIN_TILES static void multiply_rows(Tiles left, Tiles right, std::int64_t steps, const float* begun, float* sums) {
+        __m512 low[kRows];
+        __m512 high[kRows];
+#pragma GCC unroll 8
+        for (std::int64_t i = 0; i < kRows; ++i) {
+            low[i] = begun == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(begun + i * kTileBlock);
+            high[i] = begun == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(begun + i * kTileBlock + kHalf);
+        }
+        for (std::int64_t step = 0; step < steps; ++step) {
+            for (std::int64_t pair = 0; pair < kHalf; ++pair) {
+                const std::byte* const w = right.at + pair * right.row;
+                const auto w_low = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w));
+                const auto w_high = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w + right.other));
+#pragma GCC unroll 8
+                for (std::int64_t i = 0; i < kRows; ++i) {
+                    const __m512bh x = pair_at(left.at + i * left.row + pair * 4);
+                    low[i] = _mm512_dpbf16_ps(low[i], x, w_low);
+                    high[i] = _mm512_dpbf16_ps(high[i], x, w_high);
+                }
+            }
+            left.at += left.step;
+            right.at += right.step;
+        }
+#pragma GCC unroll 8
+        for (std::int64_t i = 0; i < kRows; ++i) {
+            _mm512_storeu_ps(sums + i * kTileBlock, low[i]);
+            _mm512_storeu_ps(sums + i * kTileBlock + kHalf, high[i]);
+        }
+    }
+};
+
+}  // namespace cnntrain::cpu
