@@ -192,8 +192,8 @@ void CpuExecutable::run_section(Section section, const StepContext& context) {
     ++executions_[index];
 }
 
-void CpuExecutable::refresh_prepared() {
-    run_section(Section::prepare(), {});
+void CpuExecutable::refresh_prepared(bool follows_update) {
+    run_section(Section::prepare(), {.follows_update = follows_update});
     prepared_is_stale_ = false;
 }
 
@@ -360,7 +360,7 @@ bool CpuExecutable::rerun_until_non_finite(Section section, const StepContext& c
 backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const backend::StepScalars& scalars) {
     use_threads();
     first_non_finite_.reset();
-    if (prepared_is_stale_) refresh_prepared();
+    if (prepared_is_stale_) refresh_prepared(false);
     finished_.reset();
     turns_->reset();
     std::ranges::fill(values_, 0.0);
@@ -387,14 +387,14 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
         exchange_ ? exchange_->settle(outcome, update.result, first_non_finite_) : settle_alone(outcome, update.result);
     if (!counts) return std::move(update.result);  // the variables stay as they were
     run_section(Section::update(), update.base);
-    refresh_prepared();
+    refresh_prepared(true);
     return std::move(update.result);
 }
 
 backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     use_threads();
     first_non_finite_.reset();
-    if (prepared_is_stale_) refresh_prepared();
+    if (prepared_is_stale_) refresh_prepared(false);
     last_copy_ = 0;
     backend::StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {

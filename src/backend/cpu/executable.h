@@ -68,7 +68,8 @@ private:
 
     void use_threads() const;
     void run_section(Section section, const StepContext& context);
-    void refresh_prepared();
+    /// `follows_update`: what the update itself has made is not made again.
+    void refresh_prepared(bool follows_update);
 
     /// One weight update's micro-batches through all stages, on all lanes; then the update, unless something stopped it.
     struct Update;

@@ -1,6 +1,7 @@
 // Steps that copy a tensor into another layout.
 #pragma once
 
+#include "backend/cpu/kernels/tiles.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program.h"
 
@@ -11,9 +12,11 @@ namespace cnntrain::cpu {
 void add_layout_copy(Program& program, Section section, Step step, const OneDnn& onednn, const Placed& from,
                      const Placed& to);
 
-/// Of a row-major f32 matrix, its right tiles and those of its transpose: a step that makes both reads it once.
+/// Of a row-major f32 matrix, its right tiles and those of its transpose: what makes both reads it once.
 bool are_both_tiles(const Placed& from, const Placed& right, const Placed& turned);
-void add_both_tiles_copy(Program& program, Section section, Step step, const Placed& from, const Placed& right,
-                         const Placed& turned);
+/// `by_update`: the step that updates `from` makes them, and this one does so for the other changes only.
+void add_both_tiles_copy(Program& program, Step step, const Placed& from, const Placed& right, const Placed& turned,
+                         bool by_update);
+BothRightPanels both_tiles(const Placed& from, const Placed& right, const Placed& turned);
 
 }  // namespace cnntrain::cpu

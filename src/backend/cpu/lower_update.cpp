@@ -4,6 +4,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "backend/cpu/kernels/tiles.h"
+#include "backend/cpu/layout_copy.h"
 #include "backend/cpu/lowering.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -94,6 +96,7 @@ template <typename T> struct ParameterUpdate {
     ColumnBlocks columns = {};             // of a matrix whose blocks have trusts of their own
     GradientExchange* exchange = nullptr;  // set: of a piece
     std::size_t sum = 0;                   // whose piece it is
+    std::optional<Lowering::TileCopies> copies = {};  // of the parameter, made on the way
 
     GradientExchange::Piece range() const {
         if (exchange == nullptr) return {0, at.count};
@@ -125,7 +128,16 @@ template <typename T> struct ParameterUpdate {
         const auto [begin, count] = range();
         UpdateFactors factors = factors_at(context);
         factors.rate = static_cast<float>(static_cast<double>(factors.rate) * trust);
+        if constexpr (std::is_same_v<T, float>) {
+            if (copies) return run_with_copies(context, factors);
+        }
         update(attrs.rule, count, tensors(begin), factors, rounding_at(context, begin));
+    }
+    void run_with_copies(const StepContext& context, const UpdateFactors& factors) const {
+        const BothRightPanels panels = both_tiles(at.parameter, copies->right, copies->turned);
+        update_blocks(attrs.rule, panels.rows, panels.columns, kTileBlock, tensors(0), factors,
+                         rounding_at(context, 0),
+                         [&](const MatrixBlock& block) { copy_to_both_right_panels(panels, block); });
     }
     void run_columns(const StepContext& context, std::span<float> scratch, std::span<SquareSums> sums,
                      std::span<UpdateFactors> factors) const {
@@ -150,8 +162,11 @@ template <typename T> struct ParameterUpdate {
     void collect() const { convert(at.count, at.gradient.as<float>(), at.parameter.as<T>()); }
 };
 
-template <typename T> void add_whole_update(Lowering& lower, const ParameterUpdate<T>& update,
-                                            const std::vector<Placed>& reads, const std::vector<Placed>& writes) {
+/// The copies that products read are made while the new values are in the caches.
+template <typename T> void add_whole_update(Lowering& lower, ParameterUpdate<T> update,
+                                            const std::vector<Placed>& reads, std::vector<Placed> writes) {
+    update.copies = lower.take_tile_copies(lower.node().inputs[kTarget]);
+    if (update.copies) writes.insert(writes.end(), {update.copies->right, update.copies->turned});
     const auto scratch = lower.scratch_floats(update_scratch_floats(update.attrs.rule, update.at.count));
     lower.add_step("kernel", reads, writes, [=](const StepContext& context) {
         double trust = 1;

@@ -72,6 +72,12 @@ public:
     /// A parameter, its cast, or a folded weight, kept ready in this layout and type by the prepare section.
     /// With `merged` > 1 the copy is that of the kernel whose groups are merged by so many (block-diagonal, zeros between).
     Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);
+    /// The two copies of a parameter that tile products read, made in one pass.
+    struct TileCopies {
+        Placed right, turned;
+    };
+    /// Those of this parameter, where it has both: the current node, which updates it, must make them as well.
+    std::optional<TileCopies> take_tile_copies(graph::ValueId parameter);
     /// A per-channel vector as floats: a parameter or state of rank 1, or what is derived of one.
     Placed float_vector(graph::ValueId value);
     /// Where a parameter or state itself is kept. The first caller decides the layout, if it has a wish.
@@ -160,7 +166,9 @@ private:
         graph::ValueId root;
         Placed copy;
         std::int64_t merged = 1;
+        bool by_update = false;  // the parameter's update makes it, too
     };
+    PreparedCopy* turned_partner(const Placed& source, const PreparedCopy& right);
 
     void order_nodes();
     void lower(graph::NodeId id);

@@ -101,16 +101,37 @@ Placed Lowering::as_floats(ValueId root, const Placed& kept) {
     return floats_[root] = floats;
 }
 
+/// The copy of the transpose that is made together with this one; null: there is none.
+Lowering::PreparedCopy* Lowering::turned_partner(const Placed& source, const PreparedCopy& right) {
+    const auto found = std::ranges::find_if(prepared_, [&](const PreparedCopy& other) {
+        return other.root == right.root && are_both_tiles(source, right.copy, other.copy);
+    });
+    return found != prepared_.end() ? &*found : nullptr;
+}
+
+std::optional<Lowering::TileCopies> Lowering::take_tile_copies(ValueId parameter) {
+    const Placed source = master(parameter);
+    for (PreparedCopy& right : prepared_) {
+        if (right.root != parameter) continue;
+        const PreparedCopy* const turned = turned_partner(source, right);
+        if (turned == nullptr) continue;
+        right.by_update = true;
+        return TileCopies{right.copy, turned->copy};
+    }
+    return std::nullopt;
+}
+
 /// False where the copy is made together with another one.
 bool Lowering::emit_prepared_copy(const Placed& source, const PreparedCopy& wanted) {
     Step step = prepare_step(wanted.copy.buffer->name, "reorder");
-    for (const PreparedCopy& other : prepared_) {
-        if (other.root != wanted.root) continue;
-        if (are_both_tiles(source, other.copy, wanted.copy)) return false;
-        if (!are_both_tiles(source, wanted.copy, other.copy)) continue;
-        add_both_tiles_copy(program_, Section::prepare(), std::move(step), source, wanted.copy, other.copy);
+    if (const PreparedCopy* const turned = turned_partner(source, wanted)) {
+        add_both_tiles_copy(program_, std::move(step), source, wanted.copy, turned->copy, wanted.by_update);
         return true;
     }
+    const bool is_partner = std::ranges::any_of(prepared_, [&](const PreparedCopy& other) {
+        return other.root == wanted.root && turned_partner(source, other) == &wanted;
+    });
+    if (is_partner) return false;
     add_layout_copy(program_, Section::prepare(), std::move(step), onednn_, source, wanted.copy);
     return true;
 }

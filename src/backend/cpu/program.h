@@ -89,6 +89,7 @@ struct StepContext {
     GradientExchange* exchange =
         nullptr;                    // of the sums over ranks; null: there is no other rank, or the sums do not count
     NormExchange* norms = nullptr;  // with the ranks that share batch-norm statistics; null: none does
+    bool follows_update = false;    // of the prepare section: nothing but the update has changed the variables
 };
 
 struct Step {

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "cnntrain/base/rng.h"
@@ -373,6 +374,17 @@ template <typename T> struct UpdateTensors {
 /// One pass over memory.
 template <typename T> void update(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
                                   const UpdateFactors& factors, const UpdateRounding& rounding);
+
+/// Rows and columns of a matrix.
+struct MatrixBlock {
+    std::int64_t row = 0, column = 0;  // the first ones
+    std::int64_t rows = 0, columns = 0;
+};
+/// The same of a row-major matrix [rows,columns], in blocks of so many rows and of columns that are multiples of so many, which both
+/// axes are as well. after(block) runs on the thread that has just updated the block, in whose caches it is.
+void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std::int64_t side,
+                   const UpdateTensors<float>& tensors, const UpdateFactors& factors, const UpdateRounding& rounding,
+                   const std::function<void(const MatrixBlock&)>& after);
 
 /// The first pass of rules with a trust: sums of squares of the target and of the rule's other vector (lars: g). Equal for
 /// every number of threads.

@@ -135,35 +135,59 @@ CNNTRAIN_TILES void turn_left_block(std::int64_t columns, const BFloat16* m, boo
 }
 
 /// The right panels of m^T, and those of m where they are wanted: `panels` may be null.
+template <typename From> struct RightPanels {
+    std::int64_t rows, columns;
+    const From* m;
+    BFloat16* panels;
+    BFloat16* turned;
+
+    bool go_past_cache() const {
+        const std::int64_t bytes = rows * columns * 2;
+        return goes_past_cache(bytes, turned) && (panels == nullptr || goes_past_cache(bytes, panels));
+    }
+};
+
 template <typename From>
-void copy_blocks(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* panels, BFloat16* turned) {
-    const std::int64_t bytes = rows * columns * 2;
-    const bool streams = goes_past_cache(bytes, turned) && (panels == nullptr || goes_past_cache(bytes, panels));
-    parallel_tasks(rows / kTileBlock, [&](std::int64_t number) CNNTRAIN_TILES {
-        const std::int64_t row = number * kTileBlock;
-        for (std::int64_t column = 0; column < columns; column += kTileBlock) {
+CNNTRAIN_TILES void copy_block(const RightPanels<From>& to, const MatrixBlock& part, bool streams) {
+    for (std::int64_t row = part.row; row < part.row + part.rows; row += kTileBlock) {
+        for (std::int64_t column = part.column; column < part.column + part.columns; column += kTileBlock) {
             Block block;
-            load_block(columns, m + row * columns + column, block);
-            store_turned(block, streams, turned + row * columns + column * kTileBlock);
-            if (panels != nullptr) store_pairs(block, streams, panels + column * rows + row * kTileBlock);
+            load_block(to.columns, to.m + row * to.columns + column, block);
+            store_turned(block, streams, to.turned + row * to.columns + column * kTileBlock);
+            if (to.panels != nullptr) store_pairs(block, streams, to.panels + column * to.rows + row * kTileBlock);
         }
-        if (streams) _mm_sfence();
+    }
+    if (streams) _mm_sfence();
+}
+
+template <typename From> void copy_all(const RightPanels<From>& to) {
+    const bool streams = to.go_past_cache();
+    parallel_tasks(to.rows / kTileBlock, [&](std::int64_t i) {
+        copy_block(to, {i * kTileBlock, 0, kTileBlock, to.columns}, streams);
     });
+}
+
+RightPanels<float> right_panels(const BothRightPanels& to) {
+    return {to.rows, to.columns, to.m, to.panels, to.turned};
 }
 
 }  // namespace
 
 template <typename From>
 void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* turned) {
-    copy_blocks(rows, columns, m, nullptr, turned);
+    copy_all(RightPanels<From>{rows, columns, m, nullptr, turned});
 }
 
 template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const float*, BFloat16*);
 template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const BFloat16*, BFloat16*);
 
-void copy_to_both_right_panels(std::int64_t rows, std::int64_t columns, const float* m, BFloat16* panels,
-                               BFloat16* turned) {
-    copy_blocks(rows, columns, m, panels, turned);
+void copy_to_both_right_panels(const BothRightPanels& to) {
+    copy_all(right_panels(to));
+}
+
+void copy_to_both_right_panels(const BothRightPanels& to, const MatrixBlock& block) {
+    const RightPanels<float> all = right_panels(to);
+    copy_block(all, block, all.go_past_cache());
 }
 
 void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels) {

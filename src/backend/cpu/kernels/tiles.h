@@ -50,9 +50,16 @@ void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& 
 /// The right panels of m^T, for a row-major m [rows,columns].
 template <typename From>
 void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* turned);
-/// The same, and the right panels of m, which is read once.
-void copy_to_both_right_panels(std::int64_t rows, std::int64_t columns, const float* m, BFloat16* panels,
-                               BFloat16* turned);
+/// Both right panels of a row-major m [rows,columns]: of m, and of m^T. It is read once.
+struct BothRightPanels {
+    std::int64_t rows = 0, columns = 0;
+    const float* m = nullptr;
+    BFloat16* panels = nullptr;
+    BFloat16* turned = nullptr;
+};
+void copy_to_both_right_panels(const BothRightPanels& to);
+/// What a block of m has in them, by the calling thread; multiples of kTileBlock.
+void copy_to_both_right_panels(const BothRightPanels& to, const MatrixBlock& block);
 /// The left panels of m^T, for a row-major m [rows,columns].
 void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels);
 

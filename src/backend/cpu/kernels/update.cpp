@@ -281,12 +281,42 @@ template <typename T> UpdateRange<T> range_of(UpdateRule rule, std::int64_t begi
             .second_key = key_at(rounding.how, rounding.second_slot, rounding.first_element + begin)};
 }
 
+/// Into how many blocks the rows of a strip are cut, so that all threads are busy about equally long: as few as possible, since memory
+/// is fastest when read in order.
+std::int64_t parts_of_strip(std::int64_t strips, std::int64_t most) {
+    constexpr std::int64_t kTasksPerThread = 4;
+    const std::int64_t tasks = kTasksPerThread * omp_get_max_threads();
+    return std::min(most, (tasks + strips - 1) / strips);
+}
+
 }  // namespace
 
 template <typename T> void update(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
                                   const UpdateFactors& factors, const UpdateRounding& rounding) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
         call_update(range_of(rule, begin, end, tensors, factors, rounding));
+    });
+}
+
+void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std::int64_t side,
+                   const UpdateTensors<float>& tensors, const UpdateFactors& factors, const UpdateRounding& rounding,
+                   const std::function<void(const MatrixBlock&)>& after) {
+    CNNTRAIN_CHECK(rows % side == 0 && columns % side == 0, "blocks must fill the matrix");
+    const std::int64_t strips = rows / side;
+    const std::int64_t parts = parts_of_strip(strips, columns / side);
+    parallel_tasks(strips * parts, [&](std::int64_t task) {
+        const std::int64_t part = task % parts;
+        const std::int64_t begin = columns / side * part / parts * side;
+        const std::int64_t end = columns / side * (part + 1) / parts * side;
+        const MatrixBlock block{task / parts * side, begin, side, end - begin};
+        // Whole rows are one range.
+        const std::int64_t pieces = parts == 1 ? 1 : side;
+        const std::int64_t length = side / pieces * block.columns;
+        for (std::int64_t i = 0; i < pieces; ++i) {
+            const std::int64_t first = (block.row + i) * columns + block.column;
+            call_update(range_of(rule, first, first + length, tensors, factors, rounding));
+        }
+        after(block);
     });
 }
 
