@@ -188,16 +188,19 @@ void lower_weight_grad_by_tiles(Lowering& lower, const WeightGrad& grad) {
     if (type == DType::bf16) return add_tile_product(lower, product, a, true, b, {}, lower.define(dw, result_matrix));
     const TileUnit unit = tile_unit().value();
     const auto scratch = lower.scratch_floats(tile_scratch_floats(unit, omp_get_max_threads()));
-    const auto run = [=](const Placed& result, bool adds) {
-        tile_product(unit, product, {a.as<BFloat16>(), true}, b.as<BFloat16>(), adds, result.as<float>(), scratch());
+    const auto run = [=](const Placed& result, bool adds, const Placed& squares) {
+        tile_product(unit, product, {a.as<BFloat16>(), true}, b.as<BFloat16>(),
+                     {result.as<float>(), adds, squares ? squares.as<float>() : nullptr}, scratch());
     };
     if (const auto sum = lower.own_sum(dw, result_matrix)) {
+        const Placed squares = sum->ends ? lower.place_squares(dw, product.blocks()) : Placed{};
         lower.add_step("tiles", {a, b, sum->placed}, {sum->placed},
-                       lower.summing(*sum, [=](bool is_first) { run(sum->placed, !is_first); }));
+                       lower.summing(*sum, [=](bool is_first) { run(sum->placed, !is_first, squares); }));
         return;
     }
     const Placed result = lower.define(dw, result_matrix);
-    lower.add_step("tiles", {a, b}, {result}, [=](const StepContext&) { run(result, false); });
+    const Placed squares = lower.place_squares(dw, product.blocks());
+    lower.add_step("tiles", {a, b}, {result}, [=](const StepContext&) { run(result, false, squares); });
 }
 
 /// Of several micro-batches, the product adds to their sum.

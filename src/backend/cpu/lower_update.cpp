@@ -1,6 +1,7 @@
 // Parameter updates: one pass over parameter, gradient and slots, all in the layout of the gradient.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <type_traits>
 
@@ -265,8 +266,10 @@ struct CountedGradient {
     Placed gradient;
     std::int64_t count = 0;
     std::optional<std::size_t> sum = {};  // whose piece it is
+    bool is_squared = false;              // these are sums of its squares already
 
     double squares(const GradientExchange* exchange, std::span<float> scratch) const {
+        if (is_squared) return std::accumulate(gradient.as<float>(), gradient.as<float>() + count, 0.0);
         if (!sum) return square_sum(count, gradient.as<float>(), scratch);
         const GradientExchange::Piece own = piece_within(exchange->own_piece(*sum), count);
         return square_sum(own.count, gradient.as<float>() + own.begin, scratch);
@@ -282,10 +285,11 @@ void lower_gradient_factor(Lowering& lower) {
     std::vector<CountedGradient> gradients;
     std::int64_t most = 0;
     for (const ValueId input : lower.node().inputs) {
-        const Placed gradient = reads.emplace_back(lower.as_it_lies(input));
+        const Placed squares = lower.squares_of(input);
+        const Placed gradient = reads.emplace_back(squares ? squares : lower.as_it_lies(input));
         const auto count = static_cast<std::int64_t>(gradient.desc.get_size() / sizeof(float));
-        gradients.push_back({gradient, count, lower.sharded_sum(input, gradient)});
-        most = std::max(most, count);
+        gradients.push_back({gradient, count, lower.sharded_sum(input, gradient), static_cast<bool>(squares)});
+        if (!squares) most = std::max(most, count);
     }
     const auto scratch = lower.scratch_floats(square_scratch_floats(most));
     lower.add_step("kernel", reads, {result}, [=](const StepContext&) {

@@ -146,6 +146,12 @@ public:
     void add_summing_primitive(const OwnSum& sum, const Primitive& first, const Primitive& further,
                                const Arguments& arguments);
 
+    /// Memory for sums of a gradient's squares, one for each of so many parts of it, where the norm of all gradients is wanted and the
+    /// current node knows the gradient as the update will read it; else nothing. The node writes them in each micro-batch.
+    Placed place_squares(graph::ValueId gradient, std::int64_t parts);
+    /// What the gradient's node has placed so; nothing: it has not.
+    Placed squares_of(graph::ValueId gradient) const;
+
     /// Room for `count` floats while the step runs; valid once the program is finished.
     std::function<std::span<float>()> scratch_floats(std::int64_t count);
 
@@ -225,6 +231,7 @@ private:
     graph::ValueId summed_result(graph::ValueId result) const;
     const Sum& sum_at(const Placed& placed) const;
     std::map<graph::ValueId, Sum> sums_;  // by result that crosses into the update
+    std::map<graph::ValueId, Placed> squares_;  // of parts of gradients
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;
     std::map<graph::ValueId, Placed> floats_;  // 16-bit weights as prepared copies are made of them

@@ -95,6 +95,23 @@ void Lowering::add_summing_primitive(const OwnSum& sum, const Primitive& first, 
     program_.add_step(section(), std::move(step));
 }
 
+Placed Lowering::place_squares(ValueId gradient, std::int64_t parts) {
+    const bool is_wanted = std::ranges::any_of(graph_.value(gradient).users, [&](NodeId user) {
+        return graph_.node(user).kind == graph::OpKind::gradient_factor;
+    });
+    if (!is_wanted || exchange_ != nullptr) return {};
+    const auto found = squares_.find(gradient);
+    if (found != squares_.end()) return found->second;
+    const TensorDesc desc{DType::f32, {parts}};
+    return squares_[gradient] =
+               place(graph_.value(gradient).name + ":squares", row_major(desc), DType::f32, Storage::persistent);
+}
+
+Placed Lowering::squares_of(ValueId gradient) const {
+    const auto found = squares_.find(gradient);
+    return found != squares_.end() ? found->second : Placed{};
+}
+
 Lowering::Sum Lowering::make_sum(const std::string& name, const Desc& desc) {
     Sum sum;
     sum.placed = place(name + ":sum", desc, DType::f32, Storage::persistent);

@@ -43,6 +43,8 @@ template <typename To> struct Finished {
     std::int64_t columns = 0;  // of y
     bool adds = false;         // to what y holds
     bool streams = false;      // past the caches
+    float* squares = nullptr;  // gets the sum of the result's squares; null: nobody asks
+    float* lanes = nullptr;    // [16] for that sum, from row to row
 };
 
 CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int64_t row) {
@@ -62,17 +64,27 @@ CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int6
     }
 }
 
-CNNTRAIN_TILES inline void finish_row(const Finished<float>& block, std::int64_t row) {
-    for (std::int64_t half = 0; half < kTileBlock; half += kHalf) {
-        float* const y = block.y + row * block.columns + half;
-        __m512 sum = _mm512_loadu_ps(block.sums + row * kTileBlock + half);
-        if (block.adds) sum = _mm512_add_ps(_mm512_loadu_ps(y), sum);
-        if (block.streams) {
-            _mm512_stream_ps(y, sum);
-        } else {
-            _mm512_storeu_ps(y, sum);
-        }
+CNNTRAIN_TILES inline __m512 finish_half(const Finished<float>& block, std::int64_t row, std::int64_t half) {
+    float* const y = block.y + row * block.columns + half;
+    __m512 sum = _mm512_loadu_ps(block.sums + row * kTileBlock + half);
+    if (block.adds) sum = _mm512_add_ps(_mm512_loadu_ps(y), sum);
+    if (block.streams) {
+        _mm512_stream_ps(y, sum);
+    } else {
+        _mm512_storeu_ps(y, sum);
     }
+    return sum;
+}
+
+/// Rows come in order.
+CNNTRAIN_TILES inline void finish_row(const Finished<float>& block, std::int64_t row) {
+    const __m512 left = finish_half(block, row, 0);
+    const __m512 right = finish_half(block, row, kHalf);
+    if (block.squares == nullptr) return;
+    __m512 squares = row == 0 ? _mm512_setzero_ps() : _mm512_loadu_ps(block.lanes);
+    squares = _mm512_fmadd_ps(right, right, _mm512_fmadd_ps(left, left, squares));
+    _mm512_storeu_ps(block.lanes, squares);
+    if (row == kTileBlock - 1) *block.squares = _mm512_reduce_add_ps(squares);
 }
 
 template <typename To> CNNTRAIN_TILES void finish_all_rows(const Finished<To>& block) {
@@ -114,6 +126,9 @@ constexpr TileConfig kWholeTiles;
 
 /// Eight registers of a tile each; 0 to 3 hold the sums, 4 and 5 are left tiles, 6 and 7 right ones.
 struct AmxUnit {
+    static constexpr std::int64_t kChunk = 8;   // steps whose right tiles stay in the first-level cache while left tiles pass
+    static constexpr std::int64_t kSlice = 16;  // steps whose left tiles stay in the second-level cache while right tiles pass
+    static constexpr bool kCopiesLeft = true;   // rows that are used for all columns become tiles in a row first
     // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
@@ -164,12 +179,15 @@ struct AmxUnit {
     }
 };
 
-/// Eight rows of sums at a time, in sixteen vector registers.
+/// Eight rows of sums at a time, in sixteen vector registers. It is so much slower than AMX that the second-level cache, half as large
+/// where AMX is missing, brings right tiles in time.
 struct DotUnit {
-    // As above, in half as much.
+    static constexpr std::int64_t kChunk = 32;
+    static constexpr std::int64_t kSlice = 32;
+    static constexpr bool kCopiesLeft = false;
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{384} << 10;
-    static constexpr std::int64_t kLeftBytes = std::int64_t{192} << 10;
-    static constexpr std::int64_t kSumBytes = std::int64_t{192} << 10;
+    static constexpr std::int64_t kLeftBytes = std::int64_t{256} << 10;
+    static constexpr std::int64_t kSumBytes = std::int64_t{256} << 10;
 
     static void begin() {}
     static void end() {}
@@ -178,14 +196,13 @@ struct DotUnit {
     template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
                                                                      const float* begun, float* sums, Aside<To> aside) {
         for (std::int64_t row = 0; row < kTileBlock; row += kRows) {
-            const Tiles rows{left.at + row / kHalf * left.other + row % kHalf * left.row, left.row, 0, left.step, 0};
-            multiply_rows(rows, right, steps, begun == nullptr ? nullptr : begun + row * kTileBlock, sums + row * kTileBlock);
-            // Its stores wait for the sums, while the next rows are multiplied.
-            if (aside.finished.sums != nullptr) {
-                for (std::int64_t i = row; i < row + kRows; ++i)
-                    finish_row(aside.finished, i);
-            }
-            for (std::int64_t step = steps * row / kTileBlock; step < steps * (row + kRows) / kTileBlock; ++step) {
+            const std::byte* const x = left.at + row / kHalf * left.other + row % kHalf * left.row;
+            const std::int64_t offset = row * kTileBlock;
+            multiply_rows(x, left, right, steps, begun == nullptr ? nullptr : begun + offset, sums + offset);
+            const std::int64_t rows_end = aside.finished.sums == nullptr ? row : row + kRows;
+            for (std::int64_t i = row; i < rows_end; ++i)
+                finish_row(aside.finished, i);
+            for (std::int64_t i = steps * row / kTileBlock; i < steps * (row + kRows) / kTileBlock; ++i) {
                 bring_closer(aside.next_right);
                 bring_closer(aside.next_left);
             }
@@ -194,14 +211,11 @@ struct DotUnit {
 
 private:
     static constexpr std::int64_t kRows = 8;
+    static constexpr std::int64_t kPairBytes = 4;
 
-    CNNTRAIN_TILES static __m512bh pair_at(const std::byte* at) {
-        std::int32_t pair = 0;
-        std::memcpy(&pair, at, sizeof pair);
-        return reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
-    }
-
-    CNNTRAIN_TILES static void multiply_rows(Tiles left, Tiles right, std::int64_t steps, const float* begun, float* sums) {
+    /// x: the first of the rows. Loops over them must be unrolled, for their sums to stay in registers.
+    CNNTRAIN_TILES static void multiply_rows(const std::byte* x, const Tiles& left, const Tiles& right,
+                                             std::int64_t steps, const float* begun, float* sums) {
         __m512 low[kRows];
         __m512 high[kRows];
 #pragma GCC unroll 8
@@ -209,26 +223,32 @@ private:
             low[i] = begun == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(begun + i * kTileBlock);
             high[i] = begun == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(begun + i * kTileBlock + kHalf);
         }
+        const std::byte* w = right.at;
         for (std::int64_t step = 0; step < steps; ++step) {
             for (std::int64_t pair = 0; pair < kHalf; ++pair) {
-                const std::byte* const w = right.at + pair * right.row;
-                const auto w_low = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w));
-                const auto w_high = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w + right.other));
+                const auto w_low = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w + pair * right.row));
+                const auto w_high = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w + pair * right.row + right.other));
 #pragma GCC unroll 8
                 for (std::int64_t i = 0; i < kRows; ++i) {
-                    const __m512bh x = pair_at(left.at + i * left.row + pair * 4);
-                    low[i] = _mm512_dpbf16_ps(low[i], x, w_low);
-                    high[i] = _mm512_dpbf16_ps(high[i], x, w_high);
+                    const __m512bh both = broadcast_pair(x + i * left.row + pair * kPairBytes);
+                    low[i] = _mm512_dpbf16_ps(low[i], both, w_low);
+                    high[i] = _mm512_dpbf16_ps(high[i], both, w_high);
                 }
             }
-            left.at += left.step;
-            right.at += right.step;
+            x += left.step;
+            w += right.step;
         }
 #pragma GCC unroll 8
         for (std::int64_t i = 0; i < kRows; ++i) {
             _mm512_storeu_ps(sums + i * kTileBlock, low[i]);
             _mm512_storeu_ps(sums + i * kTileBlock + kHalf, high[i]);
         }
+    }
+
+    CNNTRAIN_TILES static __m512bh broadcast_pair(const std::byte* at) {
+        std::int32_t pair = 0;
+        std::memcpy(&pair, at, kPairBytes);
+        return reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
     }
 };
 

@@ -1,3 +1,8 @@
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 takes the undefined operand of its own unmasked intrinsics for a mistake.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include "backend/cpu/kernels/tiles.h"
 
 #include <sys/syscall.h>
@@ -14,9 +19,7 @@ namespace cnntrain::cpu {
 namespace {
 
 constexpr std::int64_t kStep = 32;   // elements of the inner axis in a tile
-constexpr std::int64_t kChunk = 8;   // steps whose right tiles stay in the first-level cache while left tiles pass
 constexpr std::int64_t kWhole = 32;  // steps of an inner axis that is not cut into slices
-constexpr std::int64_t kSlice = 16;  // steps whose left tiles stay in the second-level cache while right tiles pass
 constexpr std::int64_t kLine = 64;
 
 /// The operating system gives tiles to a process that asks.
@@ -67,11 +70,12 @@ template <typename To> struct Plan {
 
     Range all_steps() const { return {0, steps}; }
     bool is_one_slice() const { return steps <= kWhole; }
-    std::int64_t slice() const { return is_one_slice() ? steps : kSlice; }
-    Finished<To> finished(const float* sums, std::int64_t row, std::int64_t column) const {
+    Finished<To> finished(const float* sums, float* lanes, std::int64_t row, std::int64_t column) const {
         Finished<To> block = result;
         block.sums = sums;
+        block.lanes = lanes;
         block.y += (row * result.columns + column) * kTileBlock;
+        if (block.squares != nullptr) block.squares += row * (result.columns / kTileBlock) + column;
         if (block.bias != nullptr) block.bias += column * kTileBlock;
         return block;
     }
@@ -79,7 +83,7 @@ template <typename To> struct Plan {
 
 /// Floats that a thread needs.
 template <typename Unit> constexpr std::int64_t part_floats() {
-    return kBlockFloats + (Unit::kSumBytes + Unit::kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+    return kBlockFloats + kHalf + (Unit::kSumBytes + Unit::kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
 }
 
 /// One thread's part of a product.
@@ -88,16 +92,17 @@ public:
     Part(const Plan<To>& plan, float* scratch)
         : plan_(plan),
           complete_(scratch),
-          sums_(complete_ + kBlockFloats),
+          lanes_(complete_ + kBlockFloats),
+          sums_(lanes_ + kHalf),
           left_(reinterpret_cast<std::byte*>(sums_ + Unit::kSumBytes / sizeof(float))) {}
 
     CNNTRAIN_TILES void run(Range rows, Range columns) {
         Unit::begin();
         for (std::int64_t column = columns.begin; column < columns.end; column += plan_.sum_blocks) {
             for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
-                for (std::int64_t step = 0; step < plan_.steps; step += plan_.slice()) {
+                for (std::int64_t step = 0; step < plan_.steps; step += slice()) {
                     multiply_slice(rows.piece(row, plan_.left_blocks), columns.piece(column, plan_.sum_blocks),
-                                   plan_.all_steps().piece(step, plan_.slice()), left_after(row, step, rows.end));
+                                   plan_.all_steps().piece(step, slice()), left_after(row, step, rows.end));
                 }
             }
         }
@@ -107,11 +112,13 @@ public:
     }
 
 private:
+    std::int64_t slice() const { return plan_.is_one_slice() ? plan_.steps : Unit::kSlice; }
+
     /// What is read of the left operand after this slice of the blocks from `row` on. A whole block is read in the order of its memory,
     /// which the processor foresees itself.
     Tiles left_after(std::int64_t row, std::int64_t step, std::int64_t rows_end) const {
         if (plan_.is_one_slice()) return {};
-        if (step + kSlice < plan_.steps) return plan_.left.from(row, step + kSlice);
+        if (step + Unit::kSlice < plan_.steps) return plan_.left.from(row, step + Unit::kSlice);
         if (row + plan_.left_blocks < rows_end) return plan_.left.from(row + plan_.left_blocks, 0);
         return {};
     }
@@ -123,8 +130,8 @@ private:
         for (std::int64_t column = columns.begin; column < columns.end; ++column) {
             const std::int64_t place = plan_.is_one_slice() ? 0 : column - columns.begin;
             float* const sums = sums_ + place * rows.size() * kBlockFloats;
-            for (std::int64_t step = slice.begin; step < slice.end; step += kChunk) {
-                const Range steps = slice.piece(step, kChunk);
+            for (std::int64_t step = slice.begin; step < slice.end; step += Unit::kChunk) {
+                const Range steps = slice.piece(step, Unit::kChunk);
                 const std::int64_t offset = step - slice.begin;
                 const Ahead ahead{right_after(column, steps, columns, slice), next_left.from(0, offset),
                                   column - (columns.end - parts), parts};
@@ -157,7 +164,7 @@ private:
             Unit::template multiply_block<To>(left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
                                {part_of(ahead.right, kLine, row, rows.size()),
                                 part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished});
-            finished = completes ? plan_.finished(result, rows.begin + row, column) : Finished<To>{};
+            finished = completes ? plan_.finished(result, lanes_, rows.begin + row, column) : Finished<To>{};
         }
         finished_ = finished;
     }
@@ -167,7 +174,7 @@ private:
     Tiles cached_left(Range rows, Range slice) const {
         constexpr std::int64_t kApart = 4096;
         const Tiles from = plan_.left.from(rows.begin, slice.begin);
-        const bool pays = plan_.is_one_slice() || from.row % kApart == 0;
+        const bool pays = (Unit::kCopiesLeft && plan_.is_one_slice()) || from.row % kApart == 0;
         if (from.row == kRowBytes || !pays) return from;
         const Tiles to{left_, kRowBytes, kTileBytes, kStepBytes, slice.size() * kStepBytes};
         for (std::int64_t block = 0; block < rows.size(); ++block)
@@ -186,6 +193,7 @@ private:
 
     const Plan<To>& plan_;
     float* complete_;  // one block, which stays in the first-level cache until it has gone into the result
+    float* lanes_;     // of its squares
     float* sums_;
     std::byte* left_;
     Finished<To> finished_;
@@ -222,7 +230,7 @@ Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat1
         plan.left_blocks = std::min(kMostSums, Unit::kWholeLeftBytes / (plan.steps * kStepBytes));
         plan.sum_blocks = product.columns / kTileBlock;
     } else {
-        plan.left_blocks = Unit::kLeftBytes / (kSlice * kStepBytes);
+        plan.left_blocks = Unit::kLeftBytes / (Unit::kSlice * kStepBytes);
         plan.sum_blocks = kMostSums / plan.left_blocks;
     }
     plan.result = result;
@@ -273,9 +281,9 @@ void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& 
     multiply(unit, product, x, w, Finished<BFloat16>{.bias = bias, .y = y}, scratch);
 }
 
-void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds,
-                  float* y, std::span<float> scratch) {
-    multiply(unit, product, x, w, Finished<float>{.y = y, .adds = adds}, scratch);
+void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
+                  const TileResult& y, std::span<float> scratch) {
+    multiply(unit, product, x, w, Finished<float>{.y = y.data, .adds = y.adds, .squares = y.squares}, scratch);
 }
 
 }  // namespace cnntrain::cpu

@@ -28,6 +28,7 @@ bool has(TileUnit unit);
 struct TileProduct {
     std::int64_t rows = 0, inner = 0, columns = 0;
 
+    std::int64_t blocks() const { return rows / kTileBlock * (columns / kTileBlock); }  // of the result
     bool is_whole() const { return rows % kTileBlock == 0 && inner % kTileBlock == 0 && columns % kTileBlock == 0; }
 };
 
@@ -43,9 +44,15 @@ std::int64_t tile_scratch_floats(TileUnit unit, int threads);
 /// y = x * w + bias, row-major; no bias: null. The result does not depend on the number of threads.
 void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
                   std::span<float> scratch);
+/// [rows,columns], row-major.
+struct TileResult {
+    float* data = nullptr;
+    bool adds = false;         // to what is there
+    float* squares = nullptr;  // [product.blocks()] gets, block by block, the sum of the squares of what is there then; null: nobody asks
+};
 /// y = x * w or y += x * w.
-void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, bool adds, float* y,
-                  std::span<float> scratch);
+void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
+                  const TileResult& y, std::span<float> scratch);
 
 /// The right panels of m^T, for a row-major m [rows,columns].
 template <typename From>
