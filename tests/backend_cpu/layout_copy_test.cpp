@@ -78,7 +78,7 @@ template <typename Copy> void expect_tiles_as_onednn(const Desc& blocked, const 
 }
 
 TEST(LayoutCopy, TilesAreThoseOfOneDnn) {
-    if (!has_tiles()) GTEST_SKIP() << "this processor has no AMX, or the system does not give it";
+    if (!has(TileUnit::dot_products)) GTEST_SKIP() << "this processor has no AVX512-BF16";
     const Desc matrix({96, 160}, to_dnnl(DType::bf16), Tag::ab);
     expect_tiles_as_onednn(right_tiles_desc(matrix), [](auto rows, auto columns, const BFloat16* from, BFloat16* to) {
         copy_to_panels(Panels{rows, columns, rows, kTileBlock}, from, to);

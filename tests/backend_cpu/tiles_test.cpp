@@ -6,10 +6,19 @@
 namespace cnntrain::cpu {
 namespace {
 
-class Tiles : public testing::Test {
+class Tiles : public testing::TestWithParam<TileUnit> {
 protected:
     void SetUp() override {
-        if (!has_tiles()) GTEST_SKIP() << "this processor has no AMX, or the system does not give it";
+        if (!has(GetParam())) GTEST_SKIP() << "this processor does not have the unit, or the system does not give it";
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Units, Tiles, testing::Values(TileUnit::amx, TileUnit::dot_products),
+                         [](const auto& unit) { return unit.param == TileUnit::amx ? "amx" : "dot_products"; });
+
+class TilePanels : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!has(TileUnit::dot_products)) GTEST_SKIP() << "this processor has no AVX512-BF16";
     }
 };
 
@@ -32,13 +41,15 @@ std::vector<BFloat16> right_panels(const TileProduct& p, const std::vector<BFloa
     return panels;
 }
 
-std::vector<float> scratch_for_tiles() {
-    return std::vector<float>(at(tile_scratch_floats(omp_get_max_threads())), std::numeric_limits<float>::quiet_NaN());
+std::vector<float> scratch_for(TileUnit unit) {
+    return std::vector<float>(at(tile_scratch_floats(unit, omp_get_max_threads())),
+                              std::numeric_limits<float>::quiet_NaN());
 }
 
 struct Operands {
-    explicit Operands(const TileProduct& p)
-        : product(p),
+    Operands(TileUnit by, const TileProduct& p)
+        : unit(by),
+          product(p),
           x(random_values<BFloat16>(p.rows * p.inner, 1)),
           w(random_values<BFloat16>(p.inner * p.columns, 2)),
           panels(right_panels(p, w)),
@@ -61,8 +72,8 @@ struct Operands {
 
     std::vector<BFloat16> halves(bool with_bias) const {
         std::vector<BFloat16> y(at(product.rows * product.columns));
-        std::vector<float> scratch = scratch_for_tiles();
-        tile_product(product, {x.data()}, panels.data(), with_bias ? bias.data() : nullptr, y.data(), scratch);
+        std::vector<float> scratch = scratch_for(unit);
+        tile_product(unit, product, {x.data()}, panels.data(), with_bias ? bias.data() : nullptr, y.data(), scratch);
         return y;
     }
 
@@ -74,11 +85,12 @@ struct Operands {
         }
         std::vector<float> y(at(product.rows * product.columns),
                              adds ? 100.0F : std::numeric_limits<float>::quiet_NaN());
-        std::vector<float> scratch = scratch_for_tiles();
-        tile_product(product, {left.data(), left_in_panels}, panels.data(), adds, y.data(), scratch);
+        std::vector<float> scratch = scratch_for(unit);
+        tile_product(unit, product, {left.data(), left_in_panels}, panels.data(), {y.data(), adds, nullptr}, scratch);
         return y;
     }
 
+    TileUnit unit;
     TileProduct product;
     std::vector<BFloat16> x, w, panels;
     std::vector<float> bias;
@@ -91,10 +103,10 @@ const TileProduct kProducts[] = {
     {320, 2112, 544}, {1056, 64, 32}, {544, 768, 32}, {64, 2048, 64}, {32, 32, 1120},
 };
 
-TEST_F(Tiles, ProductsAreSumsOfProducts) {
+TEST_P(Tiles, ProductsAreSumsOfProducts) {
     for (const TileProduct& product : kProducts) {
         SCOPED_TRACE(text(product));
-        const Operands operands(product);
+        const Operands operands(GetParam(), product);
         const std::vector<double> plain = operands.expected(false);
         // The terms of a sum are up to 4; f32 sums lose their last digits in the order of the chunks.
         const double slack = 1e-6 * std::sqrt(static_cast<double>(product.inner)) * 4;
@@ -109,27 +121,28 @@ TEST_F(Tiles, ProductsAreSumsOfProducts) {
     }
 }
 
-TEST_F(Tiles, ProductsDoNotDependOnThreads) {
+TEST_P(Tiles, ProductsDoNotDependOnThreads) {
     for (const TileProduct& product : {TileProduct{160, 288, 96}, {320, 2112, 544}, {32, 32, 1120}}) {
         SCOPED_TRACE(text(product));
-        const Operands operands(product);
+        const Operands operands(GetParam(), product);
         expect_thread_independent([&] { return operands.halves(true); });
         expect_thread_independent([&] { return operands.floats(true, true); });
     }
 }
 
 /// Past the caches, where the result is aligned, the same elements are stored otherwise.
-TEST_F(Tiles, LargeAlignedResultsAreTheSame) {
+TEST_P(Tiles, LargeAlignedResultsAreTheSame) {
     const TileProduct product{32 * 11, 64, 4096};
-    const Operands operands(product);
-    std::vector<float> scratch = scratch_for_tiles();
+    const Operands operands(GetParam(), product);
+    std::vector<float> scratch = scratch_for(GetParam());
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);  // the size that counts as large grows with the threads
     HostTensor halves({DType::bf16, {product.rows, product.columns}});
-    tile_product(product, {operands.x.data()}, operands.panels.data(), operands.bias.data(),
+    tile_product(GetParam(), product, {operands.x.data()}, operands.panels.data(), operands.bias.data(),
                  halves.as<BFloat16>().data(), scratch);
     HostTensor floats({DType::f32, {product.rows, product.columns}});
-    tile_product(product, {operands.x.data()}, operands.panels.data(), false, floats.as<float>().data(), scratch);
+    tile_product(GetParam(), product, {operands.x.data()}, operands.panels.data(), {.data = floats.as<float>().data()},
+                 scratch);
     omp_set_num_threads(threads);
     const std::vector<double> plain = operands.expected(false);
     const auto got = floats.as<float>();
@@ -140,16 +153,36 @@ TEST_F(Tiles, LargeAlignedResultsAreTheSame) {
 }
 
 /// With room for one thread only, one thread does it all.
-TEST_F(Tiles, LessScratchMeansFewerThreads) {
-    const Operands operands({64, 96, 160});
+TEST_P(Tiles, LessScratchMeansFewerThreads) {
+    const Operands operands(GetParam(), {64, 96, 160});
     std::vector<BFloat16> y(at(64 * 160));
-    std::vector<float> scratch(at(tile_scratch_floats(1)));
-    tile_product(operands.product, {operands.x.data()}, operands.panels.data(), nullptr, y.data(), scratch);
+    std::vector<float> scratch(at(tile_scratch_floats(GetParam(), 1)));
+    tile_product(GetParam(), operands.product, {operands.x.data()}, operands.panels.data(), nullptr, y.data(), scratch);
     EXPECT_TRUE(same_bits(y, operands.halves(false)));
 }
 
-TEST_F(Tiles, WhatIsNotFiniteStaysSo) {
-    Operands operands({32, 64, 32});
+TEST_P(Tiles, SquaresAreThoseOfTheStoredResult) {
+    for (const TileProduct& product : {TileProduct{64, 96, 160}, {160, 288, 96}, {96, 1056, 64}}) {
+        SCOPED_TRACE(text(product));
+        const Operands operands(GetParam(), product);
+        std::vector<float> scratch = scratch_for(GetParam());
+        std::vector<float> y(at(product.rows * product.columns), 0.5F);
+        std::vector<float> squares(at(product.blocks()), std::numeric_limits<float>::quiet_NaN());
+        for (const bool adds : {false, true}) {
+            tile_product(GetParam(), product, {operands.x.data()}, operands.panels.data(),
+                         {y.data(), adds, squares.data()}, scratch);
+            std::vector<double> want(squares.size());
+            for (std::int64_t i = 0; i < product.rows * product.columns; ++i) {
+                const std::int64_t block = i / product.columns / 32 * (product.columns / 32) + i % product.columns / 32;
+                want[at(block)] += static_cast<double>(y[at(i)]) * static_cast<double>(y[at(i)]);
+            }
+            expect_near(squares, want, 1e-5, adds ? "added" : "written");
+        }
+    }
+}
+
+TEST_P(Tiles, WhatIsNotFiniteStaysSo) {
+    Operands operands(GetParam(), {32, 64, 32});
     operands.x[at(5 * 64 + 7)] = rounded<BFloat16>(std::numeric_limits<double>::quiet_NaN());
     operands.x[at(9 * 64 + 3)] = rounded<BFloat16>(std::numeric_limits<double>::infinity());
     const std::vector<BFloat16> y = operands.halves(true);
@@ -174,7 +207,7 @@ template <typename From> void compare_turned_right(std::int64_t rows, std::int64
     });
 }
 
-TEST_F(Tiles, TurnedRightPanelsAreThoseOfTheTransposedMatrix) {
+TEST_F(TilePanels, TurnedRightPanelsAreThoseOfTheTransposedMatrix) {
     for (const std::int64_t rows : {32, 96, 1024}) {
         for (const std::int64_t columns : {32, 160, 800}) {
             compare_turned_right<float>(rows, columns);
@@ -183,7 +216,7 @@ TEST_F(Tiles, TurnedRightPanelsAreThoseOfTheTransposedMatrix) {
     }
 }
 
-TEST_F(Tiles, BothRightPanelsAreThoseOfTheTwoCopies) {
+TEST_F(TilePanels, BothRightPanelsAreThoseOfTheTwoCopies) {
     for (const std::int64_t rows : {32, 96, 1024}) {
         for (const std::int64_t columns : {32, 160, 800}) {
             SCOPED_TRACE(text({rows, 0, columns}));
@@ -192,14 +225,21 @@ TEST_F(Tiles, BothRightPanelsAreThoseOfTheTwoCopies) {
             copy_to_panels(Panels{rows, columns, rows, kTileBlock}, m.data(), panels.data());
             copy_to_turned_right_panels(rows, columns, m.data(), turned_panels.data());
             std::vector<BFloat16> got(m.size()), got_turned(m.size());
-            copy_to_both_right_panels(rows, columns, m.data(), got.data(), got_turned.data());
+            copy_to_both_right_panels({rows, columns, m.data(), got.data(), got_turned.data()});
             EXPECT_TRUE(same_bits(got, panels));
             EXPECT_TRUE(same_bits(got_turned, turned_panels));
+            std::vector<BFloat16> pieces(m.size()), turned_pieces(m.size());
+            const BothRightPanels by_blocks{rows, columns, m.data(), pieces.data(), turned_pieces.data()};
+            copy_to_both_right_panels(by_blocks, {0, 0, rows, 32});
+            copy_to_both_right_panels(by_blocks, {0, 32, 32, columns - 32});
+            copy_to_both_right_panels(by_blocks, {32, 32, rows - 32, columns - 32});
+            EXPECT_TRUE(same_bits(pieces, panels));
+            EXPECT_TRUE(same_bits(turned_pieces, turned_panels));
         }
     }
 }
 
-TEST_F(Tiles, TurnedLeftPanelsHoldBlocksOfColumns) {
+TEST_F(TilePanels, TurnedLeftPanelsHoldBlocksOfColumns) {
     for (const std::int64_t rows : {32, 96, 1024}) {
         for (const std::int64_t columns : {32, 160, 800}) {
             const std::vector<BFloat16> m = random_values<BFloat16>(rows * columns, 5);

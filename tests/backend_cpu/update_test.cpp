@@ -156,6 +156,42 @@ TYPED_TEST(Update, MovingAverage) {
     });
 }
 
+/// As update() does it; every element belongs to one block, which has its new values when it is handed on.
+TEST(UpdateBlocks, AreThoseOfTheWholeMatrix) {
+    constexpr std::int64_t kSide = 32;
+    for (const auto& [rows, columns] :
+         {std::pair<std::int64_t, std::int64_t>{32, 32}, {32, 800}, {96, 160}, {1024, 64}}) {
+        const std::int64_t count = rows * columns;
+        const auto g = random_values<float>(count, 2);
+        auto want = random_values<float>(count, 1);
+        auto want_velocity = random_values<float>(count, 3);
+        update_with_velocity(UpdateRule::momentum, count, want.data(), g.data(), want_velocity.data(), kFactors, {});
+        expect_thread_independent([&, height = rows, width = columns] {
+            auto p = random_values<float>(count, 1);
+            auto v = random_values<float>(count, 3);
+            std::vector<float> seen(p.size());
+            std::vector<int> times(p.size());
+            update_blocks(UpdateRule::momentum, height, width, kSide,
+                          {.target = p.data(), .gradient = g.data(), .slots = {v.data()}}, kFactors, {},
+                          [&](const MatrixBlock& block) {
+                              EXPECT_EQ(block.rows, kSide);
+                              EXPECT_EQ(block.columns % kSide, 0);
+                              for (std::int64_t row = block.row; row < block.row + block.rows; ++row) {
+                                  for (std::int64_t i = block.column; i < block.column + block.columns; ++i) {
+                                      seen[at(row * width + i)] = p[at(row * width + i)];
+                                      ++times[at(row * width + i)];
+                                  }
+                              }
+                          });
+            EXPECT_TRUE(same_bits(p, want));
+            EXPECT_TRUE(same_bits(v, want_velocity));
+            EXPECT_TRUE(same_bits(seen, want));
+            EXPECT_EQ(std::ranges::count(times, 1), count);
+            return p;
+        });
+    }
+}
+
 /// A bfloat16 parameter of `value` after an update by nothing but rounding `value` + `added`.
 std::vector<BFloat16> rounded_sums(std::int64_t count, double value, double added, const UpdateRounding& rounding) {
     std::vector<BFloat16> p(at(count), to_bfloat16(static_cast<float>(value)));

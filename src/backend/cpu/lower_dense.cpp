@@ -80,8 +80,8 @@ void add_tile_product(Lowering& lower, const TileProduct& product, const Placed&
     std::vector<Placed> reads = {left, right};
     if (bias) reads.push_back(bias);
     lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
-        tile_product(unit, product, {left.as<BFloat16>(), in_panels}, right.as<BFloat16>(), bias ? bias.as<float>() : nullptr,
-                     result.as<BFloat16>(), scratch());
+        tile_product(unit, product, {left.as<BFloat16>(), in_panels}, right.as<BFloat16>(),
+                     bias ? bias.as<float>() : nullptr, result.as<BFloat16>(), scratch());
     });
 }
 

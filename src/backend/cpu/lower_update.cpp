@@ -93,10 +93,10 @@ template <typename T> struct ParameterUpdate {
     UpdateOperands at;
     std::vector<Placed> slots;
     UpdateRounding rounding;
-    Placed gradient_factor = {};           // set: of a scaled update
-    ColumnBlocks columns = {};             // of a matrix whose blocks have trusts of their own
-    GradientExchange* exchange = nullptr;  // set: of a piece
-    std::size_t sum = 0;                   // whose piece it is
+    Placed gradient_factor = {};                      // set: of a scaled update
+    ColumnBlocks columns = {};                        // of a matrix whose blocks have trusts of their own
+    GradientExchange* exchange = nullptr;             // set: of a piece
+    std::size_t sum = 0;                              // whose piece it is
     std::optional<Lowering::TileCopies> copies = {};  // of the parameter, made on the way
 
     GradientExchange::Piece range() const {
@@ -136,9 +136,8 @@ template <typename T> struct ParameterUpdate {
     }
     void run_with_copies(const StepContext& context, const UpdateFactors& factors) const {
         const BothRightPanels panels = both_tiles(at.parameter, copies->right, copies->turned);
-        update_blocks(attrs.rule, panels.rows, panels.columns, kTileBlock, tensors(0), factors,
-                         rounding_at(context, 0),
-                         [&](const MatrixBlock& block) { copy_to_both_right_panels(panels, block); });
+        update_blocks(attrs.rule, panels.rows, panels.columns, kTileBlock, tensors(0), factors, rounding_at(context, 0),
+                      [&](const MatrixBlock& block) { copy_to_both_right_panels(panels, block); });
     }
     void run_columns(const StepContext& context, std::span<float> scratch, std::span<SquareSums> sums,
                      std::span<UpdateFactors> factors) const {

@@ -230,7 +230,7 @@ private:
     /// The result that the update reads and that the current section's ops make of this one by adding to it; often itself.
     graph::ValueId summed_result(graph::ValueId result) const;
     const Sum& sum_at(const Placed& placed) const;
-    std::map<graph::ValueId, Sum> sums_;  // by result that crosses into the update
+    std::map<graph::ValueId, Sum> sums_;        // by result that crosses into the update
     std::map<graph::ValueId, Placed> squares_;  // of parts of gradients
     std::map<graph::ValueId, Placed> masters_;
     std::map<graph::ValueId, Placed> float_vectors_;

@@ -126,9 +126,11 @@ constexpr TileConfig kWholeTiles;
 
 /// Eight registers of a tile each; 0 to 3 hold the sums, 4 and 5 are left tiles, 6 and 7 right ones.
 struct AmxUnit {
-    static constexpr std::int64_t kChunk = 8;   // steps whose right tiles stay in the first-level cache while left tiles pass
-    static constexpr std::int64_t kSlice = 16;  // steps whose left tiles stay in the second-level cache while right tiles pass
-    static constexpr bool kCopiesLeft = true;   // rows that are used for all columns become tiles in a row first
+    static constexpr std::int64_t kChunk =
+        8;  // steps whose right tiles stay in the first-level cache while left tiles pass
+    static constexpr std::int64_t kSlice =
+        16;  // steps whose left tiles stay in the second-level cache while right tiles pass
+    static constexpr bool kCopiesLeft = true;  // rows that are used for all columns become tiles in a row first
     // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
@@ -139,7 +141,7 @@ struct AmxUnit {
 
     /// sums = begun + left * right, for a block of 32 x 32; begun: null for zeros.
     template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
-                                                              const float* begun, float* sums, Aside<To> aside) {
+                                                                     const float* begun, float* sums, Aside<To> aside) {
         constexpr std::size_t kRow = kTileBlock * sizeof(float);
         constexpr std::int64_t kLower = kHalf * kTileBlock;
         if (begun != nullptr) {

@@ -161,9 +161,10 @@ private:
         for (std::int64_t row = 0; row < rows.size(); ++row) {
             float* const block = sums + row * kBlockFloats;
             float* const result = completes ? complete_ : block;
-            Unit::template multiply_block<To>(left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
-                               {part_of(ahead.right, kLine, row, rows.size()),
-                                part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished});
+            Unit::template multiply_block<To>(
+                left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
+                {part_of(ahead.right, kLine, row, rows.size()),
+                 part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished});
             finished = completes ? plan_.finished(result, lanes_, rows.begin + row, column) : Finished<To>{};
         }
         finished_ = finished;
@@ -240,9 +241,9 @@ Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat1
     return plan;
 }
 
-template <typename Unit, typename To>
-void multiply_by(const TileProduct& product, const LeftOperand& x, const BFloat16* w, const Finished<To>& result,
-                 std::span<float> scratch) {
+template <typename Unit, typename To> void multiply_by(const TileProduct& product, const LeftOperand& x,
+                                                       const BFloat16* w, const Finished<To>& result,
+                                                       std::span<float> scratch) {
     constexpr std::int64_t kFloats = part_floats<Unit>();
     const Plan<To> plan = plan_of<Unit>(product, x, w, result);
     const Range rows{0, product.rows / kTileBlock};
@@ -255,12 +256,13 @@ void multiply_by(const TileProduct& product, const LeftOperand& x, const BFloat1
     });
 }
 
-template <typename To>
-void multiply(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
-              const Finished<To>& result, std::span<float> scratch) {
+template <typename To> void multiply(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
+                                     const Finished<To>& result, std::span<float> scratch) {
     switch (unit) {
-        case TileUnit::amx: return multiply_by<AmxUnit>(product, x, w, result, scratch);
-        case TileUnit::dot_products: return multiply_by<DotUnit>(product, x, w, result, scratch);
+        case TileUnit::amx:
+            return multiply_by<AmxUnit>(product, x, w, result, scratch);
+        case TileUnit::dot_products:
+            return multiply_by<DotUnit>(product, x, w, result, scratch);
     }
 }
 

@@ -42,13 +42,14 @@ struct LeftOperand {
 std::int64_t tile_scratch_floats(TileUnit unit, int threads);
 
 /// y = x * w + bias, row-major; no bias: null. The result does not depend on the number of threads.
-void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias, BFloat16* y,
-                  std::span<float> scratch);
+void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias,
+                  BFloat16* y, std::span<float> scratch);
 /// [rows,columns], row-major.
 struct TileResult {
     float* data = nullptr;
-    bool adds = false;         // to what is there
-    float* squares = nullptr;  // [product.blocks()] gets, block by block, the sum of the squares of what is there then; null: nobody asks
+    bool adds = false;  // to what is there
+    float* squares =
+        nullptr;  // [product.blocks()] gets, block by block, the sum of the squares of what is there then; null: nobody asks
 };
 /// y = x * w or y += x * w.
 void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,

@@ -1,0 +1,197 @@
+// Updates of weights that bfloat16 products read as copies: what the CPU backend computes on the way while it multiplies and updates.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/schedule/update_plan.h"
+#include "support/op_cases.h"
+
+namespace cnntrain::test {
+namespace {
+
+using backend::Executable;
+using graph::Graph;
+using graph::OpKind;
+using graph::ValueId;
+
+// As large as products by tiles are, and no square numbers of blocks.
+constexpr std::int64_t kRows = 128;
+constexpr std::int64_t kInputs = 64;
+constexpr std::int64_t kHidden = 160;
+constexpr std::int64_t kClasses = 96;
+constexpr graph::GradientFactorAttrs kFactor{.gradient_scale = 0.5, .limit = 0.01};
+constexpr graph::UpdateAttrs kUpdate{
+    .rule = graph::UpdateRule::momentum, .gradient_scale = 0.5, .learning_rate_scale = 1, .momentum = 0.9};
+
+/// Two dense layers of bfloat16, the second with a transposed weight and no bias; momentum, with a limit for the gradients' norm.
+struct DenseNet {
+    DenseNet() {
+        const ValueId x = graph.add_input("x", {DType::f32, {kRows, kInputs}});
+        const ValueId labels = graph.add_input("labels", {DType::i32, {kRows}});
+        const ValueId hidden = graph.add_one(
+            OpKind::dense, graph::DenseAttrs{},
+            {halves(x), parameter("first/weight", {kInputs, kHidden}), parameter("first/bias", {kHidden})}, "first");
+        const ValueId active = graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {hidden}, "relu");
+        const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{.bias = false, .transposed = true},
+                                             {active, parameter("second/weight", {kClasses, kHidden})}, "second");
+        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss");
+        graph.mark_output("loss", loss[0]);
+        add_update(loss[0]);
+    }
+
+    Graph graph{ops::op_table()};
+
+private:
+    ValueId halves(ValueId value) {
+        return graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {value}, graph.value(value).name + "/cast");
+    }
+    ValueId parameter(const std::string& name, const Shape& shape) {
+        return halves(graph.add_parameter(name, {DType::f32, shape}, {}));
+    }
+    void add_update(ValueId loss) {
+        const std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
+        const graph::Gradients gradients =
+            graph::build_backward(graph, {.loss = loss, .seed = 1, .targets = parameters, .recompute_points = {}});
+        graph.set_phase(graph::Phase::update);
+        const ValueId rate = graph.add_scalar("learning_rate");
+        const ValueId step = graph.add_scalar("step");
+        std::vector<ValueId> all;
+        for (const ValueId p : parameters)
+            all.push_back(gradients.of.at(p));
+        const ValueId factor = graph.add_one(OpKind::gradient_factor, kFactor, all, "gradient_factor");
+        for (const ValueId p : parameters) {
+            const std::string name = graph.value(p).name;
+            const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
+            graph.add(OpKind::scaled_update, kUpdate, {p, gradients.of.at(p), rate, step, factor, velocity},
+                      name + "/update");
+        }
+    }
+};
+
+HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low, double high) {
+    Rng rng(11, RngStream::test, 0, index);
+    HostTensor tensor(desc);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, rng.uniform(low, high));
+    return tensor;
+}
+
+/// A new micro-batch each time.
+class Batches : public TensorSource {
+public:
+    Batches()
+        : TensorSource(
+              {{"x", HostTensor({DType::f32, {kRows, kInputs}})}, {"labels", HostTensor({DType::i32, {kRows}})}}) {}
+
+private:
+    void fill(std::int64_t batch) override {
+        const auto index = static_cast<std::uint64_t>(batch);
+        tensor(0) = random_tensor({DType::f32, {kRows, kInputs}}, 100 + index, -1, 1);
+        tensor(1) = random_tensor({DType::i32, {kRows}}, 200 + index, 0, kClasses - 1);
+    }
+};
+
+std::unique_ptr<Executable> compile(const Graph& graph, const schedule::UpdatePlan& plan) {
+    backend::CompileRequest request;
+    request.graph = &graph;
+    request.plan = plan;
+    request.fields = Batches().fields();
+    return backend::make_cpu_backend()->compile(request);
+}
+
+using Variables = std::map<std::string, HostTensor>;
+
+Variables variables_of(const Executable& executable) {
+    Variables variables;
+    for (const std::string& name : executable.variable_names())
+        variables[name] = executable.store(name);
+    return variables;
+}
+
+void load(Executable& executable, const Variables& variables) {
+    for (const auto& [name, tensor] : variables)
+        executable.load(name, tensor);
+}
+
+Variables random_variables(const Executable& executable) {
+    Variables variables = variables_of(executable);
+    std::uint64_t index = 0;
+    for (auto& [name, tensor] : variables)
+        tensor = random_tensor(tensor.desc(), index++, -0.2, 0.2);
+    return variables;
+}
+
+const schedule::UpdatePlan kPlans[] = {{}, {.micro_batches = 3}, {.micro_batches = 4, .copies = 2, .lanes = 2}};
+
+class DenseUpdate : public testing::TestWithParam<schedule::UpdatePlan> {};
+INSTANTIATE_TEST_SUITE_P(Plans, DenseUpdate, testing::ValuesIn(kPlans), [](const auto& plan) {
+    return std::to_string(plan.param.micro_batches) + "_micro_batches_" + std::to_string(plan.param.copies) + "_copies";
+});
+
+TEST_P(DenseUpdate, IsScaledByTheNormOfAllGradients) {
+    const DenseNet net;
+    const auto executable = compile(net.graph, GetParam());
+    const Variables before = random_variables(*executable);
+    load(*executable, before);
+    Batches source;
+    constexpr double kRate = 0.5;
+    executable->train_step(source, {.learning_rate = kRate, .iteration = 0});
+    double squares = 0;
+    Variables gradients;
+    for (const ValueId p : net.graph.values_with_role(graph::Role::parameter)) {
+        const std::string& name = net.graph.value(p).name;
+        gradients[name] = executable->inspection().gradient(name);
+        for (std::int64_t i = 0; i < gradients[name].elements(); ++i)
+            squares += gradients[name].at(i) * gradients[name].at(i);
+    }
+    const double factor = graph::gradient_factor(kFactor, squares);
+    ASSERT_LT(factor, 0.5) << "the limit must count";
+    for (const auto& [name, gradient] : gradients) {
+        const HostTensor after = executable->store(name);
+        const HostTensor& velocity = before.at(name + "/velocity");
+        for (std::int64_t i = 0; i < after.elements(); ++i) {
+            const double change = kUpdate.momentum * velocity.at(i) + kUpdate.gradient_scale * factor * gradient.at(i);
+            ASSERT_NEAR(after.at(i), before.at(name).at(i) - kRate * change, 1e-6) << name << "[" << i << "]";
+        }
+    }
+}
+
+/// What an update leaves behind for the next step is what loading the same variables makes.
+TEST_P(DenseUpdate, GoesOnAsFromItsLoadedVariables) {
+    const DenseNet net;
+    const auto going_on = compile(net.graph, GetParam());
+    const auto loaded = compile(net.graph, GetParam());
+    load(*going_on, random_variables(*going_on));
+    Batches source;
+    Batches same_source;
+    for (std::int64_t iteration = 0; iteration < 3; ++iteration) {
+        load(*loaded, variables_of(*going_on));
+        const backend::StepScalars scalars{.learning_rate = 0.5, .iteration = iteration};
+        const double loss = going_on->train_step(source, scalars).sums.at("loss");
+        EXPECT_EQ(loaded->train_step(same_source, scalars).sums.at("loss"), loss) << iteration;
+        const Variables want = variables_of(*going_on);
+        for (const auto& [name, tensor] : variables_of(*loaded))
+            EXPECT_TRUE(std::ranges::equal(tensor.bytes(), want.at(name).bytes())) << name << " of " << iteration;
+    }
+}
+
+/// Variables that were loaded count, not what the last update made.
+TEST(DenseLoad, ReplacesWhatTheUpdateMade) {
+    const DenseNet net;
+    const auto executable = compile(net.graph, {});
+    const Variables start = random_variables(*executable);
+    const auto first_loss = [&] {
+        load(*executable, start);
+        Batches source;
+        return executable->train_step(source, {.learning_rate = 0.5, .iteration = 0}).sums.at("loss");
+    };
+    const double loss = first_loss();
+    EXPECT_EQ(first_loss(), loss);
+}
+
+}  // namespace
+}  // namespace cnntrain::test
