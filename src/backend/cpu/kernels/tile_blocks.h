@@ -198,12 +198,13 @@ struct DotUnit {
     template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
                                                                      const float* begun, float* sums, Aside<To> aside) {
         for (std::int64_t row = 0; row < kTileBlock; row += kRows) {
-            const std::byte* const x = left.at + row / kHalf * left.other + row % kHalf * left.row;
-            const std::int64_t offset = row * kTileBlock;
-            multiply_rows(x, left, right, steps, begun == nullptr ? nullptr : begun + offset, sums + offset);
+            // The rows that are finished may lie where the new ones go.
             const std::int64_t rows_end = aside.finished.sums == nullptr ? row : row + kRows;
             for (std::int64_t i = row; i < rows_end; ++i)
                 finish_row(aside.finished, i);
+            const std::byte* const x = left.at + row / kHalf * left.other + row % kHalf * left.row;
+            const std::int64_t offset = row * kTileBlock;
+            multiply_rows(x, left, right, steps, begun == nullptr ? nullptr : begun + offset, sums + offset);
             for (std::int64_t i = steps * row / kTileBlock; i < steps * (row + kRows) / kTileBlock; ++i) {
                 bring_closer(aside.next_right);
                 bring_closer(aside.next_left);
