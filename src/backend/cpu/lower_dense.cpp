@@ -1,4 +1,5 @@
-// The fully connected layer and its gradients: matrix products by own kernels, where the processor has tiles for them, and by oneDNN.
+// The fully connected layer and its gradients: matrix products by own kernels, where they are of bfloat16 and the processor has
+// instructions for that, and by oneDNN.
 #include <omp.h>
 
 #include <optional>

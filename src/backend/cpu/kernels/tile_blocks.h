@@ -126,11 +126,12 @@ constexpr TileConfig kWholeTiles;
 
 /// Eight registers of a tile each; 0 to 3 hold the sums, 4 and 5 are left tiles, 6 and 7 right ones.
 struct AmxUnit {
-    static constexpr std::int64_t kChunk =
-        8;  // steps whose right tiles stay in the first-level cache while left tiles pass
-    static constexpr std::int64_t kSlice =
-        16;  // steps whose left tiles stay in the second-level cache while right tiles pass
-    static constexpr bool kCopiesLeft = true;  // rows that are used for all columns become tiles in a row first
+    // Steps whose right tiles stay in the first-level cache while left tiles pass.
+    static constexpr std::int64_t kChunk = 8;
+    // Steps whose left tiles stay in the second-level cache while right tiles pass.
+    static constexpr std::int64_t kSlice = 16;
+    // Do left rows that are used for all columns become tiles in a row first?
+    static constexpr bool kCopiesLeft = true;
     // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
@@ -181,8 +182,8 @@ struct AmxUnit {
     }
 };
 
-/// Eight rows of sums at a time, in sixteen vector registers. It is so much slower than AMX that the second-level cache, half as large
-/// where AMX is missing, brings right tiles in time.
+/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs. It is several times slower than
+/// AMX, so that the second-level cache, of 1 MB on Zen 4, brings right tiles in time.
 struct DotUnit {
     static constexpr std::int64_t kChunk = 32;
     static constexpr std::int64_t kSlice = 32;
@@ -194,7 +195,7 @@ struct DotUnit {
     static void begin() {}
     static void end() {}
 
-    /// As above.
+    /// As AmxUnit's.
     template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
                                                                      const float* begun, float* sums, Aside<To> aside) {
         for (std::int64_t row = 0; row < kTileBlock; row += kRows) {

@@ -1,5 +1,6 @@
-// Products of bfloat16 matrices by Intel's AMX: eight registers of 16 rows of 64 bytes, and an instruction that adds the product of two
-// of them to a third one, in f32. (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.)
+// Products of bfloat16 matrices in tiles of 16 rows of 64 bytes, with sums in f32. Intel's AMX has eight registers for tiles, and an
+// instruction that adds the product of two of them to a third one (Intel 64 and IA-32 Architectures Software Developer's Manual,
+// volume 1, chapter 18). AVX512-BF16, which AMD has since Zen 4, multiplies a row of a right tile by one pair of a left tile at a time.
 //
 // A tile of a left operand holds 16 rows of 32 elements; a tile of a right operand 16 pairs of rows of 16 columns, the two elements of
 // a pair next to each other. Left operands are read as they lie or from panels, right operands from panels only:
@@ -17,8 +18,8 @@ namespace cnntrain::cpu {
 /// Rows and columns of operands and results are multiples of this.
 inline constexpr std::int64_t kTileBlock = 32;
 
-/// What multiplies tiles: Intel's AMX, or AVX512-BF16's dot products.
-enum class TileUnit { amx, dot_products };
+/// What multiplies tiles: Intel's AMX, or AVX512-BF16's dot products. Both read the same panels.
+enum class TileUnit : std::uint8_t { amx, dot_products };
 
 /// Does this processor have the unit, and does the system let this process use it? All units need AVX512-BF16, and so do the copies
 /// below.
@@ -48,8 +49,8 @@ void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& 
 struct TileResult {
     float* data = nullptr;
     bool adds = false;  // to what is there
-    float* squares =
-        nullptr;  // [product.blocks()] gets, block by block, the sum of the squares of what is there then; null: nobody asks
+    /// [product.blocks()] gets the sum of the squares of what is there afterwards, for each block of 32 x 32, row by row; null: nobody asks.
+    float* squares = nullptr;
 };
 /// y = x * w or y += x * w.
 void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
