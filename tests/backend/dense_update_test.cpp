@@ -18,11 +18,11 @@ using graph::Graph;
 using graph::OpKind;
 using graph::ValueId;
 
-// As large as products by tiles are, and no square numbers of blocks.
+// All three products of each layer are as large as those by tiles are, and of different numbers of blocks.
 constexpr std::int64_t kRows = 128;
-constexpr std::int64_t kInputs = 64;
-constexpr std::int64_t kHidden = 160;
-constexpr std::int64_t kClasses = 96;
+constexpr std::int64_t kInputs = 160;
+constexpr std::int64_t kHidden = 192;
+constexpr std::int64_t kClasses = 128;
 constexpr graph::GradientFactorAttrs kFactor{.gradient_scale = 0.5, .limit = 0.01};
 constexpr graph::UpdateAttrs kUpdate{
     .rule = graph::UpdateRule::momentum, .gradient_scale = 0.5, .learning_rate_scale = 1, .momentum = 0.9};
