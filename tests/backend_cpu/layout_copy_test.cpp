@@ -83,7 +83,10 @@ TEST(LayoutCopy, TilesAreThoseOfOneDnn) {
     expect_tiles_as_onednn(right_tiles_desc(matrix), [](auto rows, auto columns, const BFloat16* from, BFloat16* to) {
         copy_to_panels(Panels{rows, columns, rows, kTileBlock}, from, to);
     });
-    expect_tiles_as_onednn(turned_right_tiles_desc(matrix), copy_to_turned_right_panels<BFloat16>);
+    expect_tiles_as_onednn(turned_right_tiles_desc(matrix),
+                           [](auto rows, auto columns, const BFloat16* from, BFloat16* to) {
+                               copy_to_right_panels(RightPanels<BFloat16>{rows, columns, from, to});
+                           });
     expect_tiles_as_onednn(turned_left_tiles_desc(matrix), copy_to_turned_left_panels);
 }
 

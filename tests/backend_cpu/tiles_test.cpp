@@ -201,7 +201,7 @@ template <typename From> void compare_turned_right(std::int64_t rows, std::int64
     const std::vector<BFloat16> want = right_panels({0, columns, rows}, turned(rows, columns, halves));
     expect_thread_independent([&] {
         std::vector<BFloat16> got(m.size());
-        copy_to_turned_right_panels(rows, columns, m.data(), got.data());
+        copy_to_right_panels(RightPanels<From>{rows, columns, m.data(), got.data()});
         EXPECT_TRUE(same_bits(got, want)) << rows << " x " << columns;
         return got;
     });
@@ -223,16 +223,16 @@ TEST_F(TilePanels, BothRightPanelsAreThoseOfTheTwoCopies) {
             const std::vector<float> m = random_values<float>(rows * columns, 6);
             std::vector<BFloat16> panels(m.size()), turned_panels(m.size());
             copy_to_panels(Panels{rows, columns, rows, kTileBlock}, m.data(), panels.data());
-            copy_to_turned_right_panels(rows, columns, m.data(), turned_panels.data());
+            copy_to_right_panels(RightPanels<float>{rows, columns, m.data(), turned_panels.data()});
             std::vector<BFloat16> got(m.size()), got_turned(m.size());
-            copy_to_both_right_panels({rows, columns, m.data(), got.data(), got_turned.data()});
+            copy_to_right_panels(RightPanels<float>{rows, columns, m.data(), got_turned.data(), got.data()});
             EXPECT_TRUE(same_bits(got, panels));
             EXPECT_TRUE(same_bits(got_turned, turned_panels));
             std::vector<BFloat16> pieces(m.size()), turned_pieces(m.size());
-            const BothRightPanels by_blocks{rows, columns, m.data(), pieces.data(), turned_pieces.data()};
-            copy_to_both_right_panels(by_blocks, {0, 0, rows, 32});
-            copy_to_both_right_panels(by_blocks, {0, 32, 32, columns - 32});
-            copy_to_both_right_panels(by_blocks, {32, 32, rows - 32, columns - 32});
+            const RightPanels<float> by_blocks{rows, columns, m.data(), turned_pieces.data(), pieces.data()};
+            copy_to_right_panels(by_blocks, {0, 0, rows, 32});
+            copy_to_right_panels(by_blocks, {0, 32, 32, columns - 32});
+            copy_to_right_panels(by_blocks, {32, 32, rows - 32, columns - 32});
             EXPECT_TRUE(same_bits(pieces, panels));
             EXPECT_TRUE(same_bits(turned_pieces, turned_panels));
         }

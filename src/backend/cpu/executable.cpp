@@ -178,6 +178,7 @@ void CpuExecutable::run_section(Section section, const StepContext& context) {
     const std::vector<Step>& steps = program_.steps(section);
     if (!profiling_) {
         for (const Step& step : steps) {
+            if (step.by_update && context.follows_update) continue;
             step.run(context);
             if (context.exchange != nullptr) context.exchange->progress();
         }
@@ -185,6 +186,7 @@ void CpuExecutable::run_section(Section section, const StepContext& context) {
     }
     const std::size_t index = program_.position(section);
     for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].by_update && context.follows_update) continue;
         const Clock::time_point start = Clock::now();
         steps[i].run(context);
         seconds_[index][i] += seconds_since(start);
@@ -443,6 +445,7 @@ std::vector<backend::ProfileRow> CpuExecutable::profile() const {
         if (executions_[i] == 0) continue;
         const std::vector<Step>& steps = program_.steps(program_.sections()[i]);
         for (std::size_t k = 0; k < steps.size(); ++k) {
+            if (seconds_[i][k] == 0) continue;  // it did not run
             const double seconds = seconds_[i][k] / static_cast<double>(executions_[i]);
             rows.push_back(profile_row(program_.sections()[i], steps[k], seconds, executions_[i]));
         }

@@ -24,7 +24,7 @@ Run cast_copy(const Placed& from, const Placed& to) {
 
 template <typename From> Run turned_right_copy(const Placed& from, const Placed& to) {
     return [=, dims = dims_of(from.desc)](const StepContext&) {
-        copy_to_turned_right_panels(dims[0], dims[1], from.as<From>(), to.as<BFloat16>());
+        copy_to_right_panels(RightPanels<From>{dims[0], dims[1], from.as<From>(), to.as<BFloat16>()});
     };
 }
 
@@ -83,19 +83,17 @@ bool are_both_tiles(const Placed& from, const Placed& right, const Placed& turne
            right.desc == right_tiles_desc(right.desc) && turned.desc == turned_right_tiles_desc(turned.desc);
 }
 
-BothRightPanels both_tiles(const Placed& from, const Placed& right, const Placed& turned) {
+RightPanels<float> both_tiles(const Placed& from, const Placed& right, const Placed& turned) {
     const Dims dims = dims_of(from.desc);
-    return {dims[0], dims[1], from.as<float>(), right.as<BFloat16>(), turned.as<BFloat16>()};
+    return {dims[0], dims[1], from.as<float>(), turned.as<BFloat16>(), right.as<BFloat16>()};
 }
 
-void add_both_tiles_copy(Program& program, Step step, const Placed& from, const Placed& right, const Placed& turned,
-                         bool by_update) {
+void add_both_tiles_copy(Program& program, Section section, Step step, const Placed& from, const Placed& right,
+                         const Placed& turned) {
     step.reads = {from};
     step.writes = {right, turned};
-    step.run = [=](const StepContext& context) {
-        if (!(by_update && context.follows_update)) copy_to_both_right_panels(both_tiles(from, right, turned));
-    };
-    program.add_step(Section::prepare(), std::move(step));
+    step.run = [=](const StepContext&) { copy_to_right_panels(both_tiles(from, right, turned)); };
+    program.add_step(section, std::move(step));
 }
 
 }  // namespace cnntrain::cpu

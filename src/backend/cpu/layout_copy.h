@@ -14,9 +14,9 @@ void add_layout_copy(Program& program, Section section, Step step, const OneDnn&
 
 /// Of a row-major f32 matrix, its right tiles and those of its transpose: what makes both reads it once.
 bool are_both_tiles(const Placed& from, const Placed& right, const Placed& turned);
-/// `by_update`: the step that updates `from` makes them, and this one does so for the other changes only.
-void add_both_tiles_copy(Program& program, Step step, const Placed& from, const Placed& right, const Placed& turned,
-                         bool by_update);
-BothRightPanels both_tiles(const Placed& from, const Placed& right, const Placed& turned);
+void add_both_tiles_copy(Program& program, Section section, Step step, const Placed& from, const Placed& right,
+                         const Placed& turned);
+/// Valid once the program is finished.
+RightPanels<float> both_tiles(const Placed& from, const Placed& right, const Placed& turned);
 
 }  // namespace cnntrain::cpu

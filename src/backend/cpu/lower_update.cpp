@@ -135,9 +135,9 @@ template <typename T> struct ParameterUpdate {
         update(attrs.rule, count, tensors(begin), factors, rounding_at(context, begin));
     }
     void run_with_copies(const StepContext& context, const UpdateFactors& factors) const {
-        const BothRightPanels panels = both_tiles(at.parameter, copies->right, copies->turned);
+        const RightPanels<float> panels = both_tiles(at.parameter, copies->right, copies->turned);
         update_blocks(attrs.rule, panels.rows, panels.columns, kTileBlock, tensors(0), factors, rounding_at(context, 0),
-                      [&](const MatrixBlock& block) { copy_to_both_right_panels(panels, block); });
+                      [&](const MatrixBlock& block) { copy_to_right_panels(panels, block); });
     }
     void run_columns(const StepContext& context, std::span<float> scratch, std::span<SquareSums> sums,
                      std::span<UpdateFactors> factors) const {

@@ -174,7 +174,6 @@ private:
         std::int64_t merged = 1;
         bool by_update = false;  // the parameter's update makes it, too
     };
-    PreparedCopy* turned_partner(const Placed& source, const PreparedCopy& right);
 
     void order_nodes();
     void lower(graph::NodeId id);
@@ -192,6 +191,7 @@ private:
     void accumulate_crossing_results();
     void accumulate(graph::ValueId result);
     void emit_prepared_copies();
+    const PreparedCopy* turned_partner(const Placed& source, const PreparedCopy& right) const;
     bool emit_prepared_copy(const Placed& source, const PreparedCopy& wanted);
     Placed as_floats(graph::ValueId root, const Placed& kept);
     /// A step that widens a bfloat16 tensor into one that lies alike.

@@ -102,7 +102,7 @@ Placed Lowering::as_floats(ValueId root, const Placed& kept) {
 }
 
 /// The copy of the transpose that is made together with this one; null: there is none.
-Lowering::PreparedCopy* Lowering::turned_partner(const Placed& source, const PreparedCopy& right) {
+const Lowering::PreparedCopy* Lowering::turned_partner(const Placed& source, const PreparedCopy& right) const {
     const auto found = std::ranges::find_if(prepared_, [&](const PreparedCopy& other) {
         return other.root == right.root && are_both_tiles(source, right.copy, other.copy);
     });
@@ -125,7 +125,8 @@ std::optional<Lowering::TileCopies> Lowering::take_tile_copies(ValueId parameter
 bool Lowering::emit_prepared_copy(const Placed& source, const PreparedCopy& wanted) {
     Step step = prepare_step(wanted.copy.buffer->name, "reorder");
     if (const PreparedCopy* const turned = turned_partner(source, wanted)) {
-        add_both_tiles_copy(program_, std::move(step), source, wanted.copy, turned->copy, wanted.by_update);
+        step.by_update = wanted.by_update;
+        add_both_tiles_copy(program_, Section::prepare(), std::move(step), source, wanted.copy, turned->copy);
         return true;
     }
     const bool is_partner = std::ranges::any_of(prepared_, [&](const PreparedCopy& other) {

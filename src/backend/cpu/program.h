@@ -101,6 +101,7 @@ struct Step {
     std::vector<Placed> writes;
     std::function<void(const StepContext&)> run;
     std::int32_t stage = 0;  // of the node that it is for
+    bool by_update = false;  // of the prepare section: the update makes the same, so that this runs only after a load
 
     double bytes_moved() const;
 };

@@ -380,8 +380,8 @@ struct MatrixBlock {
     std::int64_t row = 0, column = 0;  // the first ones
     std::int64_t rows = 0, columns = 0;
 };
-/// The same of a row-major matrix [rows,columns], in blocks of so many rows and of columns that are multiples of so many, which both
-/// axes are as well. after(block) runs on the thread that has just updated the block, in whose caches it is.
+/// The same of a row-major matrix [rows,columns] in blocks of `side` rows and of some multiple of `side` columns; it divides both axes.
+/// after(block) runs on the thread that has just updated the block, in whose caches it is.
 void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std::int64_t side,
                    const UpdateTensors<float>& tensors, const UpdateFactors& factors, const UpdateRounding& rounding,
                    const std::function<void(const MatrixBlock&)>& after);

@@ -134,18 +134,10 @@ CNNTRAIN_TILES void turn_left_block(std::int64_t columns, const BFloat16* m, boo
     }
 }
 
-/// The right panels of m^T, and those of m where they are wanted: `panels` may be null.
-template <typename From> struct RightPanels {
-    std::int64_t rows, columns;
-    const From* m;
-    BFloat16* panels;
-    BFloat16* turned;
-
-    bool go_past_cache() const {
-        const std::int64_t bytes = rows * columns * 2;
-        return goes_past_cache(bytes, turned) && (panels == nullptr || goes_past_cache(bytes, panels));
-    }
-};
+template <typename From> bool go_past_cache(const RightPanels<From>& to) {
+    const std::int64_t bytes = to.rows * to.columns * 2;
+    return goes_past_cache(bytes, to.turned) && (to.panels == nullptr || goes_past_cache(bytes, to.panels));
+}
 
 template <typename From>
 CNNTRAIN_TILES void copy_block(const RightPanels<From>& to, const MatrixBlock& part, bool streams) {
@@ -160,35 +152,22 @@ CNNTRAIN_TILES void copy_block(const RightPanels<From>& to, const MatrixBlock& p
     if (streams) _mm_sfence();
 }
 
-template <typename From> void copy_all(const RightPanels<From>& to) {
-    const bool streams = to.go_past_cache();
+}  // namespace
+
+template <typename From> void copy_to_right_panels(const RightPanels<From>& to) {
+    const bool streams = go_past_cache(to);
     parallel_tasks(to.rows / kTileBlock, [&](std::int64_t i) {
         copy_block(to, {i * kTileBlock, 0, kTileBlock, to.columns}, streams);
     });
 }
 
-RightPanels<float> right_panels(const BothRightPanels& to) {
-    return {to.rows, to.columns, to.m, to.panels, to.turned};
+template <typename From> void copy_to_right_panels(const RightPanels<From>& to, const MatrixBlock& block) {
+    copy_block(to, block, go_past_cache(to));
 }
 
-}  // namespace
-
-template <typename From>
-void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* turned) {
-    copy_all(RightPanels<From>{rows, columns, m, nullptr, turned});
-}
-
-template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const float*, BFloat16*);
-template void copy_to_turned_right_panels(std::int64_t, std::int64_t, const BFloat16*, BFloat16*);
-
-void copy_to_both_right_panels(const BothRightPanels& to) {
-    copy_all(right_panels(to));
-}
-
-void copy_to_both_right_panels(const BothRightPanels& to, const MatrixBlock& block) {
-    const RightPanels<float> all = right_panels(to);
-    copy_block(all, block, all.go_past_cache());
-}
+template void copy_to_right_panels(const RightPanels<float>&);
+template void copy_to_right_panels(const RightPanels<BFloat16>&);
+template void copy_to_right_panels(const RightPanels<float>&, const MatrixBlock&);
 
 void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels) {
     const bool streams = goes_past_cache(rows * columns * 2, panels);

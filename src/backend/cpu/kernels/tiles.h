@@ -56,19 +56,16 @@ struct TileResult {
 void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
                   const TileResult& y, std::span<float> scratch);
 
-/// The right panels of m^T, for a row-major m [rows,columns].
-template <typename From>
-void copy_to_turned_right_panels(std::int64_t rows, std::int64_t columns, const From* m, BFloat16* turned);
-/// Both right panels of a row-major m [rows,columns]: of m, and of m^T. It is read once.
-struct BothRightPanels {
+/// Of a row-major m [rows,columns], the right panels of m^T, and those of m where they are wanted. It is read once.
+template <typename From> struct RightPanels {
     std::int64_t rows = 0, columns = 0;
-    const float* m = nullptr;
-    BFloat16* panels = nullptr;
+    const From* m = nullptr;
     BFloat16* turned = nullptr;
+    BFloat16* panels = nullptr;  // null: they are not
 };
-void copy_to_both_right_panels(const BothRightPanels& to);
+template <typename From> void copy_to_right_panels(const RightPanels<From>& to);
 /// What a block of m has in them, by the calling thread; multiples of kTileBlock.
-void copy_to_both_right_panels(const BothRightPanels& to, const MatrixBlock& block);
+template <typename From> void copy_to_right_panels(const RightPanels<From>& to, const MatrixBlock& block);
 /// The left panels of m^T, for a row-major m [rows,columns].
 void copy_to_turned_left_panels(std::int64_t rows, std::int64_t columns, const BFloat16* m, BFloat16* panels);
 
