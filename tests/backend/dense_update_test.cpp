@@ -1,4 +1,4 @@
-// Updates of weights that bfloat16 products read as copies: what the CPU backend computes on the way while it multiplies and updates.
+// Updates of weights, of which bfloat16 products read copies: what the CPU backend computes on the way while it multiplies and updates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,14 +27,16 @@ constexpr graph::GradientFactorAttrs kFactor{.gradient_scale = 0.5, .limit = 0.0
 constexpr graph::UpdateAttrs kUpdate{
     .rule = graph::UpdateRule::momentum, .gradient_scale = 0.5, .learning_rate_scale = 1, .momentum = 0.9};
 
-/// Two dense layers, of bfloat16 where the processor is fastest with it, the second with a transposed weight and no bias; momentum, with a limit for the gradients' norm.
+/// Two dense layers, the second with a transposed weight and no bias; momentum, with a limit for the gradients' norm.
 struct DenseNet {
-    DenseNet() {
+    /// Layers of f32, or of what the processor is fastest with.
+    explicit DenseNet(bool is_fastest)
+        : type(is_fastest ? backend::make_cpu_backend()->fastest_arithmetic().type : DType::f32) {
         const ValueId x = graph.add_input("x", {DType::f32, {kRows, kInputs}});
         const ValueId labels = graph.add_input("labels", {DType::i32, {kRows}});
         const ValueId hidden = graph.add_one(
             OpKind::dense, graph::DenseAttrs{},
-            {halves(x), parameter("first/weight", {kInputs, kHidden}), parameter("first/bias", {kHidden})}, "first");
+            {cast(x), parameter("first/weight", {kInputs, kHidden}), parameter("first/bias", {kHidden})}, "first");
         const ValueId active = graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {hidden}, "relu");
         const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{.bias = false, .transposed = true},
                                              {active, parameter("second/weight", {kClasses, kHidden})}, "second");
@@ -43,16 +45,16 @@ struct DenseNet {
         add_update(loss[0]);
     }
 
+    DType type;
     Graph graph{ops::op_table()};
 
 private:
-    ValueId halves(ValueId value) {
-        const DType type = backend::make_cpu_backend()->fastest_arithmetic().type;
+    ValueId cast(ValueId value) {
         if (type == DType::f32) return value;
         return graph.add_one(OpKind::cast, graph::CastAttrs{type}, {value}, graph.value(value).name + "/cast");
     }
     ValueId parameter(const std::string& name, const Shape& shape) {
-        return halves(graph.add_parameter(name, {DType::f32, shape}, {}));
+        return cast(graph.add_parameter(name, {DType::f32, shape}, {}));
     }
     void add_update(ValueId loss) {
         const std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
@@ -120,14 +122,24 @@ Variables random_variables(const Executable& executable) {
 
 const schedule::UpdatePlan kPlans[] = {{}, {.micro_batches = 3}, {.micro_batches = 4, .copies = 2, .lanes = 2}};
 
-class DenseUpdate : public testing::TestWithParam<schedule::UpdatePlan> {};
-INSTANTIATE_TEST_SUITE_P(Plans, DenseUpdate, testing::ValuesIn(kPlans), [](const auto& plan) {
-    return std::to_string(plan.param.micro_batches) + "_micro_batches_" + std::to_string(plan.param.copies) + "_copies";
-});
+using DenseUpdateParam = std::tuple<schedule::UpdatePlan, bool>;
+
+std::string name_of(const testing::TestParamInfo<DenseUpdateParam>& test) {
+    const schedule::UpdatePlan& plan = std::get<0>(test.param);
+    return std::to_string(plan.micro_batches) + "_micro_batches_" + std::to_string(plan.copies) + "_copies_" +
+           (std::get<1>(test.param) ? "fastest" : "f32");
+}
+
+class DenseUpdate : public testing::TestWithParam<DenseUpdateParam> {
+protected:
+    const schedule::UpdatePlan& plan() const { return std::get<0>(GetParam()); }
+
+    const DenseNet net{std::get<1>(GetParam())};
+};
+INSTANTIATE_TEST_SUITE_P(Plans, DenseUpdate, testing::Combine(testing::ValuesIn(kPlans), testing::Bool()), name_of);
 
 TEST_P(DenseUpdate, IsScaledByTheNormOfAllGradients) {
-    const DenseNet net;
-    const auto executable = compile(net.graph, GetParam());
+    const auto executable = compile(net.graph, plan());
     const Variables before = random_variables(*executable);
     load(*executable, before);
     TensorSource source = batches();
@@ -155,9 +167,8 @@ TEST_P(DenseUpdate, IsScaledByTheNormOfAllGradients) {
 
 /// What an update leaves behind for the next step is what loading the same variables makes.
 TEST_P(DenseUpdate, GoesOnAsFromItsLoadedVariables) {
-    const DenseNet net;
-    const auto going_on = compile(net.graph, GetParam());
-    const auto loaded = compile(net.graph, GetParam());
+    const auto going_on = compile(net.graph, plan());
+    const auto loaded = compile(net.graph, plan());
     load(*going_on, random_variables(*going_on));
     TensorSource source = batches();
     TensorSource same_source = batches();
@@ -174,7 +185,7 @@ TEST_P(DenseUpdate, GoesOnAsFromItsLoadedVariables) {
 
 /// Variables that were loaded count, not what the last update made.
 TEST(DenseLoad, ReplacesWhatTheUpdateMade) {
-    const DenseNet net;
+    const DenseNet net(true);
     const auto executable = compile(net.graph, {});
     const Variables start = random_variables(*executable);
     const auto first_loss = [&] {

@@ -1,6 +1,12 @@
 // Tile products against sums in double, and their panels against loops over elements.
 #include "backend/cpu/kernels/tiles.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
 #include "backend_cpu/kernel_data.h"
 
 namespace cnntrain::cpu {
@@ -41,6 +47,34 @@ std::vector<BFloat16> right_panels(const TileProduct& p, const std::vector<BFloa
     return panels;
 }
 
+/// x * w, row-major, and the bias where there is one.
+template <typename T> std::vector<double> sums_of_products(const TileProduct& product, const std::vector<T>& x,
+                                                           const std::vector<T>& w, const std::vector<float>& bias) {
+    std::vector<double> y(at(product.rows * product.columns));
+    for (std::int64_t row = 0; row < product.rows; ++row) {
+        double* const to = y.data() + row * product.columns;
+        for (std::size_t i = 0; i < bias.size(); ++i)
+            to[i] = static_cast<double>(bias[i]);
+        for (std::int64_t k = 0; k < product.inner; ++k) {
+            const double factor = widened(x[at(row * product.inner + k)]);
+            for (std::int64_t i = 0; i < product.columns; ++i)
+                to[i] += factor * widened(w[at(k * product.columns + i)]);
+        }
+    }
+    return y;
+}
+
+/// The terms of a sum are up to 4; f32 sums lose their last digits in the order of the chunks.
+double slack_of(const TileProduct& product) {
+    return 1e-6 * std::sqrt(static_cast<double>(product.inner)) * 4;
+}
+
+std::vector<double> added_to(double start, std::vector<double> values) {
+    for (double& value : values)
+        value += start;
+    return values;
+}
+
 std::vector<float> scratch_for(TileUnit unit) {
     return std::vector<float>(at(tile_scratch_floats(unit, omp_get_max_threads())),
                               std::numeric_limits<float>::quiet_NaN());
@@ -56,18 +90,7 @@ struct Operands {
           bias(random_values<float>(p.columns, 3)) {}
 
     std::vector<double> expected(bool with_bias) const {
-        std::vector<double> y(at(product.rows * product.columns));
-        for (std::int64_t row = 0; row < product.rows; ++row) {
-            double* const to = y.data() + row * product.columns;
-            for (std::int64_t i = 0; i < product.columns && with_bias; ++i)
-                to[i] = static_cast<double>(bias[at(i)]);
-            for (std::int64_t k = 0; k < product.inner; ++k) {
-                const double factor = widened(x[at(row * product.inner + k)]);
-                for (std::int64_t i = 0; i < product.columns; ++i)
-                    to[i] += factor * widened(w[at(k * product.columns + i)]);
-            }
-        }
-        return y;
+        return sums_of_products(product, x, w, with_bias ? bias : std::vector<float>{});
     }
 
     std::vector<BFloat16> halves(bool with_bias) const {
@@ -108,16 +131,12 @@ TEST_P(Tiles, ProductsAreSumsOfProducts) {
         SCOPED_TRACE(text(product));
         const Operands operands(GetParam(), product);
         const std::vector<double> plain = operands.expected(false);
-        // The terms of a sum are up to 4; f32 sums lose their last digits in the order of the chunks.
-        const double slack = 1e-6 * std::sqrt(static_cast<double>(product.inner)) * 4;
+        const double slack = slack_of(product);
         expect_near(operands.halves(false), plain, slack, "bfloat16");
         expect_near(operands.halves(true), operands.expected(true), slack, "with bias");
         expect_near(operands.floats(false, false), plain, slack, "f32");
         expect_near(operands.floats(true, false), plain, slack, "of left panels");
-        std::vector<double> added = plain;
-        for (double& value : added)
-            value += 100;
-        expect_near(operands.floats(true, true), added, slack, "added");
+        expect_near(operands.floats(true, true), added_to(100, plain), slack, "added");
     }
 }
 
@@ -161,6 +180,15 @@ TEST_P(Tiles, LessScratchMeansFewerThreads) {
     EXPECT_TRUE(same_bits(y, operands.halves(false)));
 }
 
+std::vector<double> squares_of_blocks(const TileProduct& product, const std::vector<float>& y) {
+    std::vector<double> squares(at(product.blocks()));
+    for (std::int64_t i = 0; i < product.rows * product.columns; ++i) {
+        const std::int64_t block = i / product.columns / 32 * (product.columns / 32) + i % product.columns / 32;
+        squares[at(block)] += static_cast<double>(y[at(i)]) * static_cast<double>(y[at(i)]);
+    }
+    return squares;
+}
+
 TEST_P(Tiles, SquaresAreThoseOfTheStoredResult) {
     for (const TileProduct& product : {TileProduct{64, 96, 160}, {160, 288, 96}, {96, 1056, 64}}) {
         SCOPED_TRACE(text(product));
@@ -171,12 +199,7 @@ TEST_P(Tiles, SquaresAreThoseOfTheStoredResult) {
         for (const bool adds : {false, true}) {
             tile_product(GetParam(), product, {operands.x.data()}, operands.panels.data(),
                          {y.data(), adds, squares.data()}, scratch);
-            std::vector<double> want(squares.size());
-            for (std::int64_t i = 0; i < product.rows * product.columns; ++i) {
-                const std::int64_t block = i / product.columns / 32 * (product.columns / 32) + i % product.columns / 32;
-                want[at(block)] += static_cast<double>(y[at(i)]) * static_cast<double>(y[at(i)]);
-            }
-            expect_near(squares, want, 1e-5, adds ? "added" : "written");
+            expect_near(squares, squares_of_blocks(product, y), 1e-5, adds ? "added" : "written");
         }
     }
 }
@@ -191,6 +214,114 @@ TEST_P(Tiles, WhatIsNotFiniteStaysSo) {
         EXPECT_FALSE(std::isfinite(to_float(y[at(9 * 32 + column)])));
         EXPECT_TRUE(std::isfinite(to_float(y[at(8 * 32 + column)])));
     }
+}
+
+/// A copy whose last element is the last one of a page, before one that must not be read.
+class GuardedFloats {
+public:
+    explicit GuardedFloats(const std::vector<float>& values) {
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t bytes = values.size() * sizeof(float);
+        const std::size_t readable = (bytes + page - 1) / page * page;
+        mapped_ = readable + page;
+        memory_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory_ == MAP_FAILED) throw std::bad_alloc();
+        auto* const first = static_cast<std::byte*>(memory_);
+        if (mprotect(first + readable, page, PROT_NONE) != 0) throw std::bad_alloc();
+        data_ = reinterpret_cast<float*>(first + readable - bytes);
+        std::ranges::copy(values, data_);
+    }
+    GuardedFloats(const GuardedFloats&) = delete;
+    GuardedFloats& operator=(const GuardedFloats&) = delete;
+    ~GuardedFloats() { munmap(memory_, mapped_); }
+
+    const float* data() const { return data_; }
+
+private:
+    void* memory_ = nullptr;
+    std::size_t mapped_ = 0;
+    float* data_ = nullptr;
+};
+
+class FloatTiles : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!has(TileUnit::multiply_adds)) GTEST_SKIP() << "this processor has no AVX-512";
+    }
+};
+
+struct FloatOperands {
+    explicit FloatOperands(const TileProduct& p)
+        : product(p),
+          x(random_values<float>(p.rows * p.inner, 1)),
+          turned_x(turned(p.rows, p.inner, x)),
+          w(random_values<float>(p.inner * p.columns, 2)),
+          bias(random_values<float>(p.columns, 3)) {}
+
+    std::vector<float> multiplied(bool is_turned, bool with_bias, bool adds) const {
+        std::vector<float> y(at(product.rows * product.columns),
+                             adds ? 100.0F : std::numeric_limits<float>::quiet_NaN());
+        std::vector<float> scratch = scratch_for(TileUnit::multiply_adds);
+        tile_product(product, {is_turned ? turned_x.data() : x.data(), is_turned}, w.data(),
+                     with_bias ? bias.data() : nullptr, {y.data(), adds, nullptr}, scratch);
+        return y;
+    }
+
+    TileProduct product;
+    std::vector<float> x, turned_x, w, bias;
+};
+
+/// Slices whose copies are larger and smaller than the ones before; the rows of 1024 floats are a page apart.
+const TileProduct kFloatProducts[] = {
+    {32, 32, 32},   {64, 96, 160},  {160, 288, 96},   {32, 1024, 64}, {96, 1056, 64},    {320, 1056, 544},
+    {1056, 64, 32}, {544, 768, 32}, {64, 2048, 1088}, {32, 32, 1120}, {288, 1024, 1056}, {1184, 160, 96},
+};
+
+TEST_F(FloatTiles, ProductsAreSumsOfProducts) {
+    for (const TileProduct& product : kFloatProducts) {
+        SCOPED_TRACE(text(product));
+        const FloatOperands operands(product);
+        const std::vector<double> plain = sums_of_products(product, operands.x, operands.w, {});
+        const std::vector<double> biased = sums_of_products(product, operands.x, operands.w, operands.bias);
+        const double slack = 2 * slack_of(product);  // twice as many sums are rounded as of pairs
+        expect_near(operands.multiplied(false, false, false), plain, slack, "row-major");
+        expect_near(operands.multiplied(false, true, false), biased, slack, "with bias");
+        expect_near(operands.multiplied(true, false, false), plain, slack, "turned");
+        expect_near(operands.multiplied(true, true, true), added_to(100, biased), slack, "added");
+    }
+}
+
+TEST_F(FloatTiles, ProductsDoNotDependOnThreads) {
+    for (const TileProduct& product : {TileProduct{160, 288, 96}, {320, 1056, 544}, {32, 32, 1120}}) {
+        SCOPED_TRACE(text(product));
+        const FloatOperands operands(product);
+        expect_thread_independent([&] { return operands.multiplied(false, true, false); });
+        expect_thread_independent([&] { return operands.multiplied(true, false, true); });
+    }
+}
+
+TEST_F(FloatTiles, SquaresAreThoseOfTheStoredResult) {
+    const FloatOperands operands({160, 288, 96});
+    const TileProduct& product = operands.product;
+    std::vector<float> scratch = scratch_for(TileUnit::multiply_adds);
+    std::vector<float> y(at(product.rows * product.columns), 0.5F);
+    std::vector<float> squares(at(product.blocks()), std::numeric_limits<float>::quiet_NaN());
+    for (const bool adds : {false, true}) {
+        tile_product(product, {operands.turned_x.data(), true}, operands.w.data(), nullptr,
+                     {y.data(), adds, squares.data()}, scratch);
+        expect_near(squares, squares_of_blocks(product, y), 1e-5, adds ? "added" : "written");
+    }
+}
+
+/// Nothing behind the end of an operand is read, although copies run ahead.
+TEST_F(FloatTiles, OperandsAreReadToTheirEnds) {
+    const FloatOperands operands({288, 544, 96});
+    const GuardedFloats x(operands.turned_x);
+    const GuardedFloats w(operands.w);
+    std::vector<float> y(at(288 * 96));
+    std::vector<float> scratch = scratch_for(TileUnit::multiply_adds);
+    tile_product(operands.product, {x.data(), true}, w.data(), nullptr, {y.data(), false, nullptr}, scratch);
+    EXPECT_TRUE(same_bits(y, operands.multiplied(true, false, false)));
 }
 
 template <typename From> void compare_turned_right(std::int64_t rows, std::int64_t columns) {

@@ -14,25 +14,24 @@ CaseInput numbers(const char* name, const Shape& shape, double low, double high)
     return {.name = name, .desc = {DType::i32, shape}, .low = low, .high = high, .fill = Fill::integers, .fed = true};
 }
 
+void add_dense_case(std::vector<OpCase>& cases, DType type, const char* name, const Shape& x, std::int64_t out,
+                    const graph::DenseAttrs& attrs) {
+    OpCase dense{
+        .name = std::string("dense/") + name,
+        .kind = OpKind::dense,
+        .attrs = attrs,
+        .inputs = {{"x", {type, x}}, {"w", {type, attrs.transposed ? Shape{out, x.back()} : Shape{x.back(), out}}}},
+        .tolerance = tolerance_of(type)};
+    if (attrs.bias) dense.inputs.push_back({"bias", {type, {out}}});
+    cases.push_back(std::move(dense));
+}
+
 void add_tied_dense_cases(std::vector<OpCase>& cases, DType type) {
-    const auto add = [&](const char* name, const Shape& x, std::int64_t out, bool bias, bool transposed) {
-        OpCase dense{
-            .name = std::string("dense/") + name,
-            .kind = OpKind::dense,
-            .attrs = graph::DenseAttrs{.bias = bias, .transposed = transposed},
-            .inputs = {{"x", {type, x}}, {"w", {type, transposed ? Shape{out, x.back()} : Shape{x.back(), out}}}},
-            .tolerance = tolerance_of(type)};
-        if (bias) dense.inputs.push_back({"bias", {type, {out}}});
-        cases.push_back(std::move(dense));
-    };
-    add("without_bias", {4, 17}, 10, false, false);
-    add("without_bias_rank_3", {2, 5, 32}, 48, false, false);
-    add("transposed", {4, 24}, 17, true, true);
-    add("transposed_without_bias", {2, 3, 32}, 100, false, true);
-    if (type != DType::bf16) return;
-    // As large as products by tiles are.
-    add("whole_tiles", {2, 64, 160}, 96, true, false);
-    add("whole_tiles_transposed", {2, 64, 96}, 160, true, true);
+    add_dense_case(cases, type, "without_bias", {4, 17}, 10, {.bias = false});
+    add_dense_case(cases, type, "without_bias_rank_3", {2, 5, 32}, 48, {.bias = false});
+    add_dense_case(cases, type, "transposed", {4, 24}, 17, {.transposed = true});
+    add_dense_case(cases, type, "transposed_without_bias", {2, 3, 32}, 100, {.bias = false, .transposed = true});
+    if (type == DType::bf16) add_tile_cases(cases, type);
 }
 
 void add_embedding_cases(std::vector<OpCase>& cases, DType type) {
@@ -166,6 +165,12 @@ void add_token_loss_cases(std::vector<OpCase>& cases, DType type) {
 }
 
 }  // namespace
+
+/// As large as products by tiles are.
+void add_tile_cases(std::vector<OpCase>& cases, DType type) {
+    add_dense_case(cases, type, "whole_tiles", {2, 64, 160}, 96, {});
+    add_dense_case(cases, type, "whole_tiles_transposed", {2, 64, 96}, 160, {.transposed = true});
+}
 
 void add_text_cases(std::vector<OpCase>& cases, DType type) {
     add_tied_dense_cases(cases, type);

@@ -52,6 +52,9 @@ std::vector<OpCase> make_cases() {
         add_bert_update_cases(typed, type);
         add_typed(std::move(typed), type);
     }
+    std::vector<OpCase> floats;
+    add_tile_cases(floats, DType::f32);
+    add_typed(std::move(floats), DType::f32);
     return cases;
 }
 

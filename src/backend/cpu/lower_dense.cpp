@@ -1,7 +1,8 @@
-// The fully connected layer and its gradients: matrix products by own kernels, where they are of bfloat16 and the processor has
-// instructions for that, and by oneDNN.
+// The fully connected layer and its gradients: matrix products by own kernels, where the processor has instructions for them, and by
+// oneDNN.
 #include <omp.h>
 
+#include <functional>
 #include <optional>
 
 #include "backend/cpu/isa.h"
@@ -59,31 +60,69 @@ bool pays_for_copy(std::int64_t rows, DType type) {
     return rows >= (type == DType::f32 ? kRowsOfFloats : kRowsOfHalves);
 }
 
-/// The fastest one that own kernels may use.
-std::optional<TileUnit> tile_unit() {
-    if (effective_isa().amx && has(TileUnit::amx)) return TileUnit::amx;
-    if (effective_isa().avx512_bf16 && has(TileUnit::dot_products)) return TileUnit::dot_products;
+/// The fastest one for this type that own kernels may use.
+std::optional<TileUnit> tile_unit(DType type) {
+    const Isa isa = effective_isa();
+    if (type == DType::f32 && isa.avx512 && has(TileUnit::multiply_adds)) return TileUnit::multiply_adds;
+    if (type != DType::bf16) return std::nullopt;
+    if (isa.amx && has(TileUnit::amx)) return TileUnit::amx;
+    if (isa.avx512_bf16 && has(TileUnit::dot_products)) return TileUnit::dot_products;
     return std::nullopt;
 }
 
 /// Whether a product is done by tiles. A weight's copy costs about as much as AMX's product with 130 `rows`, those of all micro-batches
-/// of an update (BERT-Base's weights).
+/// of an update (BERT-Base's weights). Of f32, rows hide the copies that threads make.
 bool is_for_tiles(const TileProduct& product, DType type, std::int64_t rows) {
     constexpr std::int64_t kFewestRows = 128;
-    return type == DType::bf16 && product.is_whole() && rows >= kFewestRows && tile_unit();
+    return product.is_whole() && rows >= kFewestRows && tile_unit(type);
 }
 
-/// result = left * right (+ bias).
+/// Memory of a product by tiles.
+auto tile_scratch(Lowering& lower, DType type) {
+    return lower.scratch_floats(tile_scratch_floats(tile_unit(type).value(), omp_get_max_threads()));
+}
+
+/// result = left * right (+ bias), of bfloat16.
 void add_tile_product(Lowering& lower, const TileProduct& product, const Placed& left, bool in_panels,
                       const Placed& right, const Placed& bias, const Placed& result) {
-    const TileUnit unit = tile_unit().value();
-    const auto scratch = lower.scratch_floats(tile_scratch_floats(unit, omp_get_max_threads()));
+    const TileUnit unit = tile_unit(DType::bf16).value();
+    const auto scratch = tile_scratch(lower, DType::bf16);
     std::vector<Placed> reads = {left, right};
     if (bias) reads.push_back(bias);
     lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
         tile_product(unit, product, {left.as<BFloat16>(), in_panels}, right.as<BFloat16>(),
                      bias ? bias.as<float>() : nullptr, result.as<BFloat16>(), scratch());
     });
+}
+
+/// The same of f32. Operands are read as they lie.
+void add_float_product(Lowering& lower, const TileProduct& product, const Placed& left, const Placed& right,
+                       const Placed& bias, const Placed& result) {
+    const auto scratch = tile_scratch(lower, DType::f32);
+    std::vector<Placed> reads = {left, right};
+    if (bias) reads.push_back(bias);
+    lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
+        tile_product(product, {left.as<float>()}, right.as<float>(), bias ? bias.as<float>() : nullptr,
+                     {result.as<float>()}, scratch());
+    });
+}
+
+/// `stored`: the weight, which lies as the right operand.
+void lower_dense_of_floats(Lowering& lower, const TileProduct& product, const Desc& stored) {
+    const auto& inputs = lower.node().inputs;
+    const ValueId y = lower.node().outputs[0];
+    const Placed x = lower.in_order(inputs[0]);
+    const Placed w = lower.prepared(inputs[1], stored);
+    const Placed bias = lower.node().as<DenseAttrs>().bias ? lower.float_vector(inputs[2]) : Placed{};
+    add_float_product(lower, product, x, w, bias, lower.define(y, row_major(lower.graph().desc(y))));
+}
+
+void lower_input_grad_of_floats(Lowering& lower, const TileProduct& product, const Desc& stored) {
+    const auto& inputs = lower.node().inputs;
+    const ValueId dx = lower.node().outputs[0];
+    const Placed dy = lower.in_order(inputs[0]);
+    const Placed w = lower.prepared(inputs[1], stored);
+    add_float_product(lower, product, dy, w, {}, lower.define(dx, row_major(lower.graph().desc(dx))));
 }
 
 void lower_dense_by_tiles(Lowering& lower, const DenseShape& shape) {
@@ -120,8 +159,10 @@ void lower_dense(Lowering& lower) {
     const DenseShape shape(x_desc, y_desc);
     const DType type = x_desc.dtype;
     const std::int64_t all_rows = shape.rows * lower.request().plan.micro_batches;
-    if (is_for_tiles({shape.rows, shape.inputs, shape.outputs}, type, all_rows))
-        return lower_dense_by_tiles(lower, shape);
+    const TileProduct tiles{shape.rows, shape.inputs, shape.outputs};
+    if (type == DType::bf16 && is_for_tiles(tiles, type, all_rows)) return lower_dense_by_tiles(lower, shape);
+    if (type == DType::f32 && !attrs.transposed && is_for_tiles(tiles, type, shape.rows))
+        return lower_dense_of_floats(lower, tiles, shape.stored(false, type));
     // A copy serves all micro-batches of an update. Transposed weights are read fast as they are.
     const bool copies = !attrs.transposed && pays_for_copy(all_rows, type);
     const Desc weight = shape.weight(attrs.transposed, type);
@@ -145,8 +186,11 @@ void lower_dense_input_grad(Lowering& lower) {
     const TensorDesc& dx_desc = lower.graph().desc(dx);
     const DenseShape shape(dx_desc, dy_desc);
     const DType type = dy_desc.dtype;
-    if (is_for_tiles({shape.rows, shape.outputs, shape.inputs}, type, shape.rows * lower.request().plan.micro_batches))
-        return lower_input_grad_by_tiles(lower, shape);
+    const std::int64_t all_rows = shape.rows * lower.request().plan.micro_batches;
+    const TileProduct tiles{shape.rows, shape.outputs, shape.inputs};
+    if (type == DType::bf16 && is_for_tiles(tiles, type, all_rows)) return lower_input_grad_by_tiles(lower, shape);
+    if (type == DType::f32 && is_transposed && is_for_tiles(tiles, type, shape.rows))
+        return lower_input_grad_of_floats(lower, tiles, shape.stored(true, type));
     const Primitive product =
         lower.onednn().matmul(matrix(shape.rows, shape.outputs, type), shape.turned_weight(is_transposed, type),
                               matrix(shape.rows, shape.inputs, type), false);
@@ -178,30 +222,64 @@ struct WeightGrad {
     TileProduct product;
 };
 
+/// Operands where a product of bfloat16 reads them.
+struct TileOperands {
+    TileOperands(Lowering& lower, const WeightGrad& grad)
+        : left(lower.relaid(grad.left, grad.left_matrix(), turned_left_tiles_desc(grad.left_matrix()), kReason)),
+          right(lower.relaid(grad.right, grad.right_matrix(), right_tiles_desc(grad.right_matrix()), kReason)) {}
+
+    static constexpr const char* kReason = "the layout that tile products read";
+    Placed left, right;
+};
+
+/// A product into a result of f32.
+struct FloatProduct {
+    Placed left, right;
+    std::function<void(const TileResult& result)> run;
+};
+
+FloatProduct product_of(Lowering& lower, const WeightGrad& grad) {
+    const TileProduct product = grad.product;
+    const auto scratch = tile_scratch(lower, grad.type);
+    if (grad.type == DType::f32) {
+        const Placed a = lower.in_order(grad.left);
+        const Placed b = lower.in_order(grad.right);
+        return {a, b, [=](const TileResult& result) {
+                    tile_product(product, {a.as<float>(), true}, b.as<float>(), nullptr, result, scratch());
+                }};
+    }
+    const TileOperands operands(lower, grad);
+    const TileUnit unit = tile_unit(grad.type).value();
+    const Placed a = operands.left;
+    const Placed b = operands.right;
+    return {a, b, [=](const TileResult& result) {
+                tile_product(unit, product, {a.as<BFloat16>(), true}, b.as<BFloat16>(), result, scratch());
+            }};
+}
+
 void lower_weight_grad_by_tiles(Lowering& lower, const WeightGrad& grad) {
-    const std::string reason = "the layout that tile products read";
-    const TileProduct& product = grad.product;
-    const Placed a = lower.relaid(grad.left, grad.left_matrix(), turned_left_tiles_desc(grad.left_matrix()), reason);
-    const Placed b = lower.relaid(grad.right, grad.right_matrix(), right_tiles_desc(grad.right_matrix()), reason);
     const ValueId dw = lower.node().outputs[0];
     const DType type = lower.graph().desc(dw).dtype;
-    const Desc result_matrix = matrix(product.rows, product.columns, type);
-    if (type == DType::bf16) return add_tile_product(lower, product, a, true, b, {}, lower.define(dw, result_matrix));
-    const TileUnit unit = tile_unit().value();
-    const auto scratch = lower.scratch_floats(tile_scratch_floats(unit, omp_get_max_threads()));
-    const auto run = [=](const Placed& result, bool adds, const Placed& squares) {
-        tile_product(unit, product, {a.as<BFloat16>(), true}, b.as<BFloat16>(),
-                     {result.as<float>(), adds, squares ? squares.as<float>() : nullptr}, scratch());
+    const Desc result_matrix = matrix(grad.product.rows, grad.product.columns, type);
+    if (type == DType::bf16) {
+        const TileOperands operands(lower, grad);
+        return add_tile_product(lower, grad.product, operands.left, true, operands.right, {},
+                                lower.define(dw, result_matrix));
+    }
+    const FloatProduct product = product_of(lower, grad);
+    const auto run = [product](const Placed& result, bool adds, const Placed& squares) {
+        product.run({result.as<float>(), adds, squares ? squares.as<float>() : nullptr});
     };
     if (const auto sum = lower.own_sum(dw, result_matrix)) {
-        const Placed squares = sum->ends ? lower.place_squares(dw, product.blocks()) : Placed{};
-        lower.add_step("tiles", {a, b, sum->placed}, {sum->placed},
+        const Placed squares = sum->ends ? lower.place_squares(dw, grad.product.blocks()) : Placed{};
+        lower.add_step("tiles", {product.left, product.right, sum->placed}, {sum->placed},
                        lower.summing(*sum, [=](bool is_first) { run(sum->placed, !is_first, squares); }));
         return;
     }
     const Placed result = lower.define(dw, result_matrix);
-    const Placed squares = lower.place_squares(dw, product.blocks());
-    lower.add_step("tiles", {a, b}, {result}, [=](const StepContext&) { run(result, false, squares); });
+    const Placed squares = lower.place_squares(dw, grad.product.blocks());
+    lower.add_step("tiles", {product.left, product.right}, {result},
+                   [=](const StepContext&) { run(result, false, squares); });
 }
 
 /// Of several micro-batches, the product adds to their sum.
@@ -231,13 +309,13 @@ void lower_dense_weight_grad(Lowering& lower) {
     lower.add_primitive(product, with_result(lower.define(dw, product.dst)), {DNNL_ARG_DST});
 }
 
-/// The gradient of a weight that reads this value as the right operand of a tile product, in the current section: it reads a copy.
+/// The gradient of a weight that reads this value as the right operand of a tile product, in the current section, and of it a copy.
 std::optional<WeightGrad> tile_product_of(const Lowering& lower, ValueId gradient) {
     for (const graph::NodeId user : lower.graph().value(gradient).users) {
         const graph::Node& reader = lower.graph().node(user);
         if (reader.kind != graph::OpKind::dense_weight_grad || lower.section_of(user) != lower.section()) continue;
         const WeightGrad grad(lower.graph(), reader);
-        if (grad.right == gradient && grad.uses_tiles()) return grad;
+        if (grad.right == gradient && grad.type == DType::bf16 && grad.uses_tiles()) return grad;
     }
     return std::nullopt;
 }

@@ -1,4 +1,5 @@
-// Blocks of 32 x 32 sums of tile products, and the two units that multiply tiles: Intel's AMX, and the dot products of AVX512-BF16.
+// Blocks of 32 x 32 sums of tile products, and the units that multiply tiles: Intel's AMX, the dot products of AVX512-BF16, and the
+// multiply-adds of AVX-512.
 #pragma once
 
 #include <immintrin.h>
@@ -8,32 +9,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backend/cpu/kernels/tile_operands.h"
 #include "backend/cpu/kernels/tile_target.h"
-#include "backend/cpu/kernels/tiles.h"
 
 namespace cnntrain::cpu {
-
-constexpr std::int64_t kHalf = kTileBlock / 2;
-constexpr std::int64_t kRowBytes = 64;  // of a tile
-constexpr std::int64_t kTileBytes = 16 * kRowBytes;
-constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two tiles side by side
-constexpr std::int64_t kBlockFloats = kTileBlock * kTileBlock;
-
-/// Tiles of an operand: two side by side make a block of 32 rows (left) or columns (right).
-struct Tiles {
-    const std::byte* at = nullptr;
-    std::int64_t row = 0;    // bytes from a row of a tile to the next
-    std::int64_t other = 0;  // to the other tile of the block
-    std::int64_t step = 0;   // to the next step of the inner axis
-    std::int64_t block = 0;  // to the next block
-
-    Tiles from(std::int64_t first_block, std::int64_t first_step) const {
-        if (at == nullptr) return {};
-        Tiles moved = *this;
-        moved.at += first_block * block + first_step * step;
-        return moved;
-    }
-};
 
 /// A block of sums that are complete, on its way into the result.
 template <typename To> struct Finished {
@@ -67,6 +46,7 @@ CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int6
 CNNTRAIN_TILES inline __m512 finish_half(const Finished<float>& block, std::int64_t row, std::int64_t half) {
     float* const y = block.y + row * block.columns + half;
     __m512 sum = _mm512_loadu_ps(block.sums + row * kTileBlock + half);
+    if (block.bias != nullptr) sum = _mm512_add_ps(sum, _mm512_loadu_ps(block.bias + half));
     if (block.adds) sum = _mm512_add_ps(_mm512_loadu_ps(y), sum);
     if (block.streams) {
         _mm512_stream_ps(y, sum);
@@ -101,18 +81,20 @@ struct Lines {
     std::int64_t step = 0;   // bytes to those of the next step
 };
 
-/// What is done while tiles are multiplied, which takes longer than all other instructions together.
-template <typename To> struct Aside {
-    Lines next_right;  // comes into the cache
-    Lines next_left;   // likewise
-    Finished<To> finished;
-};
-
 CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
     for (std::int64_t i = 0; i < lines.count; ++i)
         _mm_prefetch(lines.at + i * lines.apart, _MM_HINT_T1);
     lines.at += lines.step;
 }
+
+/// What is done while tiles are multiplied, which takes longer than all other instructions together.
+template <typename To> struct Aside {
+    Lines next_right;  // comes into the cache
+    Lines next_left;   // likewise
+    Finished<To> finished;
+    BlockCopy* right_copy = nullptr;  // goes on; null: there is none
+    BlockCopy* left_copy = nullptr;   // likewise
+};
 
 /// LDTILECFG's operand: eight whole tiles.
 struct alignas(64) TileConfig {
@@ -130,8 +112,12 @@ struct AmxUnit {
     static constexpr std::int64_t kChunk = 8;
     // Steps whose left tiles stay in the second-level cache while right tiles pass.
     static constexpr std::int64_t kSlice = 16;
+    // Steps of an inner axis that is not cut into slices.
+    static constexpr std::int64_t kWhole = 32;
     // Do left rows that are used for all columns become tiles in a row first?
     static constexpr bool kCopiesLeft = true;
+    // Are copies of what comes next made while tiles are multiplied?
+    static constexpr bool kCopiesAside = false;
     // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
@@ -182,16 +168,41 @@ struct AmxUnit {
     }
 };
 
-/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs. It is several times slower than
-/// AMX, so that the second-level cache, of 1 MB on Zen 4, brings right tiles in time.
-struct DotUnit {
+/// Adds the products of pairs of bfloat16. It is several times slower than AMX, so that the second-level cache, of 1 MB on Zen 4, brings
+/// right tiles in time.
+struct DotProducts {
     static constexpr std::int64_t kChunk = 32;
     static constexpr std::int64_t kSlice = 32;
+    static constexpr std::int64_t kWhole = 32;
     static constexpr bool kCopiesLeft = false;
+    static constexpr bool kCopiesAside = false;
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{384} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{256} << 10;
     static constexpr std::int64_t kSumBytes = std::int64_t{256} << 10;
 
+    CNNTRAIN_TILES static __m512 added(__m512 sum, __m512i x, __m512i w) {
+        return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(w));
+    }
+};
+
+/// Adds the products of floats.
+struct MultiplyAdds {
+    static constexpr std::int64_t kChunk = 16;
+    static constexpr std::int64_t kSlice = 16;
+    static constexpr std::int64_t kWhole = 16;
+    static constexpr bool kCopiesLeft = false;
+    static constexpr bool kCopiesAside = true;
+    static constexpr std::int64_t kWholeLeftBytes = std::int64_t{128} << 10;
+    static constexpr std::int64_t kLeftBytes = std::int64_t{128} << 10;
+    static constexpr std::int64_t kSumBytes = std::int64_t{256} << 10;
+
+    CNNTRAIN_TILES static __m512 added(__m512 sum, __m512i x, __m512i w) {
+        return _mm512_fmadd_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(w), sum);
+    }
+};
+
+/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs.
+template <typename Arithmetic> struct VectorUnit : Arithmetic {
     static void begin() {}
     static void end() {}
 
@@ -205,7 +216,8 @@ struct DotUnit {
                 finish_row(aside.finished, i);
             const std::byte* const x = left.at + row / kHalf * left.other + row % kHalf * left.row;
             const std::int64_t offset = row * kTileBlock;
-            multiply_rows(x, left, right, steps, begun == nullptr ? nullptr : begun + offset, sums + offset);
+            multiply_rows(x, left, right, steps, begun == nullptr ? nullptr : begun + offset, sums + offset,
+                          aside.right_copy, aside.left_copy);
             for (std::int64_t i = steps * row / kTileBlock; i < steps * (row + kRows) / kTileBlock; ++i) {
                 bring_closer(aside.next_right);
                 bring_closer(aside.next_left);
@@ -215,11 +227,11 @@ struct DotUnit {
 
 private:
     static constexpr std::int64_t kRows = 8;
-    static constexpr std::int64_t kPairBytes = 4;
 
     /// x: the first of the rows. Loops over them must be unrolled, for their sums to stay in registers.
     CNNTRAIN_TILES static void multiply_rows(const std::byte* x, const Tiles& left, const Tiles& right,
-                                             std::int64_t steps, const float* begun, float* sums) {
+                                             std::int64_t steps, const float* begun, float* sums, BlockCopy* right_copy,
+                                             BlockCopy* left_copy) {
         __m512 low[kRows];
         __m512 high[kRows];
 #pragma GCC unroll 8
@@ -229,18 +241,20 @@ private:
         }
         const std::byte* w = right.at;
         for (std::int64_t step = 0; step < steps; ++step) {
-            for (std::int64_t pair = 0; pair < kHalf; ++pair) {
-                const auto w_low = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w + pair * right.row));
-                const auto w_high = reinterpret_cast<__m512bh>(_mm512_loadu_si512(w + pair * right.row + right.other));
+            for (std::int64_t i = 0; i < kHalf; ++i) {
+                const __m512i w_low = _mm512_loadu_si512(w + i * right.row);
+                const __m512i w_high = _mm512_loadu_si512(w + i * right.row + right.other);
 #pragma GCC unroll 8
-                for (std::int64_t i = 0; i < kRows; ++i) {
-                    const __m512bh both = broadcast_pair(x + i * left.row + pair * kPairBytes);
-                    low[i] = _mm512_dpbf16_ps(low[i], both, w_low);
-                    high[i] = _mm512_dpbf16_ps(high[i], both, w_high);
+                for (std::int64_t row = 0; row < kRows; ++row) {
+                    const __m512i everywhere = broadcast(x + row * left.row + i * left.element);
+                    low[row] = Arithmetic::added(low[row], everywhere, w_low);
+                    high[row] = Arithmetic::added(high[row], everywhere, w_high);
                 }
             }
             x += left.step;
             w += right.step;
+            if (right_copy != nullptr) right_copy->go_on();
+            if (left_copy != nullptr) left_copy->go_on();
         }
 #pragma GCC unroll 8
         for (std::int64_t i = 0; i < kRows; ++i) {
@@ -249,11 +263,14 @@ private:
         }
     }
 
-    CNNTRAIN_TILES static __m512bh broadcast_pair(const std::byte* at) {
-        std::int32_t pair = 0;
-        std::memcpy(&pair, at, kPairBytes);
-        return reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
+    CNNTRAIN_TILES static __m512i broadcast(const std::byte* at) {
+        std::int32_t element = 0;
+        std::memcpy(&element, at, sizeof(element));
+        return _mm512_set1_epi32(element);
     }
 };
+
+using DotUnit = VectorUnit<DotProducts>;
+using FloatUnit = VectorUnit<MultiplyAdds>;
 
 }  // namespace cnntrain::cpu

@@ -10,16 +10,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/kernels/tile_blocks.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/processor.h"
 
 namespace cnntrain::cpu {
 namespace {
 
-constexpr std::int64_t kStep = 32;   // elements of the inner axis in a tile
-constexpr std::int64_t kWhole = 32;  // steps of an inner axis that is not cut into slices
 constexpr std::int64_t kLine = 64;
 
 /// The operating system gives tiles to a process that asks.
@@ -29,16 +30,22 @@ bool ask_for_tiles() {
     return this_processor().amx_bf16 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-Tiles left_tiles(const TileProduct& product, const LeftOperand& x) {
-    const auto* const at = reinterpret_cast<const std::byte*>(x.data);
-    const std::int64_t row = product.inner * 2;
-    if (x.in_panels) return {at, kRowBytes, kTileBytes, kStepBytes, kTileBlock * row};
-    return {at, row, kHalf * row, kRowBytes, kTileBlock * row};
+Operand left_operand(const TileProduct& product, const LeftOperand& x) {
+    if (x.in_panels) return {packed_rows(x.data, product.inner / kStep<BFloat16>)};
+    return in_rows(x.data, product.inner * static_cast<std::int64_t>(sizeof(BFloat16)));
+}
+Operand right_operand(const TileProduct& product, const BFloat16* w) {
+    return {packed_columns(w, product.inner / kStep<BFloat16>)};
 }
 
-Tiles right_tiles(const TileProduct& product, const BFloat16* w) {
-    const auto* const at = reinterpret_cast<const std::byte*>(w);
-    return {at, 2 * kRowBytes, kRowBytes, kStepBytes, product.inner / kStep * kStepBytes};
+constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
+
+Operand left_operand(const TileProduct& product, const FloatLeftOperand& x) {
+    if (x.is_turned) return in_inner_rows(Operand::Order::turned_rows, x.data, product.rows * kFloatBytes);
+    return in_rows(x.data, product.inner * kFloatBytes);
+}
+Operand right_operand(const TileProduct& product, const float* w) {
+    return in_inner_rows(Operand::Order::columns, w, product.columns * kFloatBytes);
 }
 
 /// Part `number` of `parts` of the 32 lines that a block has for each step.
@@ -60,16 +67,24 @@ struct Range {
     Range piece(std::int64_t from, std::int64_t most) const { return {from, std::min(end, from + most)}; }
 };
 
+/// What is multiplied in one go: blocks, and steps.
+struct Turn {
+    Range rows, columns, slice;
+
+    Window left() const { return {rows.begin, slice.begin, rows.size(), slice.size()}; }
+};
+
 /// What one product does everywhere.
 template <typename To> struct Plan {
-    Tiles left, right;
+    Operand left, right;
     std::int64_t steps = 0;        // of the inner axis
+    std::int64_t slice = 0;        // steps at a time
     std::int64_t left_blocks = 0;  // blocks of rows at a time
     std::int64_t sum_blocks = 0;   // blocks of columns at a time
     Finished<To> result;           // of the first block
 
     Range all_steps() const { return {0, steps}; }
-    bool is_one_slice() const { return steps <= kWhole; }
+    bool is_one_slice() const { return slice == steps; }
     Finished<To> finished(const float* sums, float* lanes, std::int64_t row, std::int64_t column) const {
         Finished<To> block = result;
         block.sums = sums;
@@ -81,30 +96,36 @@ template <typename To> struct Plan {
     }
 };
 
+/// Bytes for copies of operands that a thread needs: two places for each, where copies are made aside.
+template <typename Unit> constexpr std::int64_t kLeftPlaces = (Unit::kCopiesAside ? 2 : 1) * Unit::kWholeLeftBytes;
+template <typename Unit> constexpr std::int64_t kRightBytes = Unit::kChunk* kStepBytes;
+template <typename Unit> constexpr std::int64_t kRightPlaces = Unit::kCopiesAside ? 2 * kRightBytes<Unit> : 0;
+
 /// Floats that a thread needs.
 template <typename Unit> constexpr std::int64_t part_floats() {
-    return kBlockFloats + kHalf + (Unit::kSumBytes + Unit::kWholeLeftBytes) / static_cast<std::int64_t>(sizeof(float));
+    return kBlockFloats + kHalf + (Unit::kSumBytes + kLeftPlaces<Unit> + kRightPlaces<Unit>) / kFloatBytes;
 }
 
 /// One thread's part of a product.
 template <typename Unit, typename To> class Part {
 public:
-    Part(const Plan<To>& plan, float* scratch)
+    Part(const Plan<To>& plan, float* scratch, Range rows, Range columns)
         : plan_(plan),
+          rows_(rows),
+          columns_(columns),
           complete_(scratch),
           lanes_(complete_ + kBlockFloats),
           sums_(lanes_ + kHalf),
-          left_(reinterpret_cast<std::byte*>(sums_ + Unit::kSumBytes / sizeof(float))) {}
+          left_(reinterpret_cast<std::byte*>(sums_ + Unit::kSumBytes / kFloatBytes)),
+          left_copies_(left_, Unit::kWholeLeftBytes),
+          right_copies_(left_ + kLeftPlaces<Unit>, kRightBytes<Unit>) {}
 
-    CNNTRAIN_TILES void run(Range rows, Range columns) {
+    CNNTRAIN_TILES void run() {
         Unit::begin();
-        for (std::int64_t column = columns.begin; column < columns.end; column += plan_.sum_blocks) {
-            for (std::int64_t row = rows.begin; row < rows.end; row += plan_.left_blocks) {
-                for (std::int64_t step = 0; step < plan_.steps; step += slice()) {
-                    multiply_slice(rows.piece(row, plan_.left_blocks), columns.piece(column, plan_.sum_blocks),
-                                   plan_.all_steps().piece(step, slice()), left_after(row, step, rows.end));
-                }
-            }
+        for (std::optional<Turn> turn = first_turn(columns_.begin); turn;) {
+            const std::optional<Turn> next = turn_after(*turn);
+            multiply_turn(*turn, next);
+            turn = next;
         }
         finish_all_rows(finished_);
         if (plan_.result.streams) _mm_sfence();
@@ -112,50 +133,88 @@ public:
     }
 
 private:
-    std::int64_t slice() const { return plan_.is_one_slice() ? plan_.steps : Unit::kSlice; }
-
-    /// What is read of the left operand after this slice of the blocks from `row` on. A whole block is read in the order of its memory,
-    /// which the processor foresees itself.
-    Tiles left_after(std::int64_t row, std::int64_t step, std::int64_t rows_end) const {
-        if (plan_.is_one_slice()) return {};
-        if (step + Unit::kSlice < plan_.steps) return plan_.left.from(row, step + Unit::kSlice);
-        if (row + plan_.left_blocks < rows_end) return plan_.left.from(row + plan_.left_blocks, 0);
-        return {};
+    Turn first_turn(std::int64_t column) const {
+        return {rows_from(rows_.begin), columns_.piece(column, plan_.sum_blocks), slice_from(0)};
     }
+    /// Slices first, then rows.
+    std::optional<Turn> turn_after(const Turn& turn) const {
+        if (turn.slice.end < plan_.steps) return Turn{turn.rows, turn.columns, slice_from(turn.slice.end)};
+        if (turn.rows.end < rows_.end) return Turn{rows_from(turn.rows.end), turn.columns, slice_from(0)};
+        if (turn.columns.end < columns_.end) return first_turn(turn.columns.end);
+        return std::nullopt;
+    }
+    Range rows_from(std::int64_t row) const { return rows_.piece(row, plan_.left_blocks); }
+    Range slice_from(std::int64_t step) const { return plan_.all_steps().piece(step, plan_.slice); }
+
+    /// What is done for what comes later: lines come into the cache, those of the left operand in parts, one for each of the last columns;
+    /// copies go on.
+    struct Ahead {
+        Tiles right, left;
+        std::int64_t part = 0, parts = 1;
+        BlockCopy* right_copy = nullptr;
+        BlockCopy* left_copy = nullptr;
+    };
 
     /// [rows,slice] of the left operand by [slice,columns] of the right one.
-    void multiply_slice(Range rows, Range columns, Range slice, const Tiles& next_left) {
-        const Tiles left = cached_left(rows, slice);
-        const std::int64_t parts = std::min(kTileBlock, columns.size());
+    void multiply_turn(const Turn& turn, const std::optional<Turn>& next) {
+        const Tiles left = multiplied_left(turn);
+        Ahead ahead;
+        if (next) look_ahead_left(*next, ahead);
+        const Tiles next_left = ahead.left;
+        const auto& [rows, columns, slice] = turn;
+        ahead.parts = std::min(kTileBlock, columns.size());
         for (std::int64_t column = columns.begin; column < columns.end; ++column) {
             const std::int64_t place = plan_.is_one_slice() ? 0 : column - columns.begin;
             float* const sums = sums_ + place * rows.size() * kBlockFloats;
+            ahead.part = column - (columns.end - ahead.parts);
             for (std::int64_t step = slice.begin; step < slice.end; step += Unit::kChunk) {
                 const Range steps = slice.piece(step, Unit::kChunk);
                 const std::int64_t offset = step - slice.begin;
-                const Ahead ahead{right_after(column, steps, columns, slice), next_left.from(0, offset),
-                                  column - (columns.end - parts), parts};
-                multiply_chunk(left.from(0, offset), rows, column, steps, sums, ahead);
+                const Tiles right = multiplied_right(chunk(column, steps));
+                look_ahead_right(right_after(column, steps, turn, next), ahead);
+                ahead.left = next_left.from(0, offset);
+                multiply_chunk(left.from(0, offset), right, rows, column, steps, sums, ahead);
             }
         }
     }
 
-    Tiles right_after(std::int64_t column, Range steps, Range columns, Range slice) const {
-        if (steps.end < slice.end) return plan_.right.from(column, steps.end);
-        if (column + 1 < columns.end) return plan_.right.from(column + 1, slice.begin);
-        return {};
+    static Window chunk(std::int64_t column, Range steps) { return {column, steps.begin, 1, steps.size()}; }
+
+    /// The chunk of the right operand that is multiplied after this one.
+    std::optional<Window> right_after(std::int64_t column, Range steps, const Turn& turn,
+                                      const std::optional<Turn>& next) const {
+        const auto first = [](std::int64_t of_column, Range slice) {
+            return chunk(of_column, slice.piece(slice.begin, Unit::kChunk));
+        };
+        if (steps.end < turn.slice.end) return chunk(column, turn.slice.piece(steps.end, Unit::kChunk));
+        if (column + 1 < turn.columns.end) return first(column + 1, turn.slice);
+        if (next) return first(next->columns.begin, next->slice);
+        return std::nullopt;
     }
 
-    /// Of what is read after a chunk, and after a slice: that in parts, one for each of its last columns.
-    struct Ahead {
-        Tiles right, left;
-        std::int64_t part = 0, parts = 1;
-    };
+    void look_ahead_right(const std::optional<Window>& next, Ahead& ahead) {
+        ahead.right = {};
+        ahead.right_copy = nullptr;
+        if (!next) return;
+        if (plan_.right.order == Operand::Order::packed) {
+            ahead.right = plan_.right.tiles.from(next->block, next->step);
+        } else {
+            ahead.right_copy = right_copies_.begin(plan_.right, *next);
+        }
+    }
 
-    /// All rows by one block of columns. Meanwhile the next tiles come into the cache, and the last block goes into the result.
-    CNNTRAIN_TILES void multiply_chunk(const Tiles& left, Range rows, std::int64_t column, Range steps, float* sums,
-                                       const Ahead& ahead) {
-        const Tiles right = plan_.right.from(column, steps.begin);
+    /// A whole block of rows is read in the order of its memory, which the processor foresees itself.
+    void look_ahead_left(const Turn& next, Ahead& ahead) {
+        if (Unit::kCopiesAside && copies_left()) {
+            ahead.left_copy = left_copies_.begin(plan_.left, next.left());
+        } else if (!plan_.is_one_slice()) {
+            ahead.left = plan_.left.tiles.from(next.rows.begin, next.slice.begin);
+        }
+    }
+
+    /// All rows by one block of columns. Meanwhile the last block goes into the result.
+    CNNTRAIN_TILES void multiply_chunk(const Tiles& left, const Tiles& right, Range rows, std::int64_t column,
+                                       Range steps, float* sums, const Ahead& ahead) {
         const bool completes = steps.end == plan_.steps;
         Finished<To> finished = finished_;  // a member would go through memory for every block
         for (std::int64_t row = 0; row < rows.size(); ++row) {
@@ -164,22 +223,33 @@ private:
             Unit::template multiply_block<To>(
                 left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
                 {part_of(ahead.right, kLine, row, rows.size()),
-                 part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished});
+                 part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished, ahead.right_copy,
+                 ahead.left_copy});
             finished = completes ? plan_.finished(result, lanes_, rows.begin + row, column) : Finished<To>{};
         }
         finished_ = finished;
     }
 
-    /// Blocks of rows as tiles in a row. A copy pays where it is used for all columns, and where rows are apart by a multiple of a
-    /// power of two so large that they push each other out of the cache.
-    Tiles cached_left(Range rows, Range slice) const {
+    Tiles multiplied_right(const Window& chunk) {
+        if (plan_.right.order == Operand::Order::packed) return plan_.right.tiles.from(chunk.block, chunk.step);
+        return right_copies_.take(plan_.right, chunk);
+    }
+
+    /// A copy of rows pays where it is used for all columns, and where rows are apart by a multiple of a power of two so large that they
+    /// push each other out of the cache.
+    bool copies_left() const {
         constexpr std::int64_t kApart = 4096;
-        const Tiles from = plan_.left.from(rows.begin, slice.begin);
-        const bool pays = (Unit::kCopiesLeft && plan_.is_one_slice()) || from.row % kApart == 0;
-        if (from.row == kRowBytes || !pays) return from;
-        const Tiles to{left_, kRowBytes, kTileBytes, kStepBytes, slice.size() * kStepBytes};
-        for (std::int64_t block = 0; block < rows.size(); ++block)
-            copy_left_block(from.from(block, 0), slice.size(), left_ + block * to.block);
+        if (plan_.left.order != Operand::Order::rows) return plan_.left.order == Operand::Order::turned_rows;
+        return (Unit::kCopiesLeft && plan_.is_one_slice()) || plan_.left.pitch % kApart == 0;
+    }
+
+    Tiles multiplied_left(const Turn& turn) {
+        const Tiles from = plan_.left.tiles.from(turn.rows.begin, turn.slice.begin);
+        if (!copies_left()) return from;
+        if (Unit::kCopiesAside) return left_copies_.take(plan_.left, turn.left());
+        const Tiles to = packed_rows(left_, turn.slice.size());
+        for (std::int64_t block = 0; block < turn.rows.size(); ++block)
+            copy_left_block(from.from(block, 0), turn.slice.size(), left_ + block * to.block);
         return to;
     }
 
@@ -193,10 +263,12 @@ private:
     }
 
     const Plan<To>& plan_;
+    Range rows_, columns_;
     float* complete_;  // one block, which stays in the first-level cache until it has gone into the result
     float* lanes_;     // of its squares
     float* sums_;
-    std::byte* left_;
+    std::byte* left_;  // room for copies of the left operand, and behind it of the right one
+    Copies left_copies_, right_copies_;
     Finished<To> finished_;
 };
 
@@ -220,18 +292,25 @@ Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
     return best;
 }
 
+/// At most `most` at a time, in pieces that are about equal.
+std::int64_t equal_pieces(std::int64_t all, std::int64_t most) {
+    const std::int64_t pieces = (all + most - 1) / most;
+    return (all + pieces - 1) / pieces;
+}
+
 template <typename Unit, typename To>
-Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat16* w, Finished<To> result) {
-    constexpr std::int64_t kMostSums = Unit::kSumBytes / (kBlockFloats * static_cast<std::int64_t>(sizeof(float)));
+Plan<To> plan_of(const TileProduct& product, std::int64_t steps, const Grid& grid, const Finished<To>& result) {
+    constexpr std::int64_t kMostSums = Unit::kSumBytes / (kBlockFloats * kFloatBytes);
+    const std::int64_t rows = (product.rows / kTileBlock + grid.rows - 1) / grid.rows;
     Plan<To> plan;
-    plan.left = left_tiles(product, x);
-    plan.right = right_tiles(product, w);
-    plan.steps = product.inner / kStep;
-    if (plan.is_one_slice()) {
-        plan.left_blocks = std::min(kMostSums, Unit::kWholeLeftBytes / (plan.steps * kStepBytes));
+    plan.steps = steps;
+    if (steps <= Unit::kWhole) {
+        plan.slice = steps;
+        plan.left_blocks = equal_pieces(rows, std::min(kMostSums, Unit::kWholeLeftBytes / (steps * kStepBytes)));
         plan.sum_blocks = product.columns / kTileBlock;
     } else {
-        plan.left_blocks = Unit::kLeftBytes / (Unit::kSlice * kStepBytes);
+        plan.slice = Unit::kSlice;
+        plan.left_blocks = equal_pieces(rows, Unit::kLeftBytes / (Unit::kSlice * kStepBytes));
         plan.sum_blocks = kMostSums / plan.left_blocks;
     }
     plan.result = result;
@@ -241,51 +320,87 @@ Plan<To> plan_of(const TileProduct& product, const LeftOperand& x, const BFloat1
     return plan;
 }
 
-template <typename Unit, typename To> void multiply_by(const TileProduct& product, const LeftOperand& x,
-                                                       const BFloat16* w, const Finished<To>& result,
-                                                       std::span<float> scratch) {
+template <typename Unit, typename T, typename To> void multiply_by(const TileProduct& product, const Operand& x,
+                                                                   const Operand& w, const Finished<To>& result,
+                                                                   std::span<float> scratch) {
     constexpr std::int64_t kFloats = part_floats<Unit>();
-    const Plan<To> plan = plan_of<Unit>(product, x, w, result);
     const Range rows{0, product.rows / kTileBlock};
     const Range columns{0, product.columns / kTileBlock};
     const auto room = static_cast<int>(static_cast<std::int64_t>(scratch.size()) / kFloats);
     const Grid grid = grid_of(rows.size(), columns.size(), std::clamp(omp_get_max_threads(), 1, room));
+    Plan<To> plan = plan_of<Unit>(product, product.inner / kStep<T>, grid, result);
+    plan.left = x;
+    plan.right = w;
     parallel_tasks(grid.rows * grid.columns, [&](std::int64_t task) {
-        Part<Unit, To>(plan, scratch.data() + task * kFloats)
-            .run(rows.part(task / grid.columns, grid.rows), columns.part(task % grid.columns, grid.columns));
+        Part<Unit, To>(plan, scratch.data() + task * kFloats, rows.part(task / grid.columns, grid.rows),
+                       columns.part(task % grid.columns, grid.columns))
+            .run();
     });
 }
 
+/// Of bfloat16.
 template <typename To> void multiply(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
                                      const Finished<To>& result, std::span<float> scratch) {
-    switch (unit) {
-        case TileUnit::amx:
-            return multiply_by<AmxUnit>(product, x, w, result, scratch);
-        case TileUnit::dot_products:
-            return multiply_by<DotUnit>(product, x, w, result, scratch);
-    }
+    const Operand left = left_operand(product, x);
+    const Operand right = right_operand(product, w);
+    if (unit == TileUnit::amx) return multiply_by<AmxUnit, BFloat16>(product, left, right, result, scratch);
+    CNNTRAIN_CHECK(unit == TileUnit::dot_products, "this unit does not multiply bfloat16");
+    multiply_by<DotUnit, BFloat16>(product, left, right, result, scratch);
+}
+
+Finished<float> finished(const TileResult& y, const float* bias) {
+    Finished<float> result;
+    result.bias = bias;
+    result.y = y.data;
+    result.adds = y.adds;
+    result.squares = y.squares;
+    return result;
 }
 
 }  // namespace
 
 bool has(TileUnit unit) {
     static const bool has_amx = ask_for_tiles();
-    static const bool has_dot_products = this_processor().avx512_bf16;
-    return unit == TileUnit::amx ? has_amx : has_dot_products;
+    switch (unit) {
+        case TileUnit::amx:
+            return has_amx;
+        case TileUnit::dot_products:
+            return this_processor().avx512_bf16;
+        case TileUnit::multiply_adds:
+            return this_processor().avx512;
+    }
+    return false;
 }
 
 std::int64_t tile_scratch_floats(TileUnit unit, int threads) {
-    return threads * (unit == TileUnit::amx ? part_floats<AmxUnit>() : part_floats<DotUnit>());
+    switch (unit) {
+        case TileUnit::amx:
+            return threads * part_floats<AmxUnit>();
+        case TileUnit::dot_products:
+            return threads * part_floats<DotUnit>();
+        case TileUnit::multiply_adds:
+            return threads * part_floats<FloatUnit>();
+    }
+    return 0;
 }
 
 void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w, const float* bias,
                   BFloat16* y, std::span<float> scratch) {
-    multiply(unit, product, x, w, Finished<BFloat16>{.bias = bias, .y = y}, scratch);
+    Finished<BFloat16> result;
+    result.bias = bias;
+    result.y = y;
+    multiply(unit, product, x, w, result, scratch);
 }
 
 void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
                   const TileResult& y, std::span<float> scratch) {
-    multiply(unit, product, x, w, Finished<float>{.y = y.data, .adds = y.adds, .squares = y.squares}, scratch);
+    multiply(unit, product, x, w, finished(y, nullptr), scratch);
+}
+
+void tile_product(const TileProduct& product, const FloatLeftOperand& x, const float* w, const float* bias,
+                  const TileResult& y, std::span<float> scratch) {
+    multiply_by<FloatUnit, float>(product, left_operand(product, x), right_operand(product, w), finished(y, bias),
+                                  scratch);
 }
 
 }  // namespace cnntrain::cpu

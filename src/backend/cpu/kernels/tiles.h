@@ -1,4 +1,4 @@
-// Products of bfloat16 matrices in tiles of 16 rows of 64 bytes, with sums in f32. Intel's AMX has eight registers for tiles, and an
+// Products of matrices in tiles of 16 rows of 64 bytes, with sums in f32. Intel's AMX has eight registers for tiles, and an
 // instruction that adds the product of two of them to a third one (Intel 64 and IA-32 Architectures Software Developer's Manual,
 // volume 1, chapter 18). AVX512-BF16, which AMD has since Zen 4, multiplies a row of a right tile by one pair of a left tile at a time.
 //
@@ -7,6 +7,9 @@
 //
 //   right panels  32 columns each, in them the pairs of rows in turn: Panels with 32 columns (kernels.h)
 //   left panels   32 rows each, in them blocks of 32 columns in turn, in a block its rows
+//
+// Of f32, a tile holds 16 rows of 16 elements. Operands are read as they lie: each thread copies a part of them into its cache, while it
+// multiplies the part before.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +21,12 @@ namespace cnntrain::cpu {
 /// Rows and columns of operands and results are multiples of this.
 inline constexpr std::int64_t kTileBlock = 32;
 
-/// What multiplies tiles: Intel's AMX, or AVX512-BF16's dot products. Both read the same panels.
-enum class TileUnit : std::uint8_t { amx, dot_products };
+/// What multiplies tiles: Intel's AMX, AVX512-BF16's dot products, or AVX-512's multiply-adds. The first two multiply bfloat16 and read
+/// the same panels, the third one multiplies f32.
+enum class TileUnit : std::uint8_t { amx, dot_products, multiply_adds };
 
-/// Does this processor have the unit, and does the system let this process use it? All units need AVX512-BF16, and so do the copies
-/// below.
+/// Does this processor have the unit, and does the system let this process use it? Those for bfloat16 need AVX512-BF16, and so do the
+/// copies below.
 bool has(TileUnit unit);
 
 /// [rows,inner] * [inner,columns] = [rows,columns]: multiples of kTileBlock.
@@ -54,6 +58,16 @@ struct TileResult {
 };
 /// y = x * w or y += x * w.
 void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
+                  const TileResult& y, std::span<float> scratch);
+
+/// [rows,inner], row-major or as the row-major transpose.
+struct FloatLeftOperand {
+    const float* data = nullptr;
+    bool is_turned = false;
+};
+/// y = x * w + bias or y += x * w + bias, all of f32, w and y row-major, by TileUnit::multiply_adds; no bias: null. The result does not
+/// depend on the number of threads.
+void tile_product(const TileProduct& product, const FloatLeftOperand& x, const float* w, const float* bias,
                   const TileResult& y, std::span<float> scratch);
 
 /// Of a row-major m [rows,columns], the right panels of m^T, and those of m where they are wanted. It is read once.
