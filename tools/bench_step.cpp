@@ -190,9 +190,9 @@ StepTimes time_steps(Bench& bench, const Options& options) {
     const double typical = median(seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
     const char* const unit = bench.task->columns().unit.many.c_str();
-    std::printf("whole step: %.1f %s/s (median of %td; %.1f to %.1f), %.1f ms a step, mean %.1f %s/s\n",
+    std::printf("whole step: %.1f %s/s (median of %td; %.1f to %.1f), %.1f ms a step (%.1f to %.1f), mean %.1f %s/s\n",
                 samples / typical, unit, std::ssize(seconds), samples / *most, samples / *least, 1e3 * typical,
-                samples / mean, unit);
+                1e3 * *least, 1e3 * *most, samples / mean, unit);
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     std::printf("peak memory of the process: %.2f GB\n", static_cast<double>(usage.ru_maxrss) / 1048576.0);

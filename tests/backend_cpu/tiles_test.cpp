@@ -291,8 +291,10 @@ TEST_F(FloatTiles, ProductsAreSumsOfProducts) {
     }
 }
 
+/// More threads than blocks of rows or of columns, too.
 TEST_F(FloatTiles, ProductsDoNotDependOnThreads) {
-    for (const TileProduct& product : {TileProduct{160, 288, 96}, {320, 1056, 544}, {32, 32, 1120}}) {
+    for (const TileProduct& product :
+         {TileProduct{160, 288, 96}, {320, 1056, 544}, {32, 32, 1120}, {64, 96, 32}, {32, 96, 64}}) {
         SCOPED_TRACE(text(product));
         const FloatOperands operands(product);
         expect_thread_independent([&] { return operands.multiplied(false, true, false); });

@@ -70,11 +70,20 @@ std::optional<TileUnit> tile_unit(DType type) {
     return std::nullopt;
 }
 
-/// Whether a product is done by tiles. A weight's copy costs about as much as AMX's product with 130 `rows`, those of all micro-batches
-/// of an update (BERT-Base's weights). Of f32, rows hide the copies that threads make.
-bool is_for_tiles(const TileProduct& product, DType type, std::int64_t rows) {
+/// Whether a product is done by tiles. Of bfloat16, a weight's copy costs about as much as AMX's product with 130 rows (BERT-Base's
+/// weights), and serves `all_rows`, those of all micro-batches of an update. Of f32, rows hide the copies that threads make. Copies that
+/// also turned the right operand made products slower than oneDNN's (BERT-Base, Zen 4: 200 to 210 beside 212 to 216 GFLOP/s).
+bool is_for_tiles(const TileProduct& product, DType type, std::int64_t all_rows, bool is_right_turned) {
     constexpr std::int64_t kFewestRows = 128;
-    return product.is_whole() && rows >= kFewestRows && tile_unit(type);
+    const bool is_float = type == DType::f32;
+    if (is_float && is_right_turned) return false;
+    return product.is_whole() && (is_float ? product.rows : all_rows) >= kFewestRows && tile_unit(type);
+}
+
+/// How a product reads the right operand that is stored so: its panels, or, of f32, as it lies.
+Desc right_operand_desc(const Desc& stored, DType type, bool is_turned) {
+    if (type == DType::f32) return stored;
+    return is_turned ? turned_right_tiles_desc(stored) : right_tiles_desc(stored);
 }
 
 /// Memory of a product by tiles.
@@ -82,72 +91,45 @@ auto tile_scratch(Lowering& lower, DType type) {
     return lower.scratch_floats(tile_scratch_floats(tile_unit(type).value(), omp_get_max_threads()));
 }
 
-/// result = left * right (+ bias), of bfloat16.
-void add_tile_product(Lowering& lower, const TileProduct& product, const Placed& left, bool in_panels,
-                      const Placed& right, const Placed& bias, const Placed& result) {
-    const TileUnit unit = tile_unit(DType::bf16).value();
-    const auto scratch = tile_scratch(lower, DType::bf16);
+/// result = left * right (+ bias), all of one type, the left operand row-major.
+void add_tile_product(Lowering& lower, const TileProduct& product, const Placed& left, const Placed& right,
+                      const Placed& bias, const Placed& result) {
+    const TileUnit unit = tile_unit(left.dtype).value();
+    const auto scratch = tile_scratch(lower, left.dtype);
     std::vector<Placed> reads = {left, right};
     if (bias) reads.push_back(bias);
     lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
-        tile_product(unit, product, {left.as<BFloat16>(), in_panels}, right.as<BFloat16>(),
-                     bias ? bias.as<float>() : nullptr, result.as<BFloat16>(), scratch());
+        const float* const added = bias ? bias.as<float>() : nullptr;
+        if (unit == TileUnit::multiply_adds) {
+            tile_product(product, {left.as<float>()}, right.as<float>(), added, {result.as<float>()}, scratch());
+        } else {
+            tile_product(unit, product, {left.as<BFloat16>()}, right.as<BFloat16>(), added, result.as<BFloat16>(),
+                         scratch());
+        }
     });
 }
 
-/// The same of f32. Operands are read as they lie.
-void add_float_product(Lowering& lower, const TileProduct& product, const Placed& left, const Placed& right,
-                       const Placed& bias, const Placed& result) {
-    const auto scratch = tile_scratch(lower, DType::f32);
-    std::vector<Placed> reads = {left, right};
-    if (bias) reads.push_back(bias);
-    lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
-        tile_product(product, {left.as<float>()}, right.as<float>(), bias ? bias.as<float>() : nullptr,
-                     {result.as<float>()}, scratch());
-    });
-}
-
-/// `stored`: the weight, which lies as the right operand.
-void lower_dense_of_floats(Lowering& lower, const TileProduct& product, const Desc& stored) {
-    const auto& inputs = lower.node().inputs;
-    const ValueId y = lower.node().outputs[0];
-    const Placed x = lower.in_order(inputs[0]);
-    const Placed w = lower.prepared(inputs[1], stored);
-    const Placed bias = lower.node().as<DenseAttrs>().bias ? lower.float_vector(inputs[2]) : Placed{};
-    add_float_product(lower, product, x, w, bias, lower.define(y, row_major(lower.graph().desc(y))));
-}
-
-void lower_input_grad_of_floats(Lowering& lower, const TileProduct& product, const Desc& stored) {
-    const auto& inputs = lower.node().inputs;
-    const ValueId dx = lower.node().outputs[0];
-    const Placed dy = lower.in_order(inputs[0]);
-    const Placed w = lower.prepared(inputs[1], stored);
-    add_float_product(lower, product, dy, w, {}, lower.define(dx, row_major(lower.graph().desc(dx))));
-}
-
-void lower_dense_by_tiles(Lowering& lower, const DenseShape& shape) {
+void lower_dense_by_tiles(Lowering& lower, const DenseShape& shape, DType type) {
     const auto& attrs = lower.node().as<DenseAttrs>();
     const auto& inputs = lower.node().inputs;
     const ValueId y = lower.node().outputs[0];
-    const Desc stored = shape.stored(attrs.transposed, DType::bf16);
+    const Desc stored = shape.stored(attrs.transposed, type);
     const Placed x = lower.in_order(inputs[0]);
-    const Placed w =
-        lower.prepared(inputs[1], attrs.transposed ? turned_right_tiles_desc(stored) : right_tiles_desc(stored));
+    const Placed w = lower.prepared(inputs[1], right_operand_desc(stored, type, attrs.transposed));
     const Placed bias = attrs.bias ? lower.float_vector(inputs[2]) : Placed{};
     const Placed result = lower.define(y, row_major(lower.graph().desc(y)));
-    add_tile_product(lower, {shape.rows, shape.inputs, shape.outputs}, x, false, w, bias, result);
+    add_tile_product(lower, {shape.rows, shape.inputs, shape.outputs}, x, w, bias, result);
 }
 
-void lower_input_grad_by_tiles(Lowering& lower, const DenseShape& shape) {
+void lower_input_grad_by_tiles(Lowering& lower, const DenseShape& shape, DType type) {
     const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
     const auto& inputs = lower.node().inputs;
     const ValueId dx = lower.node().outputs[0];
-    const Desc stored = shape.stored(is_transposed, DType::bf16);
+    const Desc stored = shape.stored(is_transposed, type);
     const Placed dy = lower.in_order(inputs[0]);
-    const Placed w =
-        lower.prepared(inputs[1], is_transposed ? right_tiles_desc(stored) : turned_right_tiles_desc(stored));
+    const Placed w = lower.prepared(inputs[1], right_operand_desc(stored, type, !is_transposed));
     const Placed result = lower.define(dx, row_major(lower.graph().desc(dx)));
-    add_tile_product(lower, {shape.rows, shape.outputs, shape.inputs}, dy, false, w, {}, result);
+    add_tile_product(lower, {shape.rows, shape.outputs, shape.inputs}, dy, w, {}, result);
 }
 
 void lower_dense(Lowering& lower) {
@@ -159,10 +141,8 @@ void lower_dense(Lowering& lower) {
     const DenseShape shape(x_desc, y_desc);
     const DType type = x_desc.dtype;
     const std::int64_t all_rows = shape.rows * lower.request().plan.micro_batches;
-    const TileProduct tiles{shape.rows, shape.inputs, shape.outputs};
-    if (type == DType::bf16 && is_for_tiles(tiles, type, all_rows)) return lower_dense_by_tiles(lower, shape);
-    if (type == DType::f32 && !attrs.transposed && is_for_tiles(tiles, type, shape.rows))
-        return lower_dense_of_floats(lower, tiles, shape.stored(false, type));
+    if (is_for_tiles({shape.rows, shape.inputs, shape.outputs}, type, all_rows, attrs.transposed))
+        return lower_dense_by_tiles(lower, shape, type);
     // A copy serves all micro-batches of an update. Transposed weights are read fast as they are.
     const bool copies = !attrs.transposed && pays_for_copy(all_rows, type);
     const Desc weight = shape.weight(attrs.transposed, type);
@@ -187,10 +167,8 @@ void lower_dense_input_grad(Lowering& lower) {
     const DenseShape shape(dx_desc, dy_desc);
     const DType type = dy_desc.dtype;
     const std::int64_t all_rows = shape.rows * lower.request().plan.micro_batches;
-    const TileProduct tiles{shape.rows, shape.outputs, shape.inputs};
-    if (type == DType::bf16 && is_for_tiles(tiles, type, all_rows)) return lower_input_grad_by_tiles(lower, shape);
-    if (type == DType::f32 && is_transposed && is_for_tiles(tiles, type, shape.rows))
-        return lower_input_grad_of_floats(lower, tiles, shape.stored(true, type));
+    if (is_for_tiles({shape.rows, shape.outputs, shape.inputs}, type, all_rows, !is_transposed))
+        return lower_input_grad_by_tiles(lower, shape, type);
     const Primitive product =
         lower.onednn().matmul(matrix(shape.rows, shape.outputs, type), shape.turned_weight(is_transposed, type),
                               matrix(shape.rows, shape.inputs, type), false);
@@ -211,8 +189,9 @@ struct WeightGrad {
         product.rows = left_desc.shape.back();
         product.inner = left_desc.elements() / left_desc.shape.back();
         product.columns = graph.desc(right).shape.back();
+        result_fits = type == DType::bf16 || graph.desc(node.outputs[0]).dtype == DType::f32;
     }
-    bool uses_tiles() const { return is_for_tiles(product, type, product.rows); }
+    bool uses_tiles() const { return result_fits && is_for_tiles(product, type, product.rows, false); }
     /// As which matrices the operands lie.
     Desc left_matrix() const { return matrix(product.inner, product.rows, type); }
     Desc right_matrix() const { return matrix(product.inner, product.columns, type); }
@@ -220,54 +199,51 @@ struct WeightGrad {
     ValueId left, right;
     DType type = DType::f32;
     TileProduct product;
+    bool result_fits = false;  // a product by tiles
 };
 
-/// Operands where a product of bfloat16 reads them.
-struct TileOperands {
-    TileOperands(Lowering& lower, const WeightGrad& grad)
-        : left(lower.relaid(grad.left, grad.left_matrix(), turned_left_tiles_desc(grad.left_matrix()), kReason)),
-          right(lower.relaid(grad.right, grad.right_matrix(), right_tiles_desc(grad.right_matrix()), kReason)) {}
-
-    static constexpr const char* kReason = "the layout that tile products read";
-    Placed left, right;
-};
-
-/// A product into a result of f32.
-struct FloatProduct {
-    Placed left, right;
-    std::function<void(const TileResult& result)> run;
-};
-
-FloatProduct product_of(Lowering& lower, const WeightGrad& grad) {
-    const TileProduct product = grad.product;
-    const auto scratch = tile_scratch(lower, grad.type);
-    if (grad.type == DType::f32) {
-        const Placed a = lower.in_order(grad.left);
-        const Placed b = lower.in_order(grad.right);
-        return {a, b, [=](const TileResult& result) {
-                    tile_product(product, {a.as<float>(), true}, b.as<float>(), nullptr, result, scratch());
-                }};
+/// left^T * right into a result of f32, or of bfloat16.
+struct PlacedProduct {
+    PlacedProduct(Lowering& lower, const WeightGrad& grad)
+        : product(grad.product), unit(tile_unit(grad.type).value()), scratch(tile_scratch(lower, grad.type)) {
+        const std::string reason = "the layout that tile products read";
+        const bool is_float = grad.type == DType::f32;
+        left = is_float
+                   ? lower.in_order(grad.left)
+                   : lower.relaid(grad.left, grad.left_matrix(), turned_left_tiles_desc(grad.left_matrix()), reason);
+        right = is_float ? lower.in_order(grad.right)
+                         : lower.relaid(grad.right, grad.right_matrix(), right_tiles_desc(grad.right_matrix()), reason);
     }
-    const TileOperands operands(lower, grad);
-    const TileUnit unit = tile_unit(grad.type).value();
-    const Placed a = operands.left;
-    const Placed b = operands.right;
-    return {a, b, [=](const TileResult& result) {
-                tile_product(unit, product, {a.as<BFloat16>(), true}, b.as<BFloat16>(), result, scratch());
-            }};
-}
+
+    void run(const TileResult& result) const {
+        if (unit == TileUnit::multiply_adds) {
+            tile_product(product, {left.as<float>(), true}, right.as<float>(), nullptr, result, scratch());
+        } else {
+            tile_product(unit, product, {left.as<BFloat16>(), true}, right.as<BFloat16>(), result, scratch());
+        }
+    }
+    void run(BFloat16* result) const {
+        tile_product(unit, product, {left.as<BFloat16>(), true}, right.as<BFloat16>(), nullptr, result, scratch());
+    }
+
+    TileProduct product;
+    TileUnit unit;
+    std::function<std::span<float>()> scratch;
+    Placed left, right;
+};
 
 void lower_weight_grad_by_tiles(Lowering& lower, const WeightGrad& grad) {
+    const PlacedProduct product(lower, grad);
+    const std::vector<Placed> operands = {product.left, product.right};
     const ValueId dw = lower.node().outputs[0];
     const DType type = lower.graph().desc(dw).dtype;
     const Desc result_matrix = matrix(grad.product.rows, grad.product.columns, type);
     if (type == DType::bf16) {
-        const TileOperands operands(lower, grad);
-        return add_tile_product(lower, grad.product, operands.left, true, operands.right, {},
-                                lower.define(dw, result_matrix));
+        const Placed result = lower.define(dw, result_matrix);
+        return lower.add_step("tiles", operands, {result},
+                              [=](const StepContext&) { product.run(result.as<BFloat16>()); });
     }
-    const FloatProduct product = product_of(lower, grad);
-    const auto run = [product](const Placed& result, bool adds, const Placed& squares) {
+    const auto run = [=](const Placed& result, bool adds, const Placed& squares) {
         product.run({result.as<float>(), adds, squares ? squares.as<float>() : nullptr});
     };
     if (const auto sum = lower.own_sum(dw, result_matrix)) {
@@ -278,8 +254,7 @@ void lower_weight_grad_by_tiles(Lowering& lower, const WeightGrad& grad) {
     }
     const Placed result = lower.define(dw, result_matrix);
     const Placed squares = lower.place_squares(dw, grad.product.blocks());
-    lower.add_step("tiles", {product.left, product.right}, {result},
-                   [=](const StepContext&) { run(result, false, squares); });
+    lower.add_step("tiles", operands, {result}, [=](const StepContext&) { run(result, false, squares); });
 }
 
 /// Of several micro-batches, the product adds to their sum.

@@ -185,7 +185,8 @@ struct DotProducts {
     }
 };
 
-/// Adds the products of floats.
+/// Adds the products of floats. Both places of the copies and the sums take 0.6 MB of the second-level cache; slices of up to 32 steps
+/// were not faster on Zen 4.
 struct MultiplyAdds {
     static constexpr std::int64_t kChunk = 16;
     static constexpr std::int64_t kSlice = 16;

@@ -96,14 +96,21 @@ template <typename To> struct Plan {
     }
 };
 
-/// Bytes for copies of operands that a thread needs: two places for each, where copies are made aside.
-template <typename Unit> constexpr std::int64_t kLeftPlaces = (Unit::kCopiesAside ? 2 : 1) * Unit::kWholeLeftBytes;
-template <typename Unit> constexpr std::int64_t kRightBytes = Unit::kChunk* kStepBytes;
-template <typename Unit> constexpr std::int64_t kRightPlaces = Unit::kCopiesAside ? 2 * kRightBytes<Unit> : 0;
+/// Bytes of a chunk of the right operand.
+template <typename Unit> constexpr std::int64_t right_bytes() {
+    return Unit::kChunk * kStepBytes;
+}
+/// Bytes for a thread's copies of operands: two places for each, where copies are made aside.
+template <typename Unit> constexpr std::int64_t left_places() {
+    return (Unit::kCopiesAside ? 2 : 1) * Unit::kWholeLeftBytes;
+}
+template <typename Unit> constexpr std::int64_t right_places() {
+    return Unit::kCopiesAside ? 2 * right_bytes<Unit>() : 0;
+}
 
 /// Floats that a thread needs.
 template <typename Unit> constexpr std::int64_t part_floats() {
-    return kBlockFloats + kHalf + (Unit::kSumBytes + kLeftPlaces<Unit> + kRightPlaces<Unit>) / kFloatBytes;
+    return kBlockFloats + kHalf + (Unit::kSumBytes + left_places<Unit>() + right_places<Unit>()) / kFloatBytes;
 }
 
 /// One thread's part of a product.
@@ -118,9 +125,10 @@ public:
           sums_(lanes_ + kHalf),
           left_(reinterpret_cast<std::byte*>(sums_ + Unit::kSumBytes / kFloatBytes)),
           left_copies_(left_, Unit::kWholeLeftBytes),
-          right_copies_(left_ + kLeftPlaces<Unit>, kRightBytes<Unit>) {}
+          right_copies_(left_ + left_places<Unit>(), right_bytes<Unit>()) {}
 
     CNNTRAIN_TILES void run() {
+        if (rows_.size() == 0 || columns_.size() == 0) return;
         Unit::begin();
         for (std::optional<Turn> turn = first_turn(columns_.begin); turn;) {
             const std::optional<Turn> next = turn_after(*turn);
