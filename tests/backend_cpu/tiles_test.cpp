@@ -315,15 +315,20 @@ TEST_F(FloatTiles, SquaresAreThoseOfTheStoredResult) {
     }
 }
 
-/// Nothing behind the end of an operand is read, although copies run ahead.
+/// Nothing behind the end of an operand is read, although copies run ahead. Rows of 1024 floats are copied, too.
 TEST_F(FloatTiles, OperandsAreReadToTheirEnds) {
-    const FloatOperands operands({288, 544, 96});
-    const GuardedFloats x(operands.turned_x);
-    const GuardedFloats w(operands.w);
-    std::vector<float> y(at(288 * 96));
-    std::vector<float> scratch = scratch_for(TileUnit::multiply_adds);
-    tile_product(operands.product, {x.data(), true}, w.data(), nullptr, {y.data(), false, nullptr}, scratch);
-    EXPECT_TRUE(same_bits(y, operands.multiplied(true, false, false)));
+    for (const TileProduct& product : {TileProduct{288, 544, 96}, {288, 1024, 96}}) {
+        SCOPED_TRACE(text(product));
+        const FloatOperands operands(product);
+        const GuardedFloats w(operands.w);
+        for (const bool is_turned : {false, true}) {
+            const GuardedFloats x(is_turned ? operands.turned_x : operands.x);
+            std::vector<float> y(at(product.rows * product.columns));
+            std::vector<float> scratch = scratch_for(TileUnit::multiply_adds);
+            tile_product(product, {x.data(), is_turned}, w.data(), nullptr, {y.data(), false, nullptr}, scratch);
+            EXPECT_TRUE(same_bits(y, operands.multiplied(is_turned, false, false)));
+        }
+    }
 }
 
 template <typename From> void compare_turned_right(std::int64_t rows, std::int64_t columns) {

@@ -284,8 +284,8 @@ void lower_dense_weight_grad(Lowering& lower) {
     lower.add_primitive(product, with_result(lower.define(dw, product.dst)), {DNNL_ARG_DST});
 }
 
-/// The gradient of a weight that reads this value as the right operand of a tile product, in the current section, and of it a copy.
-std::optional<WeightGrad> tile_product_of(const Lowering& lower, ValueId gradient) {
+/// The gradient of a weight whose product of bfloat16 tiles reads a copy of this value as its right operand, in the current section.
+std::optional<WeightGrad> reader_of_copy(const Lowering& lower, ValueId gradient) {
     for (const graph::NodeId user : lower.graph().value(gradient).users) {
         const graph::Node& reader = lower.graph().node(user);
         if (reader.kind != graph::OpKind::dense_weight_grad || lower.section_of(user) != lower.section()) continue;
@@ -311,7 +311,7 @@ void lower_bias_grad_with_copy(Lowering& lower, const WeightGrad& reader) {
 void lower_bias_grad(Lowering& lower) {
     const ValueId db = lower.node().outputs[0];
     const ValueId gradient = lower.node().inputs[0];
-    if (const auto reader = tile_product_of(lower, gradient)) return lower_bias_grad_with_copy(lower, *reader);
+    if (const auto reader = reader_of_copy(lower, gradient)) return lower_bias_grad_with_copy(lower, *reader);
     const Placed dy = lower.operand(gradient);
     const Placed result = lower.define(db, row_major(lower.graph().desc(db)));
     const Blocks shape = lower.channel_blocks(gradient, dy);

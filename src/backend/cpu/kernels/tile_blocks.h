@@ -171,14 +171,10 @@ struct AmxUnit {
 /// Adds the products of pairs of bfloat16. It is several times slower than AMX, so that the second-level cache, of 1 MB on Zen 4, brings
 /// right tiles in time.
 struct DotProducts {
-    static constexpr std::int64_t kChunk = 32;
-    static constexpr std::int64_t kSlice = 32;
-    static constexpr std::int64_t kWhole = 32;
-    static constexpr bool kCopiesLeft = false;
+    static constexpr std::int64_t kSteps = 32;
     static constexpr bool kCopiesAside = false;
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{384} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{256} << 10;
-    static constexpr std::int64_t kSumBytes = std::int64_t{256} << 10;
 
     CNNTRAIN_TILES static __m512 added(__m512 sum, __m512i x, __m512i w) {
         return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(w));
@@ -188,22 +184,24 @@ struct DotProducts {
 /// Adds the products of floats. Both places of the copies and the sums take 0.6 MB of the second-level cache; slices of up to 32 steps
 /// were not faster on Zen 4.
 struct MultiplyAdds {
-    static constexpr std::int64_t kChunk = 16;
-    static constexpr std::int64_t kSlice = 16;
-    static constexpr std::int64_t kWhole = 16;
-    static constexpr bool kCopiesLeft = false;
+    static constexpr std::int64_t kSteps = 16;
     static constexpr bool kCopiesAside = true;
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{128} << 10;
-    static constexpr std::int64_t kLeftBytes = std::int64_t{128} << 10;
-    static constexpr std::int64_t kSumBytes = std::int64_t{256} << 10;
+    static constexpr std::int64_t kLeftBytes = kWholeLeftBytes;
 
     CNNTRAIN_TILES static __m512 added(__m512 sum, __m512i x, __m512i w) {
         return _mm512_fmadd_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(w), sum);
     }
 };
 
-/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs.
+/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs. A slice is one chunk.
 template <typename Arithmetic> struct VectorUnit : Arithmetic {
+    static constexpr std::int64_t kChunk = Arithmetic::kSteps;
+    static constexpr std::int64_t kSlice = Arithmetic::kSteps;
+    static constexpr std::int64_t kWhole = Arithmetic::kSteps;
+    static constexpr bool kCopiesLeft = false;
+    static constexpr std::int64_t kSumBytes = std::int64_t{256} << 10;
+
     static void begin() {}
     static void end() {}
 

@@ -369,13 +369,14 @@ Finished<float> finished(const TileResult& y, const float* bias) {
 
 bool has(TileUnit unit) {
     static const bool has_amx = ask_for_tiles();
+    static const Processor processor = this_processor();
     switch (unit) {
         case TileUnit::amx:
             return has_amx;
         case TileUnit::dot_products:
-            return this_processor().avx512_bf16;
+            return processor.avx512_bf16;
         case TileUnit::multiply_adds:
-            return this_processor().avx512;
+            return processor.avx512;
     }
     return false;
 }
