@@ -8,9 +8,9 @@
 
 #include <array>
 #include <csignal>
-#include <filesystem>
 
 #include "cnntrain/base/error.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain {
 namespace {
@@ -34,16 +34,11 @@ std::string refusal(FileSystem& files, const std::string& folder, ErrorKind kind
 /// Both file systems behave alike; the parameter says whether it is the real one.
 class FolderLock : public ::testing::TestWithParam<bool> {
 protected:
-    void SetUp() override {
-        std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_lock_XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    void TearDown() override { std::filesystem::remove_all(folder_); }
-
     FileSystem& files() { return GetParam() ? posix_files() : memory_; }
     std::string lock_file() const { return folder_ + "/" + std::string(kFolderLockName); }
 
-    std::string folder_;
+    test::TemporaryFolder temporary_;
+    std::string folder_ = temporary_.path();
     MemoryFiles memory_;
 };
 INSTANTIATE_TEST_SUITE_P(PosixAndMemory, FolderLock, ::testing::Bool(),

@@ -8,10 +8,10 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <thread>
 
 #include "cnntrain/base/error.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain {
 namespace {
@@ -39,22 +39,13 @@ std::span<const std::byte> as_bytes(std::string_view text) {
 /// The same behaviour is asked of both file systems; the parameter says whether it is the real one.
 class Files : public testing::TestWithParam<bool> {
 protected:
-    void SetUp() override {
-        if (GetParam()) {
-            std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_io_XXXXXX").string();
-            folder_ = ::mkdtemp(pattern.data());
-        } else {
-            memory_.make_directories(folder_);
-        }
-    }
-    void TearDown() override {
-        if (GetParam()) std::filesystem::remove_all(folder_);
-    }
+    Files() { memory_.make_directories(folder_); }
 
     FileSystem& files() { return GetParam() ? posix_files() : memory_; }
     std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
-    std::string folder_ = "/run";
+    test::TemporaryFolder temporary_;
+    std::string folder_ = temporary_.path();
     MemoryFiles memory_;
 };
 
@@ -204,21 +195,16 @@ TEST(PosixFiles, UnwritablePlacesAreStorageErrors) {
 
 class PosixFolder : public testing::Test {
 protected:
-    PosixFolder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_io_XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    ~PosixFolder() override { std::filesystem::remove_all(folder_); }
-    std::string path(const std::string& name) const { return folder_ + "/" + name; }
+    std::string path(const std::string& name) const { return folder_ / name; }
 
-    std::string folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(PosixFolder, WhatKilledWritersLeftGoesWithTheNextWrite) {
     for (const char* name : {"a.0123456789ab.partial", "a.partial", "b.0123456789ab.partial"})
         posix_files().append(path(name), "left over");
     posix_files().write_text(path("a"), "whole");
-    EXPECT_THAT(posix_files().list(folder_), ElementsAre("a", "b.0123456789ab.partial"));
+    EXPECT_THAT(posix_files().list(folder_.path()), ElementsAre("a", "b.0123456789ab.partial"));
 }
 
 /// In a folder that others may write to, too, somebody may have put links where a temporary file is expected.
@@ -245,13 +231,11 @@ TEST_F(PosixFolder, WhatCannotBeReachedIsNotCalledAbsent) {
     EXPECT_THAT(error_of(ErrorKind::data, [&] { posix_files().check_reachable(path("loop/x")); }),
                 AllOf(HasSubstr(path("loop/x")), HasSubstr("symbolic links")));
     EXPECT_NO_THROW(posix_files().check_reachable(path("nothing/here")));
-    EXPECT_NO_THROW(posix_files().check_reachable(folder_));
+    EXPECT_NO_THROW(posix_files().check_reachable(folder_.path()));
 }
 
-TEST(PosixFiles, AFailedWriteKeepsThePreviousFile) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_io_XXXXXX").string();
-    const std::string folder = ::mkdtemp(pattern.data());
-    posix_files().write_text(folder + "/a", "old");
+TEST_F(PosixFolder, AFailedWriteKeepsThePreviousFile) {
+    posix_files().write_text(path("a"), "old");
     // A limit on the size of files stands for the full disk.
     std::signal(SIGXFSZ, SIG_IGN);
     rlimit before{};
@@ -259,12 +243,11 @@ TEST(PosixFiles, AFailedWriteKeepsThePreviousFile) {
     const rlimit small{1000, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
     const auto message =
-        error_of(ErrorKind::storage, [&] { posix_files().write_text(folder + "/a", std::string(5000, 'x')); });
+        error_of(ErrorKind::storage, [&] { posix_files().write_text(path("a"), std::string(5000, 'x')); });
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-    EXPECT_THAT(message, HasSubstr(folder + "/a"));
-    EXPECT_EQ(posix_files().read_text(folder + "/a"), "old");
-    EXPECT_THAT(posix_files().list(folder), ElementsAre("a"));
-    std::filesystem::remove_all(folder);
+    EXPECT_THAT(message, HasSubstr(path("a")));
+    EXPECT_EQ(posix_files().read_text(path("a")), "old");
+    EXPECT_THAT(posix_files().list(folder_.path()), ElementsAre("a"));
 }
 
 TEST(PosixFiles, TheLimitOfOpenFilesIsRaisedAsFarAsItGoes) {

@@ -5,6 +5,7 @@
 
 #include "benchmark/fixtures.h"
 #include "cnntrain/launch/words.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
@@ -34,7 +35,7 @@ protected:
         return error_of([&] { plan(command, variant); });
     }
 
-    Folder folder_;
+    test::TemporaryFolder folder_;
     Entry entry_;
     Request request_;
     Host host_;

@@ -8,6 +8,7 @@
 
 #include "benchmark/fixtures.h"
 #include "cnntrain/benchmark/benchmark.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
@@ -49,7 +50,7 @@ protected:
     }
     nlohmann::json results() { return nlohmann::json::parse(folder_.read("log/benchmark_results.json")); }
 
-    Folder folder_;
+    test::TemporaryFolder folder_;
     Request request_;
     Host host_;
     std::ostringstream output_;

@@ -8,6 +8,7 @@
 
 #include "benchmark/command.h"
 #include "benchmark/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
@@ -40,7 +41,7 @@ protected:
             names.push_back(variant_name(spec.entries.front(), variant));
         return names;
     }
-    Folder folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(SpecFile, AnOwnKeyReplacesAMergedOneWhole) {

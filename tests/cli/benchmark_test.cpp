@@ -8,11 +8,12 @@
 
 #include "cli/shell.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
-using data::TemporaryFolder;
+using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;

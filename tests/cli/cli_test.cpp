@@ -13,11 +13,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
-using data::TemporaryFolder;
+using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;

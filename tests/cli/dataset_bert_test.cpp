@@ -7,6 +7,7 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -24,7 +25,7 @@ protected:
         return "dataset bert --input-file " + golden("corpus.txt") + " --output-file " + out() + " --vocab-file " +
                golden("vocab.txt") + " --do-lower-case --sequence-length 32 --mask-tokens 5 --duplication-factor 2 ";
     }
-    data::TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(DatasetBert, WritesReportsAndGoesOn) {

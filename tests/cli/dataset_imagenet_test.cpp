@@ -11,6 +11,7 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -35,7 +36,7 @@ protected:
         return "dataset imagenet --raw-data-dir " + raw() + " --output-dir " + out() +
                " --train-shards 2 --validation-shards 1";
     }
-    data::TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(DatasetImagenet, WritesReportsAndGoesOn) {

@@ -10,6 +10,7 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -59,7 +60,7 @@ protected:
         data::write_file(path, bytes);
     }
 
-    data::TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(DatasetCommands, HelpNamesTheFlags) {

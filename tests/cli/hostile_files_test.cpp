@@ -11,11 +11,12 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
-using data::TemporaryFolder;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 class HostileFiles : public ::testing::Test {

@@ -9,6 +9,7 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -48,7 +49,7 @@ TEST(Spinning, TheProgramRunsWhereItCannotStartItself) {
 }
 
 TEST(Spinning, NameArgumentsAndChildrenStayAsTheyWere) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     data::write_file(folder / "look.sh", "cat /proc/$PPID/comm; env");
     data::write_file(folder / "spec.yml", "look_gen:\n  cmd: sh look.sh\n");
     const Outcome outcome = shell("cd " + folder.path() +
@@ -74,7 +75,7 @@ TEST(Version, SaysWithWhatTheMachineComputes) {
 }
 
 TEST(Version, StandsInEveryLog) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string line =
         "train --dataset cifar-10 --synthetic-data --model-size 8 --micro-batch-size 2 --threads 1 "
         "--iterations 1 --no-validation --logs-path " +

@@ -7,6 +7,7 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -29,7 +30,7 @@ TEST(PlanCommand, TakesATrainingLineByAllItsNames) {
 }
 
 TEST(PlanCommand, MeasuresAndDraws) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string own =
         "--steps=1 --profile " + (folder / "p.json") + " --svg=" + (folder / "c.svg") + " --memory-limit 1";
     const Outcome outcome = run("plan " + kLine + own);
@@ -50,7 +51,7 @@ TEST(PlanCommand, HelpNamesItsOwnOptions) {
 }
 
 TEST(PlanCommand, MistakesHaveTheirExitCodes) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     data::write_file(folder / "bad.json", "{");
     const std::string quick = "plan " + kLine + "--no-measure ";
     expect_error("plan validation.py --dataset cifar-10", ErrorKind::usage,
@@ -74,7 +75,7 @@ const std::string kProcesses =
     "5GB/s ";
 
 TEST(PlanCommand, PredictsProcesses) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const Outcome outcome = run(
         kProcesses + "--processes 1,2,4...64 --ranks-per-node 2 --network 100Gbps,1.5us --svg " + (folder / "c.svg"));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
@@ -110,7 +111,7 @@ TEST(PlanCommand, MistakesAboutProcessesAreUsageErrors) {
 }
 
 TEST(PlanCommand, OfAnotherModelAProfileIsRefused) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string profile = "--steps 1 --profile " + (folder / "p.json");
     ASSERT_EQ(run("plan " + kLine + profile).exit_code, 0);
     expect_error("plan " + kLine + "--model-size 14 " + profile, ErrorKind::usage,

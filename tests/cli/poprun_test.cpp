@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "../data/fixtures.h"
 #include "cli/shell.h"
+#include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -96,7 +97,7 @@ TEST(Poprun, WhatCannotBeStartedIsSaidBefore) {
 TEST(Poprun, WithoutOpenMpiOneInstanceRuns) {
     const std::string bare =
         "mkdir -p bin && ln -sf $(command -v sh) bin/sh && ln -sf $(command -v env) bin/env && PATH=$PWD/bin ";
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const Outcome one = script("cd " + folder.path() + " && " + bare + CNNTRAIN_PROGRAM +
                                " poprun --num-replicas 4 sh -c 'echo $POPDIST_NUM_LOCAL_REPLICAS; exit 3'");
     EXPECT_EQ(one.exit_code, 3);
@@ -132,7 +133,7 @@ TEST(Poprun, SaysWhatItStarts) {
 }
 
 TEST(Poprun, ADryRunStartsNothing) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const Outcome outcome =
         script("cd " + folder.path() + " && poprun --dry-run --export-config settings.yml " + sized(2, 2) +
                "--mpi-local-args '-x HOME' touch here 2>/dev/null; ls; poprun --import-config settings.yml touch here");
@@ -177,7 +178,7 @@ protected:
             .text;
     }
     std::string output() const { return data::read_file(folder_ / "output"); }
-    data::TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(PoprunEnds, AStopLeavesInstancesTimeToSave) {
@@ -200,7 +201,7 @@ TEST_F(PoprunEnds, NothingOutlivesAnMpirunThatIsKilled) {
 
 /// Entries of a benchmarks.yml that start several processes.
 TEST(PoprunBenchmarks, RunWithTheLaunchersOfTheSpec) {
-    const data::TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string options =
         "--model-size 8 --dataset cifar-10 --generated-data --micro-batch-size 4 --iterations 2 --repeat 1 --no-logs "
         "--input-threads 1\n  data: {throughput: {regexp: 'throughput: *(.*?) samples.sec', skip: 0}}\n";

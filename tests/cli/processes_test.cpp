@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "../data/fixtures.h"
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 class Processes : public ::testing::Test {
 protected:
     static void SetUpTestSuite() {
-        folder_ = new data::TemporaryFolder();
+        folder_ = new test::TemporaryFolder();
         run("dataset cifar --train 96 --test 37 --output-dir " + (*folder_ / "data"));
     }
     static void TearDownTestSuite() {
@@ -75,9 +75,9 @@ protected:
         });
     }
 
-    static data::TemporaryFolder* folder_;
+    static test::TemporaryFolder* folder_;
 };
-data::TemporaryFolder* Processes::folder_ = nullptr;
+test::TemporaryFolder* Processes::folder_ = nullptr;
 
 TEST_F(Processes, TrainAndValidateAsOneProcessDoesThatAccumulates) {
     const std::string options = "--iterations 6 --log-freq 1";

@@ -11,6 +11,7 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -220,7 +221,7 @@ protected:
         return lines;
     }
 
-    data::TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(RecipeRuns, TheDocumentedLinesTrainAndEvaluate) {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "../data/fixtures.h"
 #include "cli/shell.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -22,7 +22,7 @@ until_gone() { i=0; while kill -0 $1 2>/dev/null && [ $i -lt $2 ]; do sleep 0.1;
 class Signals : public ::testing::Test {
 protected:
     static void SetUpTestSuite() {
-        folder_ = new data::TemporaryFolder();
+        folder_ = new test::TemporaryFolder();
         run("dataset cifar --train 500 --test 100 --output-dir " + (*folder_ / "data"));
     }
     static void TearDownTestSuite() {
@@ -51,9 +51,9 @@ protected:
                script("ls " + name + " | grep -v 'ckpt-0\\.' | grep -c ckpt").exit_code == 0;
     }
 
-    static data::TemporaryFolder* folder_;
+    static test::TemporaryFolder* folder_;
 };
-data::TemporaryFolder* Signals::folder_ = nullptr;
+test::TemporaryFolder* Signals::folder_ = nullptr;
 
 TEST_F(Signals, EachOfTheThreeSavesAndSaysSoByTheExitCode) {
     for (const std::string signal : {"TERM", "INT", "HUP"}) {

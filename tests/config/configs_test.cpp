@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "config/expected_configs.h"
 #include "config/parsing.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -147,9 +147,7 @@ TEST(Configs, KeysOfOtherCommandsAreSkipped) {
 
 class OwnFile : public ::testing::Test {
 protected:
-    ~OwnFile() override { std::filesystem::remove(path_); }
-
-    void write(const std::string& text) { std::ofstream(path_) << text; }
+    void write(const std::string& text) { folder_.write("own.yml", text); }
 
     std::map<std::string, Value> read(const std::string& name) { return read_config(name, {path_}); }
 
@@ -163,7 +161,8 @@ protected:
         return "";
     }
 
-    std::string path_ = ::testing::TempDir() + "config_test_own_file.yml";
+    test::TemporaryFolder folder_;
+    std::string path_ = folder_ / "own.yml";
 };
 
 TEST_F(OwnFile, LaterMergeWinsAndOwnKeysWinOverAll) {
@@ -230,10 +229,9 @@ TEST_F(OwnFile, IsChosenByConfigPath) {
 }
 
 TEST(Environment, PassesOverOtherProgramsFiles) {
-    const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "config_test_foreign";
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "foreign.yml") << "- not: ours\n";
-    const std::vector<std::string> places = {folder, CNNTRAIN_SOURCE_DIR "/configs"};
+    const test::TemporaryFolder folder;
+    folder.write("foreign.yml", "- not: ours\n");
+    const std::vector<std::string> places = {folder.path(), CNNTRAIN_SOURCE_DIR "/configs"};
     EXPECT_NO_THROW(read_config("resnet8_test", places));
     try {
         read_config("no_such_configuration", places);
@@ -241,7 +239,6 @@ TEST(Environment, PassesOverOtherProgramsFiles) {
     } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr("foreign.yml"));
     }
-    std::filesystem::remove_all(folder);
 }
 
 TEST(Environment, FindsTheConfigurationsFromAnywhere) {

@@ -1,9 +1,7 @@
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "config/parsing.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -129,14 +127,11 @@ TEST(Defaults, DatasetIsToldFromTheFolder) {
 }
 
 TEST(Defaults, DatasetIsToldFromTheFilesInTheFolder) {
-    const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "config_folder_content";
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "data_batch_1.bin") << "x";
-    EXPECT_EQ(parse("--data-dir " + folder.string()).settings.data.dataset, data::DatasetId::cifar10);
-    std::ofstream(folder / "train-00000-of-00004") << "x";
-    EXPECT_THAT(usage_error("--data-dir " + folder.string()), HasSubstr("cannot be told"));
-    std::filesystem::remove_all(folder);
+    const test::TemporaryFolder folder;
+    folder.write("data_batch_1.bin", "x");
+    EXPECT_EQ(parse("--data-dir " + folder.path()).settings.data.dataset, data::DatasetId::cifar10);
+    folder.write("train-00000-of-00004", "x");
+    EXPECT_THAT(usage_error("--data-dir " + folder.path()), HasSubstr("cannot be told"));
 }
 
 TEST(Precedence, DefaultModelEnvironmentConfigCommandLine) {

@@ -7,6 +7,7 @@
 #include "config/option.h"
 #include "config/parsing.h"
 #include "config/pretraining_config.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -230,12 +231,12 @@ TEST(PretrainingOptions, GlobalBatchesAreWholeBlocksOfMicroBatches) {
         return pretrain(line).settings.training.gradient_accumulation_count;
     };
     EXPECT_EQ(accumulation(base + "--micro-batch-size 8"), 10);
-    const std::string file = ::testing::TempDir() + "/global_batch.json";
     std::ifstream in(CNNTRAIN_SOURCE_DIR "/configs/bert/pretrain_large_128_phase1.json");
     std::string text((std::istreambuf_iterator<char>(in)), {});
     const std::string count = "\"gradient_accumulation_count\": 2050,";
     text.replace(text.find(count), count.size(), "");
-    std::ofstream(file) << text;
+    const test::TemporaryFolder folder;
+    const std::string file = folder.write("global_batch.json", text);
     const std::string none = "--config " + file + " --generated-data ";
     EXPECT_EQ(accumulation(none + "--global-batch-size 65600"), 2060);
     EXPECT_EQ(accumulation(none + "--global-batch-size 65536"), 2050);
@@ -405,8 +406,8 @@ TEST(PretrainingConfigs, RecomputationThatAConfigurationAsksForIsToldOf) {
     std::string text{std::istreambuf_iterator<char>(in), {}};
     const std::string key = "\"enable_recomputation\": ";
     text.replace(text.find(key), key.size() + std::string("false").size(), key + "true");
-    const std::string file = ::testing::TempDir() + "/recomputing.json";
-    std::ofstream(file) << text;
+    const test::TemporaryFolder folder;
+    const std::string file = folder.write("recomputing.json", text);
     const std::string notice = "--no-enable-recomputation gives the same numbers";
     const ParseResult result = pretrain("--generated-data --config " + file);
     EXPECT_TRUE(result.settings.training.recomputation);
@@ -447,8 +448,8 @@ TEST(PretrainingFiles, MayNameVariablesAndMayBeSeveral) {
     EXPECT_THAT(slip.notices.at(0), HasSubstr("it is taken for the variable $DATASETS_DIR: /data/text/00.tfrecord"));
     EXPECT_EQ(parsed("--train-file a --init-checkpoint $DATASETS_DIR/ckpt-1").settings.training.init_path,
               "/data/ckpt-1");
-    const std::string own = ::testing::TempDir() + "/files.json";
-    std::ofstream(own) << R"({"train_file": "$NO_SUCH/*"})";
+    const test::TemporaryFolder folder;
+    const std::string own = folder.write("files.json", R"({"train_file": "$NO_SUCH/*"})");
     const auto with_own = [&](const std::string& line) {
         return error_of("--config " + own + " --vocab-size 50 --hidden-size 64 --num-attention-heads 1 " + line);
     };
@@ -473,10 +474,9 @@ TEST(PretrainingConfigs, WrongNamesAndKeysAreAnsweredWithTheNearest) {
         EXPECT_THAT(error.what(),
                     HasSubstr("GroupBERT is not part of cnntrain; BERT's own is 'pretrain_base_128_phase1'"));
     }
-    const auto with_text = [](const std::string& text) {
-        const std::string file = ::testing::TempDir() + "/own.json";
-        std::ofstream(file) << text;
-        return error_of("--config " + file);
+    const test::TemporaryFolder folder;
+    const auto with_text = [&](const std::string& text) {
+        return error_of("--config " + folder.write("own.json", text));
     };
     EXPECT_THAT(with_text("{\"hiden_size\": 128}"), HasSubstr("unknown key 'hiden_size'; did you mean 'hidden_size'?"));
     EXPECT_THAT(with_text("{\"hidden_size\": \"wide\"}"), HasSubstr("--hidden-size: expected a whole number"));

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "config/parsing.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -64,15 +64,7 @@ TEST(CheckYaml, ReferencesCountAsWhatStandsForThem) {
 
 class YamlFiles : public ::testing::Test {
 protected:
-    YamlFiles() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "cnntrain_yaml_XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    ~YamlFiles() override { std::filesystem::remove_all(folder_); }
-    std::string write(const std::string& text) const {
-        std::ofstream(folder_ + "/x.yml") << text;
-        return folder_ + "/x.yml";
-    }
+    std::string write(const std::string& text) const { return folder_.write("x.yml", text); }
     static std::string error_of(const std::string& place, const std::string& config, ErrorKind kind) {
         try {
             read_config(config, {place});
@@ -83,7 +75,7 @@ protected:
         return "no error";
     }
 
-    std::string folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(YamlFiles, ConfigurationsHaveTheirLimits) {
@@ -97,10 +89,10 @@ TEST_F(YamlFiles, ConfigurationsHaveTheirLimits) {
 }
 
 TEST_F(YamlFiles, PipesAndLoopsOfLinksAreNamed) {
-    const std::string pipe = folder_ + "/pipe.yml";
+    const std::string pipe = folder_ / "pipe.yml";
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
     EXPECT_THAT(error_of(pipe, "x", ErrorKind::data), HasSubstr("it is a pipe"));
-    const std::string loop = folder_ + "/loop";
+    const std::string loop = folder_ / "loop";
     ASSERT_EQ(::symlink("loop", loop.c_str()), 0);
     EXPECT_THAT(error_of(loop, "x", ErrorKind::data), HasSubstr("symbolic links"));
 }

@@ -6,6 +6,7 @@
 #include "data/sets/imagenet.h"
 #include "fixtures.h"
 #include "support/allocation_count.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -52,7 +53,7 @@ TEST(Allocation, MixingCoefficientsAreDrawnIntoTheirPlace) {
 }
 
 TEST(Allocation, AStreamOfImagesAllocatesOncePerEpoch) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "train-00000-of-00001", photographs());
     for (const std::int64_t cache_bytes : {0, 1 << 24}) {
         RecordOptions records;

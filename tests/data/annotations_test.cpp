@@ -4,6 +4,7 @@
 
 #include "data/sets/raw_files.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -18,7 +19,7 @@ protected:
         write_file(folder_ / name, text);
         return folder_ / name;
     }
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 std::string joined(const std::vector<LabelLine>& labels) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -28,7 +29,7 @@ protected:
         write_file(path_, bytes);
         return Cifar(id, {path_}, settings);
     }
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
     std::string path_ = folder_ / "data_batch_1.bin";
 };
 

@@ -1,13 +1,9 @@
 #include "fixtures.h"
 
-#include <stdlib.h>
-
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 // After <cstdio>: libjpeg's header uses FILE and size_t without including them.
 #include <jpeglib.h>
 
@@ -17,17 +13,6 @@
 #include "data/writing/example_writer.h"
 
 namespace cnntrain::data {
-
-TemporaryFolder::TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "cnntrain_data_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
 
 TestImage make_photo(std::int64_t height, std::int64_t width, std::uint64_t seed, std::int64_t channels) {
     Rng rng(seed, RngStream::test);

@@ -1,4 +1,4 @@
-// Small files for the tests of data: folders that vanish, JPEGs, records.
+// Small files for the tests of data: JPEGs, records.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,20 +18,6 @@
 #include "data/records/example.h"
 
 namespace cnntrain::data {
-
-class TemporaryFolder {
-public:
-    TemporaryFolder();
-    ~TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    const std::string& path() const { return path_; }
-    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
-private:
-    std::string path_;
-};
 
 struct TestImage {
     std::int64_t height = 0;

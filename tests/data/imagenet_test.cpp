@@ -7,6 +7,7 @@
 #include "data/images/image_ops.h"
 #include "data/images/resize.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -35,7 +36,7 @@ protected:
                             {.image_size = kSide});
         return message_of(ErrorKind::data, [&] { read(data, 1); });
     }
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 /// Bilinear, straight from the definition, of a part of an image that is resized to `full`.

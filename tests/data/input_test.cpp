@@ -9,6 +9,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/resolve.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -155,7 +156,7 @@ protected:
         settings_.folder = find_data_folder(DatasetId::cifar10, folder_.path());
         settings_.seed = 2;
     }
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
     InputSettings settings_;
 };
 
@@ -214,7 +215,7 @@ TEST_F(RealCifar, MissingFile) {
 }
 
 TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     int image = 0;
     for (const char* name : {"train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00001"}) {
         std::vector<std::string> payloads;

@@ -8,6 +8,7 @@
 #include "data/records/features.h"
 #include "data/writing/example_writer.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
@@ -33,7 +34,7 @@ SetReport inspect_one(const std::string& path, std::int64_t records_per_file = 0
 }
 
 TEST(Inspect, TellsSizesAndKindsOfImages) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     JpegOptions progressive;
     progressive.progressive = true;
     ImageDescription boxed{encode_jpeg(make_photo(20, 30)), 7, "n7", "boxed.JPEG", 20, 30};
@@ -68,7 +69,7 @@ TEST(Inspect, TellsSizesAndKindsOfImages) {
 }
 
 TEST(Inspect, TellsTypesLengthsAndRangesOfAnyKeys) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const float infinity = std::numeric_limits<float>::infinity();
     write_records(folder / "bert.tfrecord",
                   {wire::example({{"input_ids", wire::integers({5, -3, 30521})},
@@ -104,7 +105,7 @@ TEST(Inspect, TellsTypesLengthsAndRangesOfAnyKeys) {
 }
 
 TEST(Inspect, CountsWhatIsNoExampleAndNothingOfIt) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     std::string broken = wire::example({{"key", wire::integers({1})}});
     broken += "\x0a\x7f";  // one more list of features, longer than the record
     write_records(folder / "set.tfrecord", {broken, "hello, world", wire::example({{"key", wire::integers({4})}})});
@@ -142,7 +143,7 @@ TEST(Inspect, CutAndChangedExamplesAreSurvived) {
 }
 
 TEST(Inspect, ManyKeysAndLabelsAreCountedWithoutBeingKept) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     std::vector<wire::Entry> entries;
     for (std::size_t i = 0; i < kMostKeys + 20; ++i) {
         entries.push_back({"key " + std::to_string(i), wire::integers({1})});
@@ -154,7 +155,7 @@ TEST(Inspect, ManyKeysAndLabelsAreCountedWithoutBeingKept) {
 }
 
 TEST(Inspect, MedianAndLimitOfRecords) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto sized = [](std::size_t bytes) { return wire::example({{"k", wire::bytes({std::string(bytes, 'x')})}}); };
     const std::vector<std::string> payloads = {sized(500), sized(1), sized(20), sized(2), sized(1000)};
     write_records(folder / "set.tfrecord", payloads);
@@ -166,7 +167,7 @@ TEST(Inspect, MedianAndLimitOfRecords) {
 }
 
 /// Two splits of three shards, beside files that are no data.
-void write_folder(const TemporaryFolder& folder) {
+void write_folder(const test::TemporaryFolder& folder) {
     for (int shard = 0; shard < 3; ++shard) {
         const std::string end = "-0000" + std::to_string(shard) + "-of-00003";
         std::vector<std::string> records;
@@ -181,7 +182,7 @@ void write_folder(const TemporaryFolder& folder) {
 }
 
 TEST(Inspect, FolderHasOneReportForEachSplitWhateverTheThreads) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_folder(folder);
     const std::vector<SetReport> alone = inspect_path(folder.path(), 1);
     const std::vector<SetReport> together = inspect_path(folder.path(), 4);
@@ -200,7 +201,7 @@ TEST(Inspect, FolderHasOneReportForEachSplitWhateverTheThreads) {
 }
 
 TEST(Inspect, DamageIsReportedAndTheRestIsRead) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_folder(folder);
     std::string bytes = read_file(folder / "train-00002-of-00003");
     bytes[20] = static_cast<char>(bytes[20] ^ 1);  // in the first payload
@@ -214,7 +215,7 @@ TEST(Inspect, DamageIsReportedAndTheRestIsRead) {
 }
 
 TEST(Inspect, CifarFilesAndFolders) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     std::filesystem::create_directory(folder / "cifar-10-batches-bin");
     write_file(folder / "cifar-10-batches-bin/data_batch_1.bin", cifar10_records(0, 300));
     write_file(folder / "cifar-10-batches-bin/test_batch.bin", cifar10_records(0, 4) + "x");
@@ -238,7 +239,7 @@ TEST(Inspect, CifarFilesAndFolders) {
 }
 
 TEST(Inspect, WhatIsNoDataIsRefused) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_file(folder / "notes.txt", "these are notes and no records");
     const auto refusal = [&](const std::string& path) {
         return message_of(ErrorKind::data, [&] { inspect_path(path); });

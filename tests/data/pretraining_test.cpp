@@ -11,6 +11,7 @@
 #include "data/sets/pretraining.h"
 #include "fixtures.h"
 #include "sequences.h"
+#include "support/temporary_folder.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
@@ -67,7 +68,7 @@ protected:
     std::string refusal(ErrorKind kind, const PretrainingSettings& settings) const {
         return message_of(kind, [&] { open(settings); });
     }
-    const TemporaryFolder folder_;
+    const test::TemporaryFolder folder_;
 };
 
 TEST_F(Pretraining, FieldsOfBothLayouts) {

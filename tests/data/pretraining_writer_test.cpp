@@ -10,6 +10,7 @@
 #include "example.pb.h"
 #include "fixtures.h"
 #include "support/sha256.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -73,7 +74,7 @@ protected:
     }
     std::string out(const std::string& name = "out.tfrecord") const { return folder_ / name; }
 
-    const TemporaryFolder folder_;
+    const test::TemporaryFolder folder_;
 };
 
 TEST_F(PretrainingWriter, TheReferencesRecords) {
@@ -130,7 +131,7 @@ TEST_F(PretrainingWriter, CountsOfMaskedTokens) {
 }
 
 /// Many documents in several files, some of them larger than a block of the reader.
-std::string make_text(const TemporaryFolder& folder) {
+std::string make_text(const test::TemporaryFolder& folder) {
     const std::vector<std::string> words = {"the", "cat", "sat", "on", "a", "mat", "birds", "Dog", "hello", "walking"};
     std::string list;
     for (int file = 0; file < 3; ++file) {

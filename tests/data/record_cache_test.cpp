@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -76,7 +77,7 @@ protected:
                   1000 + SIGKILL);
     }
 
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
     RecordCacheSettings settings_;
 };
 
@@ -341,8 +342,8 @@ protected:
         return records.cache().hits - before;
     }
 
-    TemporaryFolder data_;
-    TemporaryFolder cache_;
+    test::TemporaryFolder data_;
+    test::TemporaryFolder cache_;
     std::vector<std::string> payloads_;
     std::vector<std::byte> buffer_;
 };

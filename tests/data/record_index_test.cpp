@@ -12,6 +12,7 @@
 #include "cnntrain/base/crc32c.h"
 #include "data/records/record_frame.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -223,7 +224,7 @@ TEST_F(KeptIndex, PlacesFollowTheEnvironment) {
 }
 
 TEST(KeptIndexOnDisk, SeesChangesByTheTimeOfModification) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a", {"one", "two"});
     const auto lengths = [&] {
         const RecordFiles records({folder / "a"}, {.threads = 2, .index_name = kIndexName});
@@ -238,7 +239,7 @@ TEST(KeptIndexOnDisk, SeesChangesByTheTimeOfModification) {
 }
 
 TEST(KeptIndexOnDisk, AnIndexLargerThanAnyDiskIsMadeAgain) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a", {"one", "two"});
     write_file(folder / kIndexName, "cnnTFidx");
     ASSERT_EQ(::truncate((folder / kIndexName).c_str(), off_t{8} << 40), 0) << "no sparse files here";
@@ -248,7 +249,7 @@ TEST(KeptIndexOnDisk, AnIndexLargerThanAnyDiskIsMadeAgain) {
 
 /// Reading such a record would need as much memory.
 TEST(KeptIndexOnDisk, RecordsOfMoreThan2GiBAreRefused) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     constexpr std::uint64_t kLength = std::uint64_t{1} << 40;
     std::array<std::byte, kRecordHeaderBytes> header{};
     store_little_endian(kLength, std::span(header));
@@ -261,7 +262,7 @@ TEST(KeptIndexOnDisk, RecordsOfMoreThan2GiBAreRefused) {
 }
 
 TEST(KeptIndexOnDisk, ADamagedShardIsFoundAsWithoutIndex) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a", {"one", "two"});
     const std::string whole = read_file(folder / "a");
     write_file(folder / "a", whole.substr(0, whole.size() - 1));

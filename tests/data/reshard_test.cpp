@@ -6,6 +6,7 @@
 
 #include "cnntrain/data/tfrecord.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -76,7 +77,7 @@ protected:
         return records_of(output_, prefix, shards);
     }
 
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
     std::string input_ = folder_ / "in";
     std::string output_ = folder_ / "out";
     std::vector<std::string> train_;

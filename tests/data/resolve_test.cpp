@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -25,7 +26,7 @@ TEST(InferDataset, FromThePath) {
 
 class FindDataFolder : public testing::Test {
 protected:
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
 };
 
 TEST_F(FindDataFolder, DirectlyInside) {
@@ -43,7 +44,7 @@ TEST_F(FindDataFolder, NamedFolderBelowAlsoBehindLinks) {
     EXPECT_EQ(find_data_folder(DatasetId::cifar10, folder_.path()), folder_ / "a/b/cifar-10-batches-bin");
     EXPECT_THROW(find_data_folder(DatasetId::cifar100, folder_.path()), Error);
 
-    const TemporaryFolder elsewhere;
+    const test::TemporaryFolder elsewhere;
     touch(elsewhere / "imagenet-data/validation-00000-of-00128");
     std::filesystem::create_directory_symlink(elsewhere.path(), folder_ / "linked");
     EXPECT_EQ(find_data_folder(DatasetId::imagenet, folder_.path()), folder_ / "linked/imagenet-data");

@@ -1,6 +1,5 @@
 #include "data/writing/shard_writer.h"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "cnntrain/data/tfrecord.h"
 #include "data/writing/shard_journal.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -68,23 +68,10 @@ std::vector<std::string> records_of(const std::string& path) {
     return texts;
 }
 
-/// A folder in memory, where there is one: tests that write hundreds of files need not wait for a disk.
-class MemoryFolder {
-public:
-    MemoryFolder() {
-        if (::mkdtemp(in_memory_.data()) != nullptr) path_ = in_memory_;
-    }
-    ~MemoryFolder() { std::filesystem::remove_all(path_); }
-    MemoryFolder(const MemoryFolder&) = delete;
-    MemoryFolder& operator=(const MemoryFolder&) = delete;
-
-    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
-private:
-    TemporaryFolder on_disk_;
-    std::string in_memory_ = "/dev/shm/cnntrain_shards_XXXXXX";
-    std::string path_ = on_disk_.path();
-};
+/// In memory, where there is such a folder: tests that write hundreds of files need not wait for a disk.
+std::filesystem::path quick_folder() {
+    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
 
 class ShardWriter : public testing::Test {
 protected:
@@ -94,7 +81,7 @@ protected:
         EXPECT_EQ(contents(folder), contents(folder_ / "reference"));
     }
 
-    MemoryFolder folder_;
+    test::TemporaryFolder folder_{quick_folder()};
 };
 
 TEST_F(ShardWriter, WritesThePlanInItsOrder) {

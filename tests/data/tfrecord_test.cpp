@@ -2,6 +2,7 @@
 
 #include "cnntrain/base/crc32c.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -18,7 +19,7 @@ std::string text(const RecordFiles& records, std::int64_t index) {
 TEST(TfRecord, FramesAsPublished) {
     // length 3, masked crc32c of the eight length bytes, "abc", masked crc32c of "abc" (values made with an
     // independent bitwise implementation of the polynomial).
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a", {"abc"});
     const std::string bytes = read_file(folder / "a");
     ASSERT_EQ(bytes.size(), 19u);
@@ -47,7 +48,7 @@ TEST(TfRecord, FramesAsPublished) {
 }
 
 TEST(TfRecord, NumbersRecordsThroughAllFiles) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a", {"one", "", "three"});
     write_records(folder / "c", {std::string(100000, 'x'), "five"});
     const RecordFiles records({folder / "a", folder / "c"}, {.threads = 3});
@@ -62,7 +63,7 @@ TEST(TfRecord, NumbersRecordsThroughAllFiles) {
 }
 
 TEST(TfRecord, AnEmptyFileIsOneThatLostItsRecordsUnlessRecordsAreFew) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a", {"one"});
     write_records(folder / "b", {});
     write_records(folder / "c", {"two"});
@@ -75,7 +76,7 @@ TEST(TfRecord, AnEmptyFileIsOneThatLostItsRecordsUnlessRecordsAreFew) {
 }
 
 TEST(TfRecord, ViewsAreExactAndTheBufferStopsGrowing) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a", {std::string(5000, 'x'), "small", std::string(3000, 'y')});
     const RecordFiles records({folder / "a"});
     std::vector<std::byte> buffer;
@@ -243,7 +244,7 @@ TEST_F(DamagedRecord, MissingFile) {
 }
 
 TEST(TfRecord, UnfinishedFileDoesNotAppear) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     {
         RecordWriter writer(posix_files(), folder / "a");
         writer.write(std::as_bytes(std::span("payload")));

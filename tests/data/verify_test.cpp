@@ -7,6 +7,7 @@
 #include "data/writing/shard_journal.h"
 #include "fixtures.h"
 #include "sequences.h"
+#include "support/temporary_folder.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
@@ -37,7 +38,7 @@ std::string image_record(std::int64_t label = 1) {
     return make_example(jpeg, label);
 }
 
-void write_shards_of(const TemporaryFolder& folder, const std::string& prefix, int count,
+void write_shards_of(const test::TemporaryFolder& folder, const std::string& prefix, int count,
                      const std::vector<std::string>& records) {
     for (int shard = 0; shard < count; ++shard) {
         write_records(folder / (prefix + "-0000" + std::to_string(shard) + "-of-0000" + std::to_string(count)),
@@ -46,7 +47,7 @@ void write_shards_of(const TemporaryFolder& folder, const std::string& prefix, i
 }
 
 TEST(Verify, SoundSetHasNoFindings) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_shards_of(folder, "train", 3, {image_record(1), image_record(1000)});
     write_shards_of(folder, "validation", 2, {image_record(2)});
     write_file(folder / "labels.txt", "not data");
@@ -64,7 +65,7 @@ TEST(Verify, SoundSetHasNoFindings) {
 }
 
 TEST(Verify, MissingMixedLeftoverAndEmptyFiles) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_shards_of(folder, "train", 4, {image_record(), image_record()});
     std::filesystem::remove(folder / "train-00001-of-00004");
     std::filesystem::remove(folder / "train-00002-of-00004");
@@ -84,7 +85,7 @@ TEST(Verify, MissingMixedLeftoverAndEmptyFiles) {
 }
 
 TEST(Verify, EmptyShardsAreRightWhereThereAreFewerRecordsThanShards) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_shards_of(folder, "train", 3, {image_record()});
     write_file(folder / "train-00001-of-00003", "");
     const VerifyResult result = verify_path(folder.path());
@@ -93,7 +94,7 @@ TEST(Verify, EmptyShardsAreRightWhereThereAreFewerRecordsThanShards) {
 }
 
 TEST(Verify, EveryBadRecordIsListedWithItsPlace) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string good = image_record();
     write_records(folder / "train-00000-of-00001",
                   {good, image_record(0), "no example", make_example("", 5), image_record(1001), good,
@@ -115,7 +116,7 @@ TEST(Verify, EveryBadRecordIsListedWithItsPlace) {
 }
 
 TEST(Verify, DamagedLengthEndsTheFileAndSaysWhatIsUnchecked) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string good = image_record();
     const std::size_t frame = good.size() + 16;
     write_shards_of(folder, "train", 2, {good, good, good});
@@ -137,7 +138,7 @@ void write_quickly(const std::string& path, const std::string& bytes) {
 }
 
 TEST(Verify, EveryFlippedBitAndEveryCutIsFound) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string path = folder / "small.tfrecord";
     const std::string record = wire::example({{"k", wire::integers({1})}});
     write_records(path, {record, record, record});
@@ -157,7 +158,7 @@ TEST(Verify, EveryFlippedBitAndEveryCutIsFound) {
 }
 
 TEST(Verify, LostRecordsAtTheEndAreFoundByWhatTheWriterNoted) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_shards_of(folder, "train", 2, {image_record(), image_record(), image_record()});
     const std::string file = "train-00001-of-00002";
     const std::uint64_t size = std::filesystem::file_size(folder / file);
@@ -169,7 +170,7 @@ TEST(Verify, LostRecordsAtTheEndAreFoundByWhatTheWriterNoted) {
 }
 
 TEST(Verify, RecordsLargerThanOneReadAndAcrossReads) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     std::vector<std::string> records;
     for (const std::size_t size : {400'000U, 3'000'000U, 1U, 1'048'560U, 700'000U, 700'000U}) {
         records.push_back(wire::example({{"k", wire::bytes({std::string(size, 'x')})}}));
@@ -188,7 +189,7 @@ TEST(Verify, RecordsLargerThanOneReadAndAcrossReads) {
 }
 
 TEST(Verify, DecodingFindsWhatChecksumsCannot) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string jpeg = encode_jpeg(make_photo(64, 64));
     std::string stray = jpeg;
     stray.insert(2, "stray");  // bytes between two markers: a warning
@@ -209,7 +210,7 @@ TEST(Verify, DecodingFindsWhatChecksumsCannot) {
 
 TEST(Verify, PretrainingRecordsKeepTheirLayout) {
     for (const bool static_mask : {false, true}) {
-        const TemporaryFolder folder;
+        const test::TemporaryFolder folder;
         const SequenceRecord sound = four_token_record(static_mask);
         SequenceRecord shorter = sound;
         shorter.integers["input_ids"].pop_back();
@@ -229,14 +230,14 @@ TEST(Verify, PretrainingRecordsKeepTheirLayout) {
                         finds(Fault::not_an_example, "wiki_00.tfrecord", 4, "key " + missing + " is missing"),
                         finds(Fault::not_an_example, "wiki_00.tfrecord", 6, "input_ids is missing")));
     }
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "a.tfrecord", {wire::example({{"input_ids", wire::integers({1})}})});
     EXPECT_THAT(verify_path(folder.path()).findings,
                 ElementsAre(finds(Fault::not_an_example, "a.tfrecord", 0, "masked_lm_weights has no float value")));
 }
 
 TEST(Verify, OtherRecordsAreNotJudgedByTheirKeys) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "own.tfrecord", {wire::example({{"mine", wire::integers({1})}})});
     const VerifyResult result = verify_path(folder.path());
     EXPECT_THAT(result.findings, IsEmpty());
@@ -244,7 +245,7 @@ TEST(Verify, OtherRecordsAreNotJudgedByTheirKeys) {
 }
 
 TEST(Verify, CifarSizesLabelsAndBatches) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_4.bin", "data_batch_5.bin"}) {
         write_file(folder / name, cifar10_records(0, 300));
     }
@@ -263,7 +264,7 @@ TEST(Verify, CifarSizesLabelsAndBatches) {
 }
 
 TEST(Verify, Cifar100HasTwoLabels) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     std::string records(2 * 3074, '\0');
     records[0] = 20;
     records[3074 + 1] = 100;
@@ -275,7 +276,7 @@ TEST(Verify, Cifar100HasTwoLabels) {
 }
 
 TEST(Verify, FileThatCannotBeReadIsAFinding) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_shards_of(folder, "train", 2, {image_record()});
     std::filesystem::remove(folder / "train-00001-of-00002");
     std::filesystem::create_directory(folder / "train-00001-of-00002");
@@ -283,7 +284,7 @@ TEST(Verify, FileThatCannotBeReadIsAFinding) {
 }
 
 TEST(Verify, TellsItsProgress) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     write_records(folder / "large.tfrecord",
                   std::vector<std::string>(10, wire::example({{"k", wire::bytes({std::string(1'000'000, 'x')})}})));
     VerifySettings settings;

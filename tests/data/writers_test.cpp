@@ -11,6 +11,7 @@
 #include "cnntrain/data/tfrecord.h"
 #include "example.pb.h"
 #include "fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
@@ -19,7 +20,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(GeneratedCifar, IsAReadableBalancedSet) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string written = write_generated_cifar({folder.path(), 3, 52, 20, 10});
     EXPECT_EQ(written, find_data_folder(DatasetId::cifar10, folder.path()));
     InputSettings settings;
@@ -38,7 +39,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
 }
 
 TEST(GeneratedCifar, SeedDecidesEverything) {
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const auto test_file = [&](const std::string& name, std::uint64_t seed, std::int64_t images) {
         return read_file(write_generated_cifar({folder / name, seed, 5, images, 10}) + "/test_batch.bin");
     };
@@ -50,7 +51,7 @@ TEST(GeneratedCifar, SeedDecidesEverything) {
 
 TEST(GeneratedCifar, MeanColourTellsNothing) {
     // The class means of brightness differ by much less than brightness itself varies inside a class.
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     const std::string bytes = read_file(write_generated_cifar({folder.path(), 1, 5, 1000, 10}) + "/test_batch.bin");
     std::map<int, std::vector<double>> brightness;
     for (std::size_t record = 0; record < 1000; ++record) {
@@ -148,7 +149,7 @@ protected:
         }
         return all;
     }
-    TemporaryFolder folder_;
+    test::TemporaryFolder folder_;
     ImagenetWriterSettings settings_;
 };
 

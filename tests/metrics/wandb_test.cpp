@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "cnntrain/base/error.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::metrics {
 namespace {
@@ -21,14 +22,13 @@ using testing::HasSubstr;
 
 class WandbTest : public testing::Test {
 protected:
-    WandbTest() : log_(std::filesystem::temp_directory_path() / ("cnntrain_wandb_" + std::to_string(getpid()))) {
+    WandbTest() {
         setenv("PYTHONPATH", CNNTRAIN_SOURCE_DIR "/tests/metrics/fake_wandb", 1);
         setenv("PYTHONDONTWRITEBYTECODE", "1", 1);  // the module lies in the source tree
         setenv("FAKE_WANDB_LOG", log_.c_str(), 1);
         unsetenv("FAKE_WANDB_DIES");
         unsetenv("FAKE_WANDB_REFUSES");
     }
-    ~WandbTest() override { std::filesystem::remove(log_); }
 
     static WandbSettings settings() {
         WandbSettings settings;
@@ -57,7 +57,8 @@ protected:
         }
     }
 
-    std::string log_;
+    test::TemporaryFolder folder_;
+    std::string log_ = folder_ / "calls";
 };
 
 TEST_F(WandbTest, TheClientsOwnFolderIsNoClient) {

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -11,27 +10,22 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/data/writers.h"
 #include "cnntrain/train/runs.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::train::testing {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A folder that goes with the process.
 struct SmallCifar {
-    SmallCifar() : folder(fs::temp_directory_path() / ("cnntrain_train_test_" + std::to_string(getpid()))) {
+    SmallCifar() {
         data::GeneratedCifarSettings settings;
-        settings.folder = folder;
+        settings.folder = folder.path();
         settings.train_images = 160;
         settings.test_images = 37;
         data::write_generated_cifar(settings);
     }
-    ~SmallCifar() {
-        std::error_code ignored;
-        fs::remove_all(folder, ignored);
-    }
-    std::string folder;
+    test::TemporaryFolder folder;
 };
 
 std::vector<std::string> words(const std::string& line) {
@@ -75,7 +69,7 @@ config::ParseResult parse(const std::string& line, config::Command command) {
 
 const std::string& small_cifar() {
     static const SmallCifar instance;
-    return instance.folder;
+    return instance.folder.path();
 }
 
 namespace {

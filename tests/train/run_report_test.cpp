@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "cnntrain/base/error.h"
+#include "support/temporary_folder.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"
 
@@ -52,7 +53,8 @@ TEST(RunReport, NansAreCountedAndReported) {
 }
 
 TEST(RunReport, WandbGetsTheRun) {
-    const std::string calls = "/tmp/cnntrain_wandb_run_" + std::to_string(getpid());
+    const test::TemporaryFolder folder;
+    const std::string calls = folder / "calls";
     setenv("PYTHONPATH", CNNTRAIN_SOURCE_DIR "/tests/metrics/fake_wandb", 1);
     setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     setenv("FAKE_WANDB_LOG", calls.c_str(), 1);
@@ -66,7 +68,6 @@ TEST(RunReport, WandbGetsTheRun) {
     posix_files().remove(calls);
     restore(files, "--wandb-id abc123");
     EXPECT_THAT(posix_files().read_text(calls), HasSubstr("\"id\": \"abc123\""));
-    posix_files().remove(calls);
 
     setenv("FAKE_WANDB_REFUSES", "1", 1);
     MemoryFiles refused;
