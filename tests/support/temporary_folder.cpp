@@ -6,6 +6,8 @@
 #include <sstream>
 #include <system_error>
 
+#include "cnntrain/base/io.h"
+
 namespace cnntrain::test {
 
 TemporaryFolder::TemporaryFolder(const std::filesystem::path& parent) : path_(parent / "cnntrain_XXXXXX") {
@@ -19,7 +21,7 @@ TemporaryFolder::~TemporaryFolder() {
 
 std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
     const std::string file = *this / name;
-    std::ofstream(file, std::ios::binary) << text;
+    posix_files().write_text(file, text);
     return file;
 }
 
