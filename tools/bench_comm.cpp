@@ -12,7 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/comm/network.h"
-#include "cnntrain/train/network.h"
+#include "cnntrain/plan/network.h"
 
 namespace cnntrain {
 namespace {
@@ -94,8 +94,8 @@ void compare_with_model(comm::Communicator& communicator, const Options& options
         comm::measure_network(communicator, {.largest_bytes = options.largest_bytes, .seconds = options.seconds});
     if (communicator.rank() != 0) return;
     std::printf("%d ranks, %d on the node of rank 0: %s\nratio: model / measured\n%s", communicator.size(),
-                communicator.local_size(), train::measured_text(times).c_str(),
-                train::sums_text(times, {communicator.size(), communicator.local_size()}).c_str());
+                communicator.local_size(), plan::measured_text(times).c_str(),
+                plan::sums_text(times, {communicator.size(), communicator.local_size()}).c_str());
 }
 
 int run(int argc, char** argv) {

@@ -15,10 +15,10 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/assemble.h"
-#include "train/plan/line.h"
-#include "train/plan/line_network.h"
-#include "train/plan/prediction.h"
-#include "train/plan/profile.h"
+#include "plan/line.h"
+#include "plan/line_network.h"
+#include "plan/prediction.h"
+#include "plan/profile.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain {
@@ -101,9 +101,9 @@ class Comparison {
 public:
     explicit Comparison(const std::vector<std::string>& arguments)
         : one_(parsed(arguments, 1)),
-          line_(train::line_of(one_)),
+          line_(plan::line_of(one_)),
           backend_(train::make_backend(one_.settings.run.backend)),
-          of_line_(train::network_of_line(one_.settings, *backend_)) {
+          of_line_(plan::network_of_line(one_.settings, *backend_)) {
         if (!line_.pipelined) throw Error(ErrorKind::usage, "the line has no --pipeline");
         of_line_.network.lanes = 0;
         share_ = of_line_.network.share(line_.stages());
@@ -120,7 +120,7 @@ public:
         for (int i = 0; i < rounds; ++i) {
             one_lane.push_back({0, measured(*all_threads_, of_line_.network.threads, *on_one_lane_, i)});
             if (share_.lanes > 1) lanes.push_back({0, measured(*each_lane_, share_.threads, *on_lanes_, i)});
-            const train::Prediction plan = prediction();
+            const plan::Prediction plan = prediction();
             one_lane.back().predicted_ms = plan.one_lane_ms;
             if (share_.lanes > 1) lanes.back().predicted_ms = plan.lanes_ms;
         }
@@ -130,7 +130,7 @@ public:
 
 private:
     /// Functions and an update, in another order from round to round: what comes second finds its threads awake.
-    double measured(train::Profiler& profiler, int threads, Run& run, int round) {
+    double measured(plan::Profiler& profiler, int threads, Run& run, int round) {
         auto& times = of_line_.network.profile.times[threads];
         if (round % 2 == 0) times = profiler.update();
         const double ms = run.update_ms();
@@ -138,26 +138,26 @@ private:
         return ms;
     }
 
-    std::unique_ptr<train::Profiler> profiler(const train::Measurement& how) const {
-        return std::make_unique<train::Profiler>(of_line_.graph, of_line_.names, *backend_, how);
+    std::unique_ptr<plan::Profiler> profiler(const plan::Measurement& how) const {
+        return std::make_unique<plan::Profiler>(of_line_.graph, of_line_.names, *backend_, how);
     }
 
-    train::Prediction prediction() const {
+    plan::Prediction prediction() const {
         std::vector<std::size_t> splits;
         for (const std::string& split : line_.splits) {
             const auto found = std::ranges::find(of_line_.names.names(), split);
             splits.push_back(static_cast<std::size_t>(found - of_line_.names.names().begin()));
         }
-        return train::predict(of_line_.network, {line_.stages(), line_.schedule}, line_.micro_batches(), splits);
+        return plan::predict(of_line_.network, {line_.stages(), line_.schedule}, line_.micro_batches(), splits);
     }
 
     config::ParseResult one_;
-    train::PlannedLine line_;
+    plan::PlannedLine line_;
     std::unique_ptr<backend::Backend> backend_;
-    train::NetworkOfLine of_line_;
-    train::LaneShare share_;
-    std::unique_ptr<train::Profiler> all_threads_;
-    std::unique_ptr<train::Profiler> each_lane_;
+    plan::NetworkOfLine of_line_;
+    plan::LaneShare share_;
+    std::unique_ptr<plan::Profiler> all_threads_;
+    std::unique_ptr<plan::Profiler> each_lane_;
     std::unique_ptr<Run> on_one_lane_;
     std::unique_ptr<Run> on_lanes_;
 };

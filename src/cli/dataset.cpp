@@ -8,7 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/config/commands.h"
-#include "cnntrain/data/writers.h"
+#include "cnntrain/dataset_tools/writers.h"
 
 namespace cnntrain::cli {
 
@@ -26,13 +26,13 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
         std::cout << flags.help();
         return 0;
     }
-    data::GeneratedCifarSettings settings;
+    dataset_tools::GeneratedCifarSettings settings;
     settings.folder = flags.text("--output-dir");
     settings.train_images = flags.integer("--train", 1, 1'000'000'000);
     settings.test_images = flags.integer("--test", 1, 1'000'000'000);
     settings.classes = static_cast<std::int32_t>(flags.integer("--classes", 2, 10));
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
-    const std::string folder = data::write_generated_cifar(settings);
+    const std::string folder = dataset_tools::write_generated_cifar(settings);
     std::cout << "Wrote " << settings.train_images << " training and " << settings.test_images << " test images of "
               << settings.classes << " classes to " << folder << '\n';
     return 0;

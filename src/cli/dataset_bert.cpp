@@ -15,7 +15,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/dataset_tools/pretraining_writer.h"
 #include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
@@ -48,13 +48,13 @@ const std::vector<Flag>& known_flags() {
     return flags;
 }
 
-data::PretrainingWriterSettings settings_from(const Flags& flags) {
-    data::PretrainingWriterSettings settings;
+dataset_tools::PretrainingWriterSettings settings_from(const Flags& flags) {
+    dataset_tools::PretrainingWriterSettings settings;
     settings.input_files = flags.text("--input-file");
     settings.output_files = flags.text("--output-file");
     settings.vocabulary = flags.text("--vocab-file");
     settings.lower_case = flags.given("--do-lower-case");
-    data::InstanceSettings& how = settings.instances;
+    dataset_tools::InstanceSettings& how = settings.instances;
     how.sequence_length = flags.integer("--sequence-length", 1);
     how.max_predictions = flags.integer("--mask-tokens", 1);
     how.seed = flags.integer("--seed", std::numeric_limits<std::int64_t>::min());
@@ -73,7 +73,7 @@ data::PretrainingWriterSettings settings_from(const Flags& flags) {
 /// The stages follow each other; each has a progress line of its own.
 class StageReports {
 public:
-    void update(const data::PretrainingProgress& now) {
+    void update(const dataset_tools::PretrainingProgress& now) {
         struct Unit {
             std::string_view name;
             std::int64_t size;
@@ -90,14 +90,14 @@ public:
 
 private:
     std::unique_ptr<ProgressReport> report_;
-    data::PretrainingStage stage_ = data::PretrainingStage::tokenise;
+    dataset_tools::PretrainingStage stage_ = dataset_tools::PretrainingStage::tokenise;
 };
 
 std::string share(std::int64_t part, std::int64_t whole) {
     return decimal(100.0 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1))) + " %";
 }
 
-void print_summary(const data::PretrainingWriterResult& result, double seconds) {
+void print_summary(const dataset_tools::PretrainingWriterResult& result, double seconds) {
     if (result.tokens > 0) {
         std::cout << result.input_files << " files of text: " << result.documents << " documents, " << result.sentences
                   << " sentences, " << result.tokens << " tokens (" << share(result.unknown_tokens, result.tokens)
@@ -124,16 +124,16 @@ int dataset_bert(const std::string& called, const std::vector<std::string>& argu
         std::cout << flags.help();
         return 0;
     }
-    const data::PretrainingWriterSettings settings = settings_from(flags);
+    const dataset_tools::PretrainingWriterSettings settings = settings_from(flags);
     catch_stop_signals();
     const auto start = std::chrono::steady_clock::now();
-    data::PretrainingWriterResult result;
+    dataset_tools::PretrainingWriterResult result;
     {
         StageReports reports;
-        data::PretrainingWriterEvents events;
-        events.progress = [&](const data::PretrainingProgress& now) { reports.update(now); };
+        dataset_tools::PretrainingWriterEvents events;
+        events.progress = [&](const dataset_tools::PretrainingProgress& now) { reports.update(now); };
         events.stop_requested = stop_requested;
-        result = data::write_pretraining_records(settings, events);
+        result = dataset_tools::write_pretraining_records(settings, events);
     }
     if (!result.interrupted) {
         print_summary(result, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -11,7 +11,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
-#include "cnntrain/data/writers.h"
+#include "cnntrain/dataset_tools/writers.h"
 #include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
@@ -45,15 +45,15 @@ int file_count(const Flags& flags, std::string_view name) {
     return static_cast<int>(flags.integer(name, 1, 1'000'000));
 }
 
-data::ImagenetWriterSettings settings_from(const Flags& flags) {
-    data::ImagenetWriterSettings settings;
+dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {
+    dataset_tools::ImagenetWriterSettings settings;
     const auto take = [&](std::string_view name, std::string& to) {
         if (flags.given(name)) to = flags.text(name);
     };
     settings.output_folder = flags.text("--output-dir");
     take("--validation-labels", settings.validation_labels);
     take("--validation-dir", settings.validation_folder);
-    data::find_raw_images(flags.text("--raw-data-dir"), settings);
+    dataset_tools::find_raw_images(flags.text("--raw-data-dir"), settings);
     take("--labels", settings.train_labels);
     take("--classes", settings.classes);
     take("--synset-names", settings.synset_names);
@@ -69,18 +69,20 @@ data::ImagenetWriterSettings settings_from(const Flags& flags) {
     return settings;
 }
 
-data::ConversionEvents events_on(ProgressReport& report) {
-    data::ConversionEvents events;
+dataset_tools::ConversionEvents events_on(ProgressReport& report) {
+    dataset_tools::ConversionEvents events;
     events.notice = [&](const std::string& text) { report.line(text); };
     events.skipped = [&](const std::string& path, const std::string& reason) {
         report.line("skipped " + path + ": " + reason);
     };
-    events.progress = [&](const data::ConversionProgress& now) { report.update(now.done, now.kept, now.total); };
+    events.progress = [&](const dataset_tools::ConversionProgress& now) {
+        report.update(now.done, now.kept, now.total);
+    };
     events.stop_requested = stop_requested;
     return events;
 }
 
-void print_summary(const data::ImagenetWriterResult& result, const std::string& folder, double seconds) {
+void print_summary(const dataset_tools::ImagenetWriterResult& result, const std::string& folder, double seconds) {
     const std::int64_t converted = result.converted_png + result.converted_cmyk;
     std::cout << "Wrote " << result.train_images << " training and " << result.validation_images
               << " validation images of " << result.classes << " classes to " << folder << '\n'
@@ -102,13 +104,13 @@ int dataset_imagenet(const std::string& called, const std::vector<std::string>& 
         std::cout << flags.help();
         return 0;
     }
-    const data::ImagenetWriterSettings settings = settings_from(flags);
+    const dataset_tools::ImagenetWriterSettings settings = settings_from(flags);
     catch_stop_signals();
-    data::ImagenetWriterResult result;
+    dataset_tools::ImagenetWriterResult result;
     double seconds = 0;
     {
         ProgressReport report(std::cerr, metrics::terminal_width(STDERR_FILENO), "images");
-        result = data::write_imagenet_tfrecords(settings, events_on(report));
+        result = dataset_tools::write_imagenet_tfrecords(settings, events_on(report));
         seconds = report.elapsed_seconds();
     }
     if (!result.interrupted) {

@@ -12,7 +12,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
-#include "cnntrain/data/inspect.h"
+#include "cnntrain/dataset_tools/inspect.h"
 #include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
@@ -49,7 +49,7 @@ std::string printable(std::string_view text) {
 }
 
 /// Most frequent first; of equal ones the lower label first.
-Labels by_frequency(const data::SetReport& set) {
+Labels by_frequency(const dataset_tools::SetReport& set) {
     Labels labels(set.labels.begin(), set.labels.end());
     std::ranges::stable_sort(labels, [](const auto& a, const auto& b) { return a.second > b.second; });
     return labels;
@@ -73,7 +73,7 @@ void print_table(const TextRows& rows) {
     std::cout << indented(in_columns(rows, kAllColumns), 2);
 }
 
-void print_images(const data::ImageReport& images) {
+void print_images(const dataset_tools::ImageReport& images) {
     if (images.height.count + images.not_jpeg == 0) return;
     print_row("image height", range_text(images.height));
     print_row("image width", range_text(images.width));
@@ -85,7 +85,7 @@ void print_images(const data::ImageReport& images) {
               none ? "none" : range_text(images.boxes) + "; none in " + number(images.without_box) + " images");
 }
 
-void print_labels(const data::SetReport& set, bool all) {
+void print_labels(const dataset_tools::SetReport& set, bool all) {
     if (set.labels.empty()) return;
     data::Range<std::int64_t> per_class;
     for (const auto& [label, count] : set.labels) {
@@ -110,7 +110,7 @@ void print_labels(const data::SetReport& set, bool all) {
     print_table(rows);
 }
 
-void print_features(const data::SetReport& set) {
+void print_features(const dataset_tools::SetReport& set) {
     if (set.features.empty()) return;
     TextRows rows = {{"key", "type", "records", "values in a record", "bytes of a value", "values"}};
     for (const auto& [key, feature] : set.features) {
@@ -128,7 +128,7 @@ void print_features(const data::SetReport& set) {
     }
 }
 
-void print_set(const data::SetReport& set, bool all_labels) {
+void print_set(const dataset_tools::SetReport& set, bool all_labels) {
     std::cout << set.name << ": " << set.format << ", " << set.records << " records in " << set.files
               << (set.files == 1 ? " file, " : " files, ") << size_text(static_cast<std::uint64_t>(set.bytes)) << '\n';
     print_row("record bytes",
@@ -151,7 +151,7 @@ template <typename T> nlohmann::ordered_json range_json(const data::Range<T>& ra
     return {{"min", range.min}, {"mean", range.mean()}, {"max", range.max}};
 }
 
-nlohmann::ordered_json features_json(const data::SetReport& set) {
+nlohmann::ordered_json features_json(const dataset_tools::SetReport& set) {
     auto features = nlohmann::ordered_json::object();
     for (const auto& [key, feature] : set.features) {
         features[key] = {{"type", name(feature.type())},
@@ -164,14 +164,14 @@ nlohmann::ordered_json features_json(const data::SetReport& set) {
     return features;
 }
 
-nlohmann::ordered_json set_json(const data::SetReport& set) {
+nlohmann::ordered_json set_json(const dataset_tools::SetReport& set) {
     auto labels = nlohmann::ordered_json::object();
     for (const auto& [label, count] : set.labels) {
         labels[std::to_string(label)] = count;
     }
     nlohmann::ordered_json record_bytes = range_json(set.record_bytes);
     if (set.records > 0) record_bytes["median"] = set.median_record_bytes;
-    const data::ImageReport& images = set.images;
+    const dataset_tools::ImageReport& images = set.images;
     return {{"name", set.name},
             {"format", set.format},
             {"files", set.files},
@@ -196,9 +196,9 @@ nlohmann::ordered_json set_json(const data::SetReport& set) {
             {"damaged_files", set.damaged_files}};
 }
 
-void print_json(const std::vector<data::SetReport>& sets) {
+void print_json(const std::vector<dataset_tools::SetReport>& sets) {
     auto document = nlohmann::ordered_json::array();
-    for (const data::SetReport& set : sets) {
+    for (const dataset_tools::SetReport& set : sets) {
         document.push_back(set_json(set));
     }
     std::cout << document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
@@ -218,30 +218,31 @@ int dataset_inspect(const std::string& called, const std::vector<std::string>& a
         std::cout << flags.help();
         return 0;
     }
-    data::InspectSettings settings;
+    dataset_tools::InspectSettings settings;
     settings.path = flags.text("PATH");
     if (flags.given("--records")) settings.records_per_file = flags.integer("--records", 1);
     settings.threads =
         static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0, most_threads()), available_processors()));
     if (settings.threads == 0) settings.threads = available_processors();
-    std::vector<data::SetReport> sets;
+    std::vector<dataset_tools::SetReport> sets;
     {
         ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");
         settings.progress = [&](std::uint64_t done, std::uint64_t total) {
             progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
         };
-        sets = data::inspect(settings);
+        sets = dataset_tools::inspect(settings);
     }
     if (flags.given("--json")) {
         print_json(sets);
     } else {
-        for (const data::SetReport& set : sets) {
+        for (const dataset_tools::SetReport& set : sets) {
             if (&set != &sets.front()) std::cout << '\n';
             print_set(set, flags.given("--labels"));
         }
     }
-    const bool damaged = std::ranges::any_of(
-        sets, [](const data::SetReport& set) { return set.damaged_records > 0 || !set.damaged_files.empty(); });
+    const bool damaged = std::ranges::any_of(sets, [](const dataset_tools::SetReport& set) {
+        return set.damaged_records > 0 || !set.damaged_files.empty();
+    });
     if (!damaged) return 0;
     throw Error(ErrorKind::data, settings.path + " is damaged, see above; cnntrain dataset verify lists what is wrong");
 }

@@ -11,7 +11,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
-#include "cnntrain/data/reshard.h"
+#include "cnntrain/dataset_tools/reshard.h"
 #include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
@@ -25,7 +25,7 @@ int shard_count(const Flags& flags, std::string_view name) {
     return static_cast<int>(flags.integer(name, 1, 1'000'000));
 }
 
-std::vector<data::ReshardSplit> wanted_splits(const Flags& flags) {
+std::vector<dataset_tools::ReshardSplit> wanted_splits(const Flags& flags) {
     const std::string& split = flags.text("--split");
     const std::vector<std::string> names = {"train", "validation", "all"};
     if (std::ranges::find(names, split) == names.end()) {
@@ -45,10 +45,11 @@ std::vector<data::ReshardSplit> wanted_splits(const Flags& flags) {
     return {{"train", shards}, {"validation", validation_shards}};
 }
 
-void print_result(const data::ReshardResult& result, const data::ReshardSettings& settings, double seconds) {
+void print_result(const dataset_tools::ReshardResult& result, const dataset_tools::ReshardSettings& settings,
+                  double seconds) {
     std::cout << "Wrote";
     for (std::size_t i = 0; i < settings.splits.size(); ++i) {
-        const data::ReshardSplit& split = settings.splits[i];
+        const dataset_tools::ReshardSplit& split = settings.splits[i];
         std::cout << (i == 0 ? " " : " and ") << result.records[i] << ' ' << split.name << " records in "
                   << split.shards << " shards";
     }
@@ -76,7 +77,7 @@ int dataset_reshard(const std::string& called, const std::vector<std::string>& a
         std::cout << flags.help();
         return 0;
     }
-    data::ReshardSettings settings;
+    dataset_tools::ReshardSettings settings;
     settings.input_folder = flags.text("--input-dir");
     settings.output_folder = flags.text("--output-dir");
     settings.splits = wanted_splits(flags);
@@ -87,12 +88,14 @@ int dataset_reshard(const std::string& called, const std::vector<std::string>& a
     settings.threads = threads == 0 ? available_processors() : threads;
     catch_stop_signals();
     settings.stop_requested = stop_requested;
-    data::ReshardResult result;
+    dataset_tools::ReshardResult result;
     double seconds = 0;
     {
         ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "records");
-        settings.progress = [&](const data::ReshardProgress& now) { progress.update(now.done, now.kept, now.total); };
-        result = data::reshard(settings);
+        settings.progress = [&](const dataset_tools::ReshardProgress& now) {
+            progress.update(now.done, now.kept, now.total);
+        };
+        result = dataset_tools::reshard(settings);
         seconds = progress.elapsed_seconds();
     }
     if (result.interrupted) {

@@ -11,7 +11,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
-#include "cnntrain/data/verify.h"
+#include "cnntrain/dataset_tools/verify.h"
 #include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMega = 1000000;
 
-void print_finding(const data::Finding& finding) {
+void print_finding(const dataset_tools::Finding& finding) {
     std::cout << finding.file;
     if (finding.record >= 0) {
         std::cout << ", record " << finding.record << " (at byte " << finding.offset << ")";
@@ -34,7 +34,7 @@ void print_row(std::string_view title, const std::string& text) {
     std::cout << line << text << '\n';
 }
 
-void print_result(const data::VerifyResult& result, double seconds) {
+void print_result(const dataset_tools::VerifyResult& result, double seconds) {
     print_row("files", std::to_string(result.files));
     print_row("records", std::to_string(result.records));
     if (result.images_decoded > 0) {
@@ -44,12 +44,12 @@ void print_result(const data::VerifyResult& result, double seconds) {
     print_row("checked", size_text(result.bytes) + " in " + decimal(seconds, 2) + " s, " +
                              decimal(static_cast<double>(result.bytes) / 1e9 / seconds, 2) + " GB/s");
     if (result.unchecked_bytes > 0) print_row("not checked", std::to_string(result.unchecked_bytes) + " bytes");
-    std::array<std::int64_t, data::kFaults> counts{};
-    for (const data::Finding& finding : result.findings) {
+    std::array<std::int64_t, dataset_tools::kFaults> counts{};
+    for (const dataset_tools::Finding& finding : result.findings) {
         ++counts[static_cast<std::size_t>(finding.fault)];
     }
     for (std::size_t i = 0; i < counts.size(); ++i) {
-        if (counts[i] > 0) print_row(name(static_cast<data::Fault>(i)), std::to_string(counts[i]));
+        if (counts[i] > 0) print_row(name(static_cast<dataset_tools::Fault>(i)), std::to_string(counts[i]));
     }
     for (const std::string& note : result.notes) {
         std::cout << "note: " << note << '\n';
@@ -68,23 +68,23 @@ int dataset_verify(const std::string& called, const std::vector<std::string>& ar
         std::cout << flags.help();
         return 0;
     }
-    data::VerifySettings settings;
+    dataset_tools::VerifySettings settings;
     settings.path = flags.text("PATH");
     settings.decode = flags.given("--decode");
     settings.threads =
         static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0, most_threads()), available_processors()));
     if (settings.threads == 0) settings.threads = available_processors();
-    data::VerifyResult result;
+    dataset_tools::VerifyResult result;
     double seconds = 0;
     {
         ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");
         settings.progress = [&](std::uint64_t done, std::uint64_t total) {
             progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
         };
-        result = data::verify(settings);
+        result = dataset_tools::verify(settings);
         seconds = std::max(progress.elapsed_seconds(), 1e-6);
     }
-    for (const data::Finding& finding : result.findings) {
+    for (const dataset_tools::Finding& finding : result.findings) {
         print_finding(finding);
     }
     if (!result.findings.empty()) std::cout << '\n';

@@ -14,8 +14,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/comm/launcher.h"
+#include "cnntrain/plan/plan.h"
 #include "cnntrain/train/assemble.h"
-#include "cnntrain/train/plan.h"
 
 namespace cnntrain::cli {
 
@@ -72,14 +72,14 @@ void drop_command(std::vector<std::string>& line) {
     line.erase(line.begin());
 }
 
-train::PlanSettings settings_from(const Flags& flags) {
+plan::PlanSettings settings_from(const Flags& flags) {
     constexpr std::int64_t kMostSteps = 1000;
     constexpr std::int64_t kMostStages = 10000;
     constexpr double kMostGb = 1e6;
     const auto text = [&](std::string_view name) {
         return flags.given(name) ? std::optional(flags.text(name)) : std::nullopt;
     };
-    train::PlanSettings settings;
+    plan::PlanSettings settings;
     settings.profile = text("--profile");
     settings.svg = text("--svg");
     settings.steps = flags.integer("--steps", 1, kMostSteps);
@@ -125,7 +125,7 @@ int plan_command(const Invocation& invocation) {
         std::cout << flags.help() << kExplanation;
         return 0;
     }
-    train::PlanSettings settings = settings_from(flags);
+    plan::PlanSettings settings = settings_from(flags);
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;
     const bool is_first = !world || world->rank == 0;
@@ -138,7 +138,7 @@ int plan_command(const Invocation& invocation) {
     catch_stop_signals();
     if (flags.given("--processes")) settings.processes = process_plan(flags, world);
     if (!is_first) return 0;  // one plan is enough
-    train::plan_training(line, settings, process_host(invocation));
+    plan::plan_training(line, settings, process_host(invocation));
     return 0;
 }
 

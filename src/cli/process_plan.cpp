@@ -8,7 +8,7 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/comm/network.h"
-#include "cnntrain/train/network.h"
+#include "cnntrain/plan/network.h"
 
 namespace cnntrain::cli {
 
@@ -28,7 +28,7 @@ std::int64_t ranks_per_node(const Flags& flags, std::int64_t otherwise) {
 }
 
 /// As given, with what was not given filled in.
-void describe_network(const Flags& flags, train::ProcessPlan& plan) {
+void describe_network(const Flags& flags, plan::ProcessPlan& plan) {
     constexpr double kUsualLatencyMs = 1e-3;
     plan.ranks_per_node = ranks_per_node(flags, 1);
     plan.network.between_nodes = parse_link(flags.text("--network"), "--network");
@@ -37,10 +37,10 @@ void describe_network(const Flags& flags, train::ProcessPlan& plan) {
                                                  : comm::adding_seconds_per_byte() * kMsPerSecond;
     const bool node_given = flags.given("--node-network");
     plan.network.inside_node = node_given ? parse_link(flags.text("--node-network"), "--node-network")
-                                          : schedule::Link{kUsualLatencyMs, 1 / plan.network.adding_ms_per_byte};
-    plan.network_from = "between nodes " + train::link_text(plan.network.between_nodes) + " (as given); ";
+                                          : plan::Link{kUsualLatencyMs, 1 / plan.network.adding_ms_per_byte};
+    plan.network_from = "between nodes " + plan::link_text(plan.network.between_nodes) + " (as given); ";
     if (plan.ranks_per_node > 1) {
-        plan.network_from += "inside a node " + train::link_text(plan.network.inside_node) +
+        plan.network_from += "inside a node " + plan::link_text(plan.network.inside_node) +
                              (node_given ? " (as given); " : " (assumed: as fast as adding); ");
     }
     plan.network_from += formatted("adding %.3g GB/s (", kMsPerSecond / 1e9 / plan.network.adding_ms_per_byte) +
@@ -48,7 +48,7 @@ void describe_network(const Flags& flags, train::ProcessPlan& plan) {
 }
 
 /// Between the ranks that mpirun started. They take no part in anything after that.
-void measure_network(const Flags& flags, const std::optional<comm::World>& world, train::ProcessPlan& plan) {
+void measure_network(const Flags& flags, const std::optional<comm::World>& world, plan::ProcessPlan& plan) {
     for (const char* flag : {"--node-network", "--adding-rate"}) {
         if (flags.given(flag)) refuse("--network measure measures " + std::string(flag) + ", too; leave it out");
     }
@@ -66,13 +66,13 @@ void measure_network(const Flags& flags, const std::optional<comm::World>& world
                " processes need; start ranks on several hosts, or count each as a node with --ranks-per-node 1");
     }
     const comm::NetworkTimes times = comm::measure_network(*communicator, {});
-    plan.network = train::network_of(times);
-    const schedule::ProcessGrid grid{communicator->size(), communicator->local_size()};
+    plan.network = plan::network_of(times);
+    const plan::ProcessGrid grid{communicator->size(), communicator->local_size()};
     plan.network_from = "measured between " + std::to_string(grid.processes) + " ranks, " +
-                        std::to_string(grid.ranks_per_node) + " on a node: " + train::measured_text(times);
+                        std::to_string(grid.ranks_per_node) + " on a node: " + plan::measured_text(times);
     if (communicator->rank() == 0) {
         std::cout << "Sums of gradients between these ranks, and what the model makes of the measured messages:\n"
-                  << train::sums_text(times, grid) << '\n';
+                  << plan::sums_text(times, grid) << '\n';
     }
     communicator->finish();
 }
@@ -94,8 +94,8 @@ void check_process_flags(const Flags& flags) {
     }
 }
 
-train::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::World>& world) {
-    train::ProcessPlan plan;
+plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::World>& world) {
+    plan::ProcessPlan plan;
     plan.counts = parse_processes(flags.text("--processes"));
     if (flags.given("--images-per-second")) {
         plan.images_per_second = flags.number("--images-per-second", 1e-6, kMostImagesPerSecond);

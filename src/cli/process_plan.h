@@ -5,7 +5,7 @@
 
 #include "cli/flags.h"
 #include "cnntrain/comm/launcher.h"
-#include "cnntrain/train/plan.h"
+#include "cnntrain/plan/plan.h"
 
 namespace cnntrain::cli {
 
@@ -13,6 +13,6 @@ namespace cnntrain::cli {
 void check_process_flags(const Flags& flags);
 
 /// With --network measure, all ranks of `world` must call it; rank 0 prints what was measured.
-train::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::World>& world);
+plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::World>& world);
 
 }  // namespace cnntrain::cli

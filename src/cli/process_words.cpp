@@ -118,7 +118,7 @@ std::vector<std::int64_t> parse_processes(std::string_view text) {
     return counts;
 }
 
-schedule::Link parse_link(std::string_view text, std::string_view flag) {
+plan::Link parse_link(std::string_view text, std::string_view flag) {
     const auto words = split(text);
     const auto got = [&] { return "; got '" + std::string(text) + "'"; };
     if (words.size() != 2) refuse(std::string(flag) + " expects bandwidth and latency, such as 100Gbps,1.5us" + got());

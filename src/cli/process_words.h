@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/schedule/data_parallel_time.h"
+#include "cnntrain/plan/data_parallel_time.h"
 
 namespace cnntrain::cli {
 
@@ -14,7 +14,7 @@ std::vector<std::int64_t> parse_processes(std::string_view text);
 
 /// "100Gbps,1.5us": bandwidth in bit/s (bps, bit/s) or byte/s (B/s) with k, M, G or T before it, then latency in s, ms, us or
 /// ns. `flag` is named in Error(usage).
-schedule::Link parse_link(std::string_view text, std::string_view flag);
+plan::Link parse_link(std::string_view text, std::string_view flag);
 
 /// "12.5GB/s" alone, in bytes per ms.
 double parse_bandwidth(std::string_view text, std::string_view flag);

@@ -1,4 +1,4 @@
-#include "backend/cpu/gradient_exchange.h"
+#include "backend/cpu/run/gradient_exchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

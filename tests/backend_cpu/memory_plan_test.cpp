@@ -1,4 +1,4 @@
-#include "backend/cpu/memory_plan.h"
+#include "backend/cpu/program/memory_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -23,7 +23,7 @@
 
 #include "cli/commands.h"
 #include "cnntrain/base/rng.h"
-#include "config/option.h"
+#include "config/table/option.h"
 
 namespace {
 

@@ -44,7 +44,7 @@ TEST(ProcessWords, SayWhatIsWrongWithThem) {
 }
 
 TEST(LinkWords, HaveUnits) {
-    const schedule::Link link = parse_link("100Gbps,1.5us", "--network");
+    const plan::Link link = parse_link("100Gbps,1.5us", "--network");
     EXPECT_DOUBLE_EQ(link.bytes_per_ms, 12.5e6);
     EXPECT_DOUBLE_EQ(link.latency_ms, 1.5e-3);
     for (const std::string same : {"12.5GB/s,1500ns", "100 Gbit/s, 1.5 \u00b5s", "0.1Tbps,0.0015ms",

@@ -3,10 +3,10 @@
 
 #include <set>
 
-#include "config/option.h"
 #include "config/parsing.h"
-#include "config/resolve.h"
-#include "config/value.h"
+#include "config/read/value.h"
+#include "config/resolve/resolve.h"
+#include "config/table/option.h"
 
 namespace cnntrain::config::testing {
 namespace {

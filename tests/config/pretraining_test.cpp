@@ -3,10 +3,10 @@
 
 #include <fstream>
 
-#include "config/json.h"
-#include "config/option.h"
 #include "config/parsing.h"
-#include "config/pretraining_config.h"
+#include "config/read/json.h"
+#include "config/read/pretraining_config.h"
+#include "config/table/option.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "cnntrain/base/cores.h"
-#include "config/option.h"
 #include "config/parsing.h"
-#include "config/value.h"
+#include "config/read/value.h"
+#include "config/table/option.h"
 
 namespace cnntrain::config::testing {
 namespace {

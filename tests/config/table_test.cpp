@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "config/option.h"
 #include "config/parsing.h"
-#include "config/value.h"
+#include "config/read/value.h"
+#include "config/table/option.h"
 
 namespace cnntrain::config::testing {
 namespace {

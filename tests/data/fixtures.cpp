@@ -10,7 +10,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
 #include "data/records/example.h"
-#include "data/writing/example_writer.h"
+#include "dataset_tools/writing/example_writer.h"
 
 namespace cnntrain::data {
 
@@ -101,7 +101,7 @@ TestImage decode_whole(const std::string& jpeg, const DecodeHow& how) {
 }
 
 std::string make_example(const std::string& jpeg, std::int64_t label) {
-    return serialise_image_example({jpeg, label, "n01440764", "x.JPEG", 0, 0});
+    return dataset_tools::serialise_image_example({jpeg, label, "n01440764", "x.JPEG", 0, 0});
 }
 
 OwnedExample parse_owned(std::span<const std::byte> record) {

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "data/images/jpeg_check.h"
-#include "data/writing/image_convert.h"
+#include "dataset_tools/writing/image_convert.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -37,7 +37,7 @@ std::string by_decoder(const std::string& jpeg) {
 }
 
 std::string by_converter(const std::string& jpeg) {
-    return told([&] { ImageConverter().convert(jpeg); });
+    return told([&] { dataset_tools::ImageConverter().convert(jpeg); });
 }
 
 std::string by_checker(const std::string& jpeg) {

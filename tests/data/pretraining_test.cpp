@@ -7,7 +7,7 @@
 
 #include "bert_golden.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/dataset_tools/pretraining_writer.h"
 #include "data/sets/pretraining.h"
 #include "fixtures.h"
 #include "sequences.h"
@@ -89,7 +89,7 @@ TEST_F(Pretraining, FieldsOfBothLayouts) {
 TEST_F(Pretraining, ReadsWhatTheReferenceHasWritten) {
     for (const std::size_t row : {std::size_t{0}, std::size_t{1}}) {
         const auto& golden = bert_golden().at("pretraining_data").at(row);
-        PretrainingWriterSettings writing;
+        dataset_tools::PretrainingWriterSettings writing;
         writing.input_files = bert_file("corpus.txt");
         writing.output_files = folder_ / "out.tfrecord";
         writing.vocabulary = bert_file("vocab.txt");
@@ -97,7 +97,7 @@ TEST_F(Pretraining, ReadsWhatTheReferenceHasWritten) {
         writing.instances = {32, 5, 1984, 2};
         writing.remask = row == 1;
         writing.overwrite = true;
-        write_pretraining_records(writing);
+        dataset_tools::write_pretraining_records(writing);
         PretrainingSettings settings;
         settings.static_mask = row == 1;
         settings.sequence_length = 32;

@@ -4,8 +4,8 @@
 
 #include "bert_golden.h"
 #include "data/text/code_points.h"
-#include "data/text/python_random.h"
 #include "data/text/vocabulary.h"
+#include "dataset_tools/writing/python_random.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -140,7 +140,7 @@ TEST(CodePoints, BlankAndStrippedAsPython) {
 
 TEST(PythonRandom, DrawsOfTheReference) {
     const auto& golden = bert_golden().at("rng_seed_1984");
-    PythonRandom random(1984);
+    dataset_tools::PythonRandom random(1984);
     for (const double value : golden.at("random_x3"))
         EXPECT_EQ(random.random(), value);
     for (const std::uint32_t value : golden.at("randint_0_9_x8"))
@@ -151,23 +151,23 @@ TEST(PythonRandom, DrawsOfTheReference) {
     random.shuffle(items);
     EXPECT_EQ(items, golden.at("then_shuffle_range10").get<std::vector<int>>());
     EXPECT_EQ(random.random(), golden.at("then_random").get<double>());
-    PythonRandom other(12345);
+    dataset_tools::PythonRandom other(12345);
     for (const double value : bert_golden().at("rng_seed_12345_random_x3"))
         EXPECT_EQ(other.random(), value);
 }
 
 TEST(PythonRandom, SeedsOfAllSizes) {
     // Printed by CPython: random.Random(seed).random().
-    EXPECT_EQ(PythonRandom(0).random(), 0.8444218515250481);
-    EXPECT_EQ(PythonRandom(-1).random(), PythonRandom(1).random());
-    EXPECT_EQ(PythonRandom(1).random(), 0.13436424411240122);
-    EXPECT_EQ(PythonRandom(std::int64_t{1} << 40).random(), 0.1036394562812375);
-    EXPECT_EQ(PythonRandom(std::numeric_limits<std::int64_t>::min()).random(), 0.5534639983914199);
+    EXPECT_EQ(dataset_tools::PythonRandom(0).random(), 0.8444218515250481);
+    EXPECT_EQ(dataset_tools::PythonRandom(-1).random(), dataset_tools::PythonRandom(1).random());
+    EXPECT_EQ(dataset_tools::PythonRandom(1).random(), 0.13436424411240122);
+    EXPECT_EQ(dataset_tools::PythonRandom(std::int64_t{1} << 40).random(), 0.1036394562812375);
+    EXPECT_EQ(dataset_tools::PythonRandom(std::numeric_limits<std::int64_t>::min()).random(), 0.5534639983914199);
 }
 
 TEST(PythonRandom, OneOfOneCostsDraws) {
-    PythonRandom random(7);
-    PythonRandom same(7);
+    dataset_tools::PythonRandom random(7);
+    dataset_tools::PythonRandom same(7);
     EXPECT_EQ(random.below(1), 0u);
     EXPECT_NE(random.random(), same.random());
 }

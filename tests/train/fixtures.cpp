@@ -8,7 +8,7 @@
 
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/data/writers.h"
+#include "cnntrain/dataset_tools/writers.h"
 #include "cnntrain/train/runs.h"
 #include "support/temporary_folder.h"
 
@@ -19,11 +19,11 @@ namespace {
 /// A folder that goes with the process.
 struct SmallCifar {
     SmallCifar() {
-        data::GeneratedCifarSettings settings;
+        dataset_tools::GeneratedCifarSettings settings;
         settings.folder = folder.path();
         settings.train_images = 160;
         settings.test_images = 37;
-        data::write_generated_cifar(settings);
+        dataset_tools::write_generated_cifar(settings);
     }
     test::TemporaryFolder folder;
 };

@@ -31,7 +31,7 @@ std::string to_string(const Value& value);
 /// Who set a value. A later one wins over an earlier one.
 enum class Source : std::uint8_t { default_value, model, environment, config, arguments, command_line, adjusted };
 
-struct Option;  // a row of the option table, src/config/option.h
+struct Option;  // a row of the option table, src/config/table/option.h
 
 struct ResolvedOption {
     const Option* option;

@@ -3,10 +3,10 @@
 #include <array>
 #include <new>
 
-#include "backend/cpu/executable.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/library.h"
-#include "backend/cpu/lowering.h"
+#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/run/executable.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {

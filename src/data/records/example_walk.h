@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-#include "cnntrain/data/inspect.h"
+#include "cnntrain/data/feature_type.h"
 #include "data/records/record_frame.h"
 #include "data/records/wire.h"
 

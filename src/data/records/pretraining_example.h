@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/data/inspect.h"
+#include "cnntrain/data/feature_type.h"
 #include "cnntrain/data/pretraining.h"
 
 namespace cnntrain::data {

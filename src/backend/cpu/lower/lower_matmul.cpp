@@ -1,0 +1,50 @@
+// Batched matrix products: operands are transposed, and read where views have left them, through their strides.
+#include "backend/cpu/lower/lowering.h"
+
+namespace cnntrain::cpu {
+
+using graph::MatmulAttrs;
+using graph::ValueId;
+
+namespace {
+
+/// The same memory with the last two axes exchanged.
+Placed transposed(Placed tensor, bool wanted) {
+    if (!wanted) return tensor;
+    const auto rank = static_cast<int>(strides_of(tensor.desc).size());
+    std::vector<int> place;
+    for (int i = 0; i < rank - 2; ++i)
+        place.push_back(i);
+    place.insert(place.end(), {rank - 1, rank - 2});
+    tensor.desc = tensor.desc.permute_axes(place);
+    return tensor;
+}
+
+void lower_batched_matmul(Lowering& lower) {
+    const auto& attrs = lower.node().as<MatmulAttrs>();
+    const auto& inputs = lower.node().inputs;
+    const ValueId y = lower.node().outputs[0];
+    const Desc result_desc = row_major(lower.graph().desc(y));
+    Placed a = transposed(lower.strided(inputs[0]), attrs.transpose_a);
+    Placed b = transposed(lower.strided(inputs[1]), attrs.transpose_b);
+    Primitive product = lower.onednn().matmul(a.desc, b.desc, result_desc, false);
+    if (product.is_naive()) {  // for these strides
+        a = transposed(lower.in_order(inputs[0]), attrs.transpose_a);
+        b = transposed(lower.in_order(inputs[1]), attrs.transpose_b);
+        product = lower.onednn().matmul(a.desc, b.desc, result_desc, false);
+    }
+    const Placed result = lower.define(y, result_desc);
+    lower.add_primitive(product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+}
+
+constexpr LoweringEntry kLowerings[] = {
+    {graph::OpKind::batched_matmul, lower_batched_matmul},
+};
+
+}  // namespace
+
+std::span<const LoweringEntry> matmul_lowerings() {
+    return kLowerings;
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,158 @@
+// Copies of weights as convolutions and kernels read them, made by the prepare section.
+#include <algorithm>
+
+#include "backend/cpu/lower/layout_copy.h"
+#include "backend/cpu/lower/lowering.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::OpKind;
+using graph::Role;
+using graph::ValueId;
+
+namespace {
+
+/// A step of the prepare section.
+Step prepare_step(std::string name, std::string op) {
+    Step step;
+    step.name = std::move(name);
+    step.op = std::move(op);
+    step.implementation = "kernel";
+    return step;
+}
+}  // namespace
+
+Placed Lowering::prepared(ValueId value, const Desc& wanted, std::int64_t merged) {
+    const ValueId root = graph::strip_casts(graph_, value);
+    for (const PreparedCopy& known : prepared_) {
+        if (known.root == root && known.copy.desc == wanted) return known.copy;
+    }
+    const std::string name = graph_.value(root).name + ":" + layout_name(wanted);
+    prepared_.push_back({root, place(name, wanted, graph_.desc(value).dtype, Storage::persistent), merged});
+    return prepared_.back().copy;
+}
+
+Placed Lowering::float_vector(ValueId value) {
+    if (graph_.value(value).role == Role::intermediate &&
+        graph_.node(graph_.value(value).producer).kind != OpKind::cast) {
+        return operand(value);  // a folded bias, a row of a proxy
+    }
+    const ValueId root = graph::strip_casts(graph_, value);
+    const Placed kept = master(root);
+    if (kept.dtype == DType::f32) return kept;
+    const auto found = float_vectors_.find(root);
+    if (found != float_vectors_.end()) return found->second;
+    TensorDesc desc = graph_.desc(root);
+    desc.dtype = DType::f32;
+    const Placed copy = place(kept.buffer->name + ":f32", row_major(desc), DType::f32, Storage::persistent);
+    emit_cast_to_floats(kept, copy);
+    return float_vectors_[root] = copy;
+}
+
+void Lowering::emit_cast_to_floats(const Placed& from, const Placed& to) {
+    const auto count = static_cast<std::int64_t>(from.desc.get_size() / sizeof(BFloat16));
+    Step step = prepare_step(from.buffer->name, "cast");
+    step.reads = {from};
+    step.writes = {to};
+    step.run = [from, to, count](const StepContext&) { cast(count, from.as<BFloat16>(), to.as<float>()); };
+    program_.add_step(Section::prepare(), std::move(step));
+}
+
+Placed Lowering::emit_merged_kernel(ValueId root, const Placed& source, std::int64_t merged) {
+    const TensorDesc desc{source.dtype, graph_.desc(root).shape};
+    const std::int64_t groups = kernel_groups_.at(root);
+    Placed plain = source;
+    if (const Desc row_major = plain_kernel_desc(desc, groups); source.desc != row_major) {
+        plain = place(source.buffer->name + ":row_major", row_major, source.dtype, Storage::persistent);
+        program_.add_primitive(Section::prepare(), prepare_step(plain.buffer->name, "reorder"),
+                               onednn_.reorder(source.desc, row_major), {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, plain}},
+                               {DNNL_ARG_TO});
+    }
+    const MergedKernel kernel{desc.shape[0] * desc.shape[1], desc.shape[2], desc.shape[3], groups, merged};
+    TensorDesc merged_desc = desc;
+    merged_desc.shape[2] *= merged;
+    const Placed result = place(source.buffer->name + ":merged", plain_kernel_desc(merged_desc, groups / merged),
+                                source.dtype, Storage::persistent);
+    with_float_type(source.dtype, [&]<typename T>() {
+        Step step = prepare_step(result.buffer->name, "merge_groups");
+        step.reads = {plain};
+        step.writes = {result};
+        step.run = [=](const StepContext&) { merge_groups(kernel, plain.as<T>(), result.as<T>()); };
+        program_.add_step(Section::prepare(), std::move(step));
+    });
+    return result;
+}
+
+/// A 16-bit weight as floats, laid out as it is. Where a prepared copy wants just that, the copy is made from the weight
+/// directly.
+Placed Lowering::as_floats(ValueId root, const Placed& kept) {
+    const auto found = floats_.find(root);
+    if (found != floats_.end()) return found->second;
+    const std::optional<Desc> desc = with_type(kept.desc, DType::f32);
+    CNNTRAIN_CHECK(desc.has_value(), kept.buffer->name + " lies in an unnamed layout");
+    const auto same = std::ranges::find_if(prepared_, [&](const PreparedCopy& wanted) {
+        return wanted.root == root && wanted.merged == 1 && wanted.copy.desc == *desc;
+    });
+    const Placed floats = same != prepared_.end()
+                              ? same->copy
+                              : place(kept.buffer->name + ":f32", *desc, DType::f32, Storage::persistent);
+    emit_cast_to_floats(kept, floats);
+    return floats_[root] = floats;
+}
+
+/// The copy of the transpose that is made together with this one; null: there is none.
+const Lowering::PreparedCopy* Lowering::turned_partner(const Placed& source, const PreparedCopy& right) const {
+    const auto found = std::ranges::find_if(prepared_, [&](const PreparedCopy& other) {
+        return other.root == right.root && are_both_tiles(source, right.copy, other.copy);
+    });
+    return found != prepared_.end() ? &*found : nullptr;
+}
+
+std::optional<Lowering::TileCopies> Lowering::take_tile_copies(ValueId parameter) {
+    const Placed source = master(parameter);
+    for (PreparedCopy& right : prepared_) {
+        if (right.root != parameter) continue;
+        const PreparedCopy* const turned = turned_partner(source, right);
+        if (turned == nullptr) continue;
+        right.by_update = true;
+        return TileCopies{right.copy, turned->copy};
+    }
+    return std::nullopt;
+}
+
+/// False where the copy is made together with another one.
+bool Lowering::emit_prepared_copy(const Placed& source, const PreparedCopy& wanted) {
+    Step step = prepare_step(wanted.copy.buffer->name, "reorder");
+    if (const PreparedCopy* const turned = turned_partner(source, wanted)) {
+        step.by_update = wanted.by_update;
+        add_both_tiles_copy(program_, Section::prepare(), std::move(step), source, wanted.copy, turned->copy);
+        return true;
+    }
+    const bool is_partner = std::ranges::any_of(prepared_, [&](const PreparedCopy& other) {
+        return other.root == wanted.root && turned_partner(source, other) == &wanted;
+    });
+    if (is_partner) return false;
+    add_layout_copy(program_, Section::prepare(), std::move(step), onednn_, source, wanted.copy);
+    return true;
+}
+
+void Lowering::emit_prepared_copies() {
+    for (const PreparedCopy& wanted : prepared_) {
+        const bool is_variable = graph_.value(wanted.root).role != Role::intermediate;
+        Placed source = is_variable ? master(wanted.root) : operand(wanted.root);
+        if (source.dtype == DType::bf16 && wanted.copy.dtype == DType::f32) source = as_floats(wanted.root, source);
+        if (source.buffer == wanted.copy.buffer) continue;
+        if (wanted.merged > 1) source = emit_merged_kernel(wanted.root, source, wanted.merged);
+        if (source.desc == wanted.copy.desc) {
+            wanted.copy.buffer->same_as = source.buffer;
+            continue;
+        }
+        if (emit_prepared_copy(source, wanted) && is_variable) {
+            reorders_.push_back(wanted.copy.buffer->name + ": " + layout_name(source.desc) +
+                                ", once per weight update: the copy of a weight that convolutions and products read");
+        }
+    }
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,293 @@
+// What a compiled graph runs: buffers and the steps that read and write them, in sections.
+//
+//   prepare         copies of parameters in the layouts and types that the other steps read; after a load and after an update
+//   forward(s, c)   stage s of the forward pass of one micro-batch, in copy c of the stages
+//   backward(s, c)  stage s of its backward pass, forward values that are computed again included
+//   update          once per weight update
+//
+// A pair of a stage and a copy is a site: its sections run on one lane, so its buffers are never used by two threads at a
+// time. What another site has written is seen through a buffer of one's own (seen_from()), whose address changes with the
+// micro-batch.
+//
+// Memory. Where micro-batches are done one after another, one arena per copy is planned by live ranges over all its
+// sections. In a pipeline, several micro-batches are on their way at the same time: what lives longer than one section lies
+// in a ring with as many places as the schedule's table asks for, one per micro-batch; the rest in an arena per lane.
+//
+// Lowering fills a Program; finish() plans the memory, after which nothing is allocated any more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu/onednn.h"
+#include "backend/cpu/program/memory_plan.h"
+#include "cnntrain/schedule/update_plan.h"
+
+namespace cnntrain::cpu {
+
+class GradientExchange;
+class NormExchange;
+class Progress;
+
+enum class Storage : std::uint8_t {
+    arena,       // lives from its first to its last use within one micro-batch, or to the end of the update
+    persistent,  // lives as long as the program
+    external,    // memory of the current input batch, bound before each micro-batch
+};
+
+/// Stage s of copy c; prepare and update have none.
+using Site = std::int32_t;
+inline constexpr Site kNoSite = -1;
+
+struct Buffer {
+    std::string name;
+    std::size_t bytes = 0;
+    Storage storage = Storage::arena;
+    Site site = kNoSite;
+    std::byte* data = nullptr;
+    int first_step = -1;  // positions in the order of execution of its copy
+    int last_step = -1;
+    int first_section = -1;  // positions in Program::sections()
+    int last_section = -1;
+    bool kept = false;          // to the end of the update
+    bool exchanged = false;     // summed over ranks: floats, one after another in memory
+    int sharded_as = -1;        // number of the sum over ranks of which this rank has a piece; -1: it is whole
+    Buffer* same_as = nullptr;  // set: no memory of its own
+    Buffer* root = nullptr;     // set: what another site sees of that buffer
+    std::vector<std::byte*> places = {};  // by micro-batch of the copy, round and round; empty: one address for ever
+
+    Buffer& origin() { return root == nullptr ? *this : *root; }
+    const Buffer& origin() const { return root == nullptr ? *this : *root; }
+};
+
+/// A tensor in memory. Copies refer to the same buffer, views to a part of it.
+struct Placed {
+    Buffer* buffer = nullptr;
+    Desc desc;
+    DType dtype = DType::f32;
+    std::size_t offset = 0;  // bytes from the beginning of the buffer
+
+    explicit operator bool() const { return buffer != nullptr; }
+    template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data + offset); }
+};
+
+/// What changes from one execution to the next.
+struct StepContext {
+    std::int64_t micro_batch = 0;   // within the weight update
+    std::int64_t first_sample = 0;  // of the micro-batch, in the stream of all ranks
+    float learning_rate = 0;
+    std::int64_t iteration = 0;
+    Progress* turns = nullptr;  // of the sums that several copies add to; null: no other copy runs
+    GradientExchange* exchange =
+        nullptr;                    // of the sums over ranks; null: there is no other rank, or the sums do not count
+    NormExchange* norms = nullptr;  // with the ranks that share batch-norm statistics; null: none does
+    bool follows_update = false;    // of the prepare section: nothing but the update has changed the variables
+};
+
+struct Step {
+    std::string name;
+    std::string op;
+    std::string implementation;
+    double flops = 0;
+    std::vector<Placed> reads;
+    std::vector<Placed> writes;
+    std::function<void(const StepContext&)> run;
+    std::int32_t stage = 0;  // of the node that it is for
+    bool by_update = false;  // of the prepare section: the update makes the same, so that this runs only after a load
+
+    double bytes_moved() const;
+};
+
+/// A list of steps that runs as one piece.
+struct Section {
+    enum class Kind : std::uint8_t { prepare, forward, backward, update };
+    Kind kind = Kind::prepare;
+    std::int32_t stage = 0;  // of forward and backward sections, as the next one
+    std::int32_t copy = 0;
+
+    static constexpr Section prepare() { return {Kind::prepare, 0, 0}; }
+    static constexpr Section forward(std::int32_t stage, std::int32_t copy) { return {Kind::forward, stage, copy}; }
+    static constexpr Section backward(std::int32_t stage, std::int32_t copy) { return {Kind::backward, stage, copy}; }
+    static constexpr Section update() { return {Kind::update, 0, 0}; }
+    bool has_site() const { return kind == Kind::forward || kind == Kind::backward; }
+    bool operator==(const Section&) const = default;
+};
+
+struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(std::byte* memory) const;
+};
+
+/// Page-aligned memory, in huge pages where the system has them, zeroed.
+class PageMemory {
+public:
+    PageMemory() = default;
+    explicit PageMemory(std::size_t bytes);
+    std::byte* data() const { return memory_.get(); }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    std::unique_ptr<std::byte, Unmap> memory_;
+    std::size_t bytes_ = 0;
+};
+
+/// What a oneDNN primitive works on: DNNL_ARG_... and the tensor.
+using Arguments = std::vector<std::pair<int, Placed>>;
+
+/// A section must not begin its micro-batch m before `section` has finished m - behind.
+struct Wait {
+    std::size_t section = 0;  // position
+    std::int64_t behind = 0;
+};
+
+/// Bytes that a stage needs, of all its copies.
+struct StageBytes {
+    std::uint64_t variables = 0;  // parameters, slots, and copies derived from them
+    std::uint64_t stash =
+        0;  // what its forward pass and the inputs leave in memory for its backward pass, of one micro-batch
+    /// Of all that it makes in one section for another one, for all micro-batches that are on their way.
+    std::uint64_t held = 0;
+};
+
+class Program {
+public:
+    /// `lane_of`: by site, stages of copy 0 first.
+    Program(const OneDnn& onednn, const schedule::UpdatePlan& plan, std::vector<std::int32_t> lane_of);
+
+    const schedule::UpdatePlan& plan() const { return plan_; }
+    /// In the order of execution of one micro-batch; the first one is prepare, the last one update.
+    std::span<const Section> sections() const { return order_; }
+    std::span<const Section> forward_sections(std::int32_t copy) const;
+    std::span<const Section> backward_sections(std::int32_t copy) const;
+    /// Of a whole micro-batch.
+    std::span<const Section> micro_batch_sections(std::int32_t copy) const;
+    /// Index in sections().
+    std::size_t position(Section section) const;
+    Site site(Section section) const;
+    /// The lane that runs it; prepare and update run when all lanes rest, on the caller's threads.
+    std::int32_t lane(Section section) const;
+
+    /// `section`: where it is used first.
+    Buffer* add_buffer(std::string name, std::size_t bytes, Storage storage, Section section);
+    /// The buffer as this section's site sees it.
+    Buffer* seen_from(Section section, Buffer* buffer);
+    void add_step(Section section, Step step);
+    /// A step that runs one oneDNN primitive on these arguments (DNNL_ARG_... -> tensor). `like`: its name, op, work and place in
+    /// the graph.
+    void add_primitive(Section section, Step like, const Primitive& primitive, const Arguments& arguments,
+                       const std::vector<int>& written);
+    /// Two primitives on the same arguments, each as a call; the step gets what they read and write and how they are made.
+    std::pair<std::function<void()>, std::function<void()>> bind_pair(Section section, Step& step,
+                                                                      const Primitive& first, const Primitive& second,
+                                                                      const Arguments& arguments, int written);
+    /// A step that runs a primitive of one thread on several lists of arguments side by side.
+    void add_parts(Section section, Step like, const Primitive& primitive, const std::vector<Arguments>& parts,
+                   const std::vector<int>& written);
+    /// Memory that any step of the section may use while it runs; valid after finish().
+    void reserve_scratch(Section section, std::size_t bytes);
+    std::byte* scratch(Section section) const { return scratch_[scratch_of(section)].memory.data(); }
+    /// A number for Progress: of a sum that several copies add to in turn.
+    std::size_t add_turn() { return turns_++; }
+    std::size_t turns() const { return turns_; }
+    /// Keeps an arena buffer alive to the end of the update.
+    void keep_to_end(Buffer* buffer) { buffer->origin().kept = true; }
+
+    /// Plans memory, fixes addresses. Nothing can be added afterwards.
+    void finish();
+    /// Where a batch's memory lies while it is the copy's micro-batch `number`; of external buffers.
+    void bind(Buffer* buffer, std::int32_t copy, std::int64_t number, std::byte* data);
+    /// Before a section runs: gives the buffers of its site the addresses of the copy's micro-batch `number`.
+    void turn_to(Section section, std::int64_t number);
+    /// Micro-batches of a copy that are on their way at most, as the places of external buffers are counted.
+    std::int64_t batches_in_flight() const { return batches_in_flight_; }
+    /// What a section waits for, by position; valid after finish().
+    const std::vector<Wait>& waits(Section section) const { return waits_[position(section)]; }
+
+    const std::vector<Step>& steps(Section section) const { return steps_[position(section)]; }
+    /// By stage. Valid after finish().
+    std::vector<StageBytes> stage_bytes() const;
+    /// Names and bytes. A name begins with that of the variable, or of the gradient that is summed in it.
+    std::vector<std::pair<std::string, std::size_t>> persistent_tensors() const;
+    /// What is made in one section for another one, of one micro-batch.
+    std::vector<std::pair<std::string, std::size_t>> held_tensors() const;
+    /// Activations and gradients.
+    std::size_t arena_bytes() const;
+    std::size_t persistent_bytes() const;
+    /// Bytes that a persistent buffer takes, with the gap behind it.
+    static std::size_t persistent_room(const Buffer& buffer);
+    /// The memory of all buffers that are summed over ranks, in the order in which they were added; valid after finish().
+    std::span<float> exchanged() const;
+
+private:
+    struct Binding {
+        dnnl::memory memory;
+        Buffer* buffer;
+        std::size_t scratch;  // number of the scratch memory, where there is no buffer
+        std::size_t offset;
+    };
+    struct Scratch {
+        std::size_t bytes = 0;
+        PageMemory memory;
+    };
+    struct Arena {
+        std::vector<Buffer*> buffers;
+        std::vector<LiveRange> ranges;  // of the buffers
+        MemoryPlan plan;
+    };
+    using Call = std::vector<dnnl_exec_arg_t>;
+    /// Are all buffers of a copy planned for one micro-batch at a time?
+    bool one_at_a_time() const;
+    std::size_t scratch_of(Section section) const { return static_cast<std::size_t>(lane(section)); }
+    /// Arguments as oneDNN takes them; `scratch_offset`: of the call's scratchpad in the shared scratch memory.
+    Call bind_call(Section section, const Primitive& primitive, const Arguments& arguments, std::size_t scratch_offset);
+    static void move_to(Buffer& buffer, std::byte* data, std::span<Binding* const> bindings);
+    std::int32_t slot(Section section) const;
+    schedule::Workers workers_of(Section first, Section last) const;
+    static void touch(Buffer& buffer, int section, int step);
+    void set_live_ranges();
+    void set_waits();
+    /// Does it live from one section to another?
+    static bool is_held(const Buffer& buffer);
+    bool lies_in_ring(const Buffer& buffer) const;
+    std::int64_t places_of(const Buffer& buffer) const;
+    std::vector<Arena> plan_arenas();
+    void require_enough_memory(const std::vector<Arena>& arenas) const;
+    void place_rings();
+    void place_arenas(const std::vector<Arena>& arenas);
+    void place_persistent();
+    std::size_t place_persistent(bool exchanged, std::size_t offset);
+    void place_views();
+    std::size_t persistent_total() const;
+    std::size_t ring_total() const;
+    void count_stashes(std::vector<StageBytes>& stages) const;
+    void count_variables(std::vector<StageBytes>& stages) const;
+
+    const OneDnn& onednn_;
+    schedule::UpdatePlan plan_;
+    std::vector<std::int32_t> lane_of_;  // by site
+    std::vector<Section> order_;
+    std::vector<std::vector<Step>> steps_;  // by position
+    std::vector<std::vector<Wait>> waits_;  // likewise
+    std::deque<Buffer> buffers_;
+    std::map<std::pair<const Buffer*, Site>, Buffer*> views_;  // what other sites see
+    std::deque<Binding> bindings_;
+    /// By site: buffers whose address changes with the micro-batch, and what oneDNN knows them by.
+    std::vector<std::vector<std::pair<Buffer*, std::vector<Binding*>>>> moving_;
+    std::size_t turns_ = 0;
+    std::int64_t batches_in_flight_ = 1;
+    std::vector<PageMemory> arenas_;
+    PageMemory rings_;
+    PageMemory persistent_;
+    std::size_t exchanged_bytes_ = 0;  // at the beginning of the persistent memory
+    std::vector<Scratch> scratch_;     // by lane
+};
+
+}  // namespace cnntrain::cpu

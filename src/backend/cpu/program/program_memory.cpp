@@ -1,0 +1,329 @@
+// Where a program's buffers lie.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "backend/cpu/program/memory_plan.h"
+#include "backend/cpu/program/program.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/memory.h"
+#include "cnntrain/base/size_text.h"
+
+namespace cnntrain::cpu {
+
+namespace {
+
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+constexpr std::size_t kCacheLineBytes = 64;
+/// What oneDNN, logs and the writing of files still take while the program runs.
+constexpr std::size_t kLibraryBytes = std::size_t{16} << 20;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
+    if (bytes == 0) return;
+    const std::size_t mapped = round_up(bytes, kHugePageBytes);
+    void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw Error(ErrorKind::unsupported,
+                    "cpu backend: this run needs " + size_text(bytes) +
+                        " more memory than the machine gives; use a smaller --micro-batch-size");
+    }
+    madvise(memory, mapped, MADV_HUGEPAGE);
+    memory_ = {static_cast<std::byte*>(memory), Unmap{mapped}};
+}
+
+void Unmap::operator()(std::byte* memory) const {
+    munmap(memory, bytes);
+}
+
+void Program::finish() {
+    set_live_ranges();
+    set_waits();
+    const std::vector<Arena> arenas = plan_arenas();
+    require_enough_memory(arenas);
+    place_rings();
+    place_arenas(arenas);
+    place_persistent();
+    for (Scratch& scratch : scratch_)
+        scratch.memory = PageMemory(scratch.bytes);
+    place_views();
+}
+
+void Program::touch(Buffer& buffer, int section, int step) {
+    if (buffer.first_step < 0) {
+        buffer.first_step = step;
+        buffer.first_section = section;
+    }
+    buffer.last_step = step;
+    buffer.last_section = section;
+}
+
+void Program::set_live_ranges() {
+    int step_position = 0;
+    for (std::size_t i = 1; i < order_.size(); ++i) {
+        for (const Step& step : steps_[i]) {
+            for (const auto* tensors : {&step.reads, &step.writes}) {
+                for (const Placed& tensor : *tensors)
+                    touch(tensor.buffer->origin(), static_cast<int>(i), step_position);
+            }
+            ++step_position;
+        }
+    }
+    for (Buffer& buffer : buffers_) {
+        if (buffer.kept && buffer.first_step >= 0) buffer.last_step = step_position;
+    }
+}
+
+bool Program::one_at_a_time() const {
+    return plan_.stages == 1 || plan_.schedule == schedule::PipelineSchedule::sequential ||
+           plan_.micro_batches == plan_.copies;
+}
+
+bool Program::lies_in_ring(const Buffer& buffer) const {
+    return !one_at_a_time() && is_held(buffer);
+}
+
+bool Program::is_held(const Buffer& buffer) {
+    if (buffer.root != nullptr || buffer.storage != Storage::arena || buffer.site == kNoSite) return false;
+    if (buffer.first_section < 0) return false;
+    return buffer.kept || buffer.first_section != buffer.last_section;
+}
+
+schedule::Workers Program::workers_of(Section first, Section last) const {
+    return lane(first) == lane(last) ? schedule::Workers::one : schedule::Workers::several;
+}
+
+std::int32_t Program::slot(Section section) const {
+    return schedule::slot_of(plan_.pipeline(), section.stage, section.kind == Section::Kind::backward);
+}
+
+std::int64_t Program::places_of(const Buffer& buffer) const {
+    const Section first = order_[static_cast<std::size_t>(buffer.first_section)];
+    const Section last = order_[static_cast<std::size_t>(buffer.last_section)];
+    if (!last.has_site()) return 1;  // kept for the update, which follows a single micro-batch
+    return schedule::ring_places(plan_.pipeline(), slot(first), slot(last), workers_of(first, last));
+}
+
+/// A section begins a micro-batch after the section before it has finished it. What it writes into a ring takes the place of
+/// an earlier micro-batch, whose last reader must have finished.
+void Program::set_waits() {
+    for (std::size_t i = 1; i + 1 < order_.size(); ++i) {
+        const bool follows = slot(order_[i]) > 0 && lane(order_[i]) != lane(order_[i - 1]);
+        if (follows) waits_[i].push_back({i - 1, 0});
+    }
+    std::map<std::pair<int, int>, std::int64_t> rings;  // first and last section
+    for (const Buffer& buffer : buffers_) {
+        if (!lies_in_ring(buffer)) continue;
+        rings[{buffer.first_section, buffer.last_section}] = places_of(buffer);
+    }
+    for (const auto& [ends, places] : rings) {
+        const auto last = static_cast<std::size_t>(ends.second);
+        const auto first = static_cast<std::size_t>(ends.first);
+        if (order_[last].has_site() && lane(order_[first]) != lane(order_[last]))
+            waits_[first].push_back({last, places});
+    }
+    if (!one_at_a_time()) {
+        batches_in_flight_ =
+            schedule::in_flight(plan_.pipeline(), 0, plan_.pipeline().slots() - 1,
+                                schedule::Workers::one);  // the first stage's lane takes and returns them
+    }
+}
+
+std::vector<Program::Arena> Program::plan_arenas() {
+    std::vector<Arena> arenas(static_cast<std::size_t>(one_at_a_time() ? plan_.copies : plan_.lanes));
+    for (Buffer& buffer : buffers_) {
+        if (buffer.storage != Storage::arena || buffer.first_step < 0 || lies_in_ring(buffer)) continue;
+        const Section first = order_[static_cast<std::size_t>(buffer.first_section)];
+        Arena& arena = arenas[static_cast<std::size_t>(one_at_a_time() ? first.copy : lane(first))];
+        arena.buffers.push_back(&buffer);
+        arena.ranges.push_back(LiveRange{buffer.bytes, buffer.first_step, buffer.last_step});
+    }
+    for (Arena& arena : arenas)
+        arena.plan = plan_memory(arena.ranges);
+    return arenas;
+}
+
+void Program::require_enough_memory(const std::vector<Arena>& arenas) const {
+    // Variables are copied when a checkpoint is read or written.
+    std::size_t total = 2 * persistent_total() + ring_total() + kLibraryBytes;
+    for (const Arena& arena : arenas)
+        total += arena.plan.total_bytes;
+    for (const Scratch& scratch : scratch_)
+        total += scratch.bytes;
+    require_memory(total, "cpu backend: this run");
+}
+
+void Program::place_arenas(const std::vector<Arena>& arenas) {
+    for (const Arena& arena : arenas) {
+        arenas_.emplace_back(arena.plan.total_bytes);
+        for (std::size_t i = 0; i < arena.buffers.size(); ++i)
+            arena.buffers[i]->data = arenas_.back().data() + arena.plan.offsets[i];
+    }
+}
+
+std::size_t Program::ring_total() const {
+    std::size_t total = 0;
+    for (const Buffer& buffer : buffers_) {
+        if (!lies_in_ring(buffer)) continue;
+        total += static_cast<std::size_t>(places_of(buffer)) * round_up(buffer.bytes, kArenaAlignment);
+    }
+    return total;
+}
+
+void Program::place_rings() {
+    rings_ = PageMemory(ring_total());
+    std::byte* next = rings_.data();
+    for (Buffer& buffer : buffers_) {
+        if (!lies_in_ring(buffer)) continue;
+        for (std::int64_t i = places_of(buffer); i > 0; --i) {
+            buffer.places.push_back(next);
+            next += round_up(buffer.bytes, kArenaAlignment);
+        }
+        buffer.data = buffer.places.front();
+    }
+}
+
+std::size_t Program::persistent_total() const {
+    std::size_t total = 0;
+    for (const Buffer& buffer : buffers_) {
+        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr) total += persistent_room(buffer);
+    }
+    return total;
+}
+
+std::size_t Program::persistent_room(const Buffer& buffer) {
+    return round_up(buffer.bytes, kCacheLineBytes);
+}
+
+void Program::place_persistent() {
+    persistent_ = PageMemory(persistent_total());
+    exchanged_bytes_ = place_persistent(true, 0);
+    place_persistent(false, exchanged_bytes_);
+    for (Buffer& buffer : buffers_) {
+        if (buffer.same_as != nullptr) buffer.data = buffer.same_as->data;
+    }
+}
+
+/// Returns where the last one ends.
+std::size_t Program::place_persistent(bool exchanged, std::size_t offset) {
+    for (Buffer& buffer : buffers_) {
+        if (buffer.storage != Storage::persistent || buffer.same_as != nullptr || buffer.exchanged != exchanged)
+            continue;
+        buffer.data = persistent_.data() + offset;
+        offset += persistent_room(buffer);
+    }
+    return offset;
+}
+
+std::span<float> Program::exchanged() const {
+    return {reinterpret_cast<float*>(persistent_.data()), exchanged_bytes_ / sizeof(float)};
+}
+
+/// What sites see of others' buffers, and what oneDNN sees of all.
+void Program::place_views() {
+    std::map<const Buffer*, std::vector<Binding*>> bindings;
+    for (Binding& binding : bindings_)
+        bindings[binding.buffer].push_back(&binding);
+    const auto batches = static_cast<std::size_t>(plan_.copies * batches_in_flight_);
+    for (Buffer& buffer : buffers_) {
+        const Buffer& origin = buffer.origin();
+        if (origin.storage == Storage::external) buffer.places.resize(batches);
+        if (buffer.root != nullptr) buffer.data = origin.data;
+        const bool moves = origin.storage == Storage::external || origin.places.size() > 1;
+        if (moves && buffer.site != kNoSite) {
+            moving_[static_cast<std::size_t>(buffer.site)].emplace_back(&buffer, bindings[&buffer]);
+        }
+    }
+    for (Binding& binding : bindings_) {
+        std::byte* const start =
+            binding.buffer == nullptr ? scratch_[binding.scratch].memory.data() : binding.buffer->data;
+        if (start != nullptr) binding.memory.set_data_handle(start + binding.offset);
+    }
+}
+
+std::size_t Program::arena_bytes() const {
+    std::size_t total = rings_.bytes();
+    for (const PageMemory& arena : arenas_)
+        total += arena.bytes();
+    return total;
+}
+
+std::size_t Program::persistent_bytes() const {
+    std::size_t total = persistent_.bytes();
+    for (const Scratch& scratch : scratch_)
+        total += scratch.memory.bytes();
+    return total;
+}
+
+void Program::count_stashes(std::vector<StageBytes>& stages) const {
+    for (const Section section : backward_sections(0)) {
+        std::set<const Buffer*> stashed;
+        for (const Step& step : steps(section)) {
+            for (const Placed& tensor : step.reads) {
+                const Buffer& origin = tensor.buffer->origin();
+                const bool forward =
+                    origin.storage == Storage::arena && origin.first_section >= 0 &&
+                    order_[static_cast<std::size_t>(origin.first_section)].kind == Section::Kind::forward;
+                if (forward || origin.storage == Storage::external) stashed.insert(&origin);
+            }
+        }
+        for (const Buffer* buffer : stashed)
+            stages[static_cast<std::size_t>(section.stage)].stash += buffer->bytes;
+    }
+}
+
+/// Of the variables and their copies: of the stage that uses them first.
+void Program::count_variables(std::vector<StageBytes>& stages) const {
+    std::set<const Buffer*> counted;
+    for (std::size_t i = 1; i < order_.size(); ++i) {
+        for (const Step& step : steps_[i]) {
+            for (const auto* tensors : {&step.reads, &step.writes}) {
+                for (const Placed& tensor : *tensors) {
+                    const Buffer* buffer = tensor.buffer;
+                    if (buffer->storage != Storage::persistent) continue;
+                    if (buffer->same_as != nullptr) buffer = buffer->same_as;
+                    if (counted.insert(buffer).second)
+                        stages[static_cast<std::size_t>(step.stage)].variables += buffer->bytes;
+                }
+            }
+        }
+    }
+}
+
+std::vector<StageBytes> Program::stage_bytes() const {
+    std::vector<StageBytes> stages(static_cast<std::size_t>(plan_.stages));
+    count_stashes(stages);
+    count_variables(stages);
+    for (const Buffer& buffer : buffers_) {
+        if (!is_held(buffer)) continue;
+        const std::size_t places = std::max<std::size_t>(1, buffer.places.size());
+        stages[static_cast<std::size_t>(buffer.site % plan_.stages)].held += places * buffer.bytes;
+    }
+    return stages;
+}
+
+std::vector<std::pair<std::string, std::size_t>> Program::persistent_tensors() const {
+    std::vector<std::pair<std::string, std::size_t>> tensors;
+    for (const Buffer& buffer : buffers_) {
+        if (buffer.storage == Storage::persistent && buffer.same_as == nullptr)
+            tensors.emplace_back(buffer.name, buffer.bytes);
+    }
+    return tensors;
+}
+
+std::vector<std::pair<std::string, std::size_t>> Program::held_tensors() const {
+    std::vector<std::pair<std::string, std::size_t>> tensors;
+    for (const Buffer& buffer : buffers_) {
+        if (is_held(buffer)) tensors.emplace_back(buffer.name, buffer.bytes);
+    }
+    return tensors;
+}
+
+}  // namespace cnntrain::cpu

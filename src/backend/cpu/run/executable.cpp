@@ -1,0 +1,474 @@
+#include "backend/cpu/run/executable.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+#include "backend/cpu/lower/lowering.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::Role;
+using graph::ValueId;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Index in memory of the first NaN or infinity, or -1; other types are always finite.
+std::int64_t first_bad_index(const Placed& tensor) {
+    const std::size_t bytes =
+        tensor.buffer->sharded_as >= 0 ? tensor.buffer->bytes : tensor.desc.get_size();  // a piece, or a view
+    const std::size_t count = bytes / size_bytes(tensor.dtype);
+    if (tensor.dtype == DType::f32) return cpu::first_non_finite(std::span(tensor.as<const float>(), count));
+    if (tensor.dtype == DType::bf16) return cpu::first_non_finite(std::span(tensor.as<const BFloat16>(), count));
+    return -1;
+}
+
+graph::Phase phase_of(Section section) {
+    if (section.kind == Section::Kind::forward) return graph::Phase::forward;
+    return section.kind == Section::Kind::backward ? graph::Phase::backward : graph::Phase::update;
+}
+
+backend::ProfileRow profile_row(Section section, const Step& step, double seconds, std::int64_t runs) {
+    return {step.name, step.op,          step.implementation,      1e3 * seconds,
+            runs,      step.flops / 1e9, step.bytes_moved() / 1e6, phase_of(section),
+            step.stage};
+}
+
+/// The stages of each copy on lanes of its own, so that every lane has about as much to compute.
+std::vector<std::int32_t> lanes_of_sites(const graph::Graph& graph, const schedule::UpdatePlan& plan) {
+    CNNTRAIN_CHECK(plan.copies >= 1 && plan.lanes % plan.copies == 0 && plan.micro_batches % plan.copies == 0,
+                   "copies of the stages share lanes and micro-batches evenly");
+    std::vector<double> flops(static_cast<std::size_t>(plan.stages));
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(graph::NodeId{i});
+        if (node.phase != graph::Phase::update)
+            flops[static_cast<std::size_t>(node.stage.index)] += graph.node_flops(graph::NodeId{i});
+    }
+    const std::int32_t lanes = plan.lanes / plan.copies;
+    const std::vector<std::int32_t> of_stages = schedule::place_stages(flops, lanes);
+    std::vector<std::int32_t> of_sites;
+    for (std::int32_t copy = 0; copy < plan.copies; ++copy) {
+        for (const std::int32_t lane : of_stages)
+            of_sites.push_back(copy * lanes + lane);
+    }
+    return of_sites;
+}
+
+}  // namespace
+
+CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
+    : graph_(*request.graph),
+      plan_(request.plan),
+      threads_(request.devices.threads > 0 ? request.devices.threads : available_cores()),
+      lanes_(threads_of_lanes(threads_, plan_.lanes)),
+      program_(onednn_, plan_, lanes_of_sites(graph_, plan_)),
+      check_finite_(request.runtime.check_finite),
+      stop_requested_(request.runtime.stop_requested),
+      contexts_(static_cast<std::size_t>(plan_.micro_batches)),
+      values_(graph_.outputs().size() * contexts_.size()),
+      finished_(program_.sections().size() + 1) {
+    const Clock::time_point start = Clock::now();
+    compile(request);
+    report_.seconds = seconds_since(start);
+}
+
+void CpuExecutable::compile(const backend::CompileRequest& request) {
+    use_threads();
+    if (request.peers.communicator != nullptr && request.peers.communicator->size() > 1)
+        exchange_.emplace(request.peers);
+    if (exchange_ && request.peers.norm_ranks > 1) share_norms(request.peers);
+    Lowering lowering(graph_, request, onednn_, program_, exchange_ ? &*exchange_ : nullptr);
+    lowering.lower_prepare();
+    for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
+        lowering.lower_copy(copy, lanes_);
+        outputs_.push_back(outputs_of(lowering, copy));
+    }
+    lowering.lower_update();
+    for (const ValueId id : graph_.variables()) {
+        const graph::Value& value = graph_.value(id);
+        variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
+        if (const auto gradient = graph::update_gradient(graph_, id)) {
+            Desc row_major = lowering.row_major_desc(*gradient);
+            gradients_.push_back({value.name, graph_.desc(*gradient), lowering.as_it_lies(*gradient), row_major});
+        }
+    }
+    for (const ValueId id : graph_.values_with_role(Role::input)) {
+        inputs_.push_back({graph_.value(id).name, graph_.desc(id), lowering.seen_from(Section::prepare(), id),
+                           lowering.row_major_desc(id)});
+    }
+    input_fields_ = backend::match_fields(graph_, request.fields);
+    program_.finish();
+    if (exchange_) exchange_->use(program_.exchanged());
+    held_.resize(static_cast<std::size_t>(plan_.copies * program_.batches_in_flight()));
+    turns_.emplace(program_.turns());
+    fill_report(lowering.reorders());
+}
+
+void CpuExecutable::share_norms(const backend::Peers& peers) {
+    CNNTRAIN_CHECK(plan_.lanes == 1, "ranks that share statistics have one lane each");
+    norms_.emplace(*peers.communicator, peers.norm_ranks);
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        const graph::Node& node = graph_.node(graph::NodeId{i});
+        if (node.kind == graph::OpKind::batch_norm) norms_->reserve(graph_.desc(node.outputs[1]).elements());
+    }
+}
+
+/// What no micro-batch computes is read after the last forward section.
+std::vector<CpuExecutable::Tensor> CpuExecutable::outputs_of(const Lowering& lowering, std::int32_t copy) const {
+    std::vector<Tensor> outputs;
+    for (const graph::Output& output : graph_.outputs()) {
+        const graph::NodeId producer = graph_.value(output.value).producer;
+        Section section = producer.valid() ? lowering.section_of(producer) : Section::prepare();
+        if (section == Section::prepare()) section = program_.forward_sections(copy).back();
+        outputs.push_back({output.name, graph_.desc(output.value), lowering.seen_from(section, output.value),
+                           lowering.row_major_desc(output.value), section});
+    }
+    return outputs;
+}
+
+void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
+    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+        if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
+            report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
+        }
+    }
+    report_.parameter_bytes = program_.persistent_bytes();
+    report_.arena_bytes = program_.arena_bytes();
+    for (const StageBytes& stage : program_.stage_bytes()) {
+        report_.stash_bytes.push_back(stage.stash);
+        report_.stage_variable_bytes.push_back(stage.variables);
+        report_.stage_held_bytes.push_back(stage.held);
+    }
+    for (const auto& [name, bytes] : program_.persistent_tensors())
+        report_.persistent.push_back({name, bytes});
+    for (const auto& [name, bytes] : program_.held_tensors())
+        report_.held.push_back({name, bytes});
+    if (exchange_) {
+        for (const comm::Bucket& bucket : exchange_->buckets().buckets)
+            report_.bucket_bytes.push_back(static_cast<std::uint64_t>(bucket.elements) * sizeof(float));
+    }
+    report_.reorders = reorders;
+}
+
+void CpuExecutable::use_threads() const {
+    omp_set_num_threads(threads_);
+    prepare_team();
+}
+
+std::vector<std::string> CpuExecutable::variable_names() const {
+    std::vector<std::string> names;
+    for (const Tensor& v : variables_)
+        names.push_back(v.name);
+    return names;
+}
+
+void CpuExecutable::run_section(Section section, const StepContext& context) {
+    const std::vector<Step>& steps = program_.steps(section);
+    if (!profiling_) {
+        for (const Step& step : steps) {
+            if (step.by_update && context.follows_update) continue;
+            step.run(context);
+            if (context.exchange != nullptr) context.exchange->progress();
+        }
+        return;
+    }
+    const std::size_t index = program_.position(section);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].by_update && context.follows_update) continue;
+        const Clock::time_point start = Clock::now();
+        steps[i].run(context);
+        seconds_[index][i] += seconds_since(start);
+    }
+    ++executions_[index];
+}
+
+void CpuExecutable::refresh_prepared(bool follows_update) {
+    run_section(Section::prepare(), {.follows_update = follows_update});
+    prepared_is_stale_ = false;
+}
+
+data::Batch& CpuExecutable::held_batch(std::int32_t copy, std::int64_t number) {
+    const std::int64_t places = program_.batches_in_flight();
+    return held_[static_cast<std::size_t>(copy * places + number % places)];
+}
+
+void CpuExecutable::bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number) {
+    data::Batch& held = held_batch(copy, number);
+    held = std::move(batch);
+    // The program only reads its inputs; oneDNN's handles are not const.
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        const auto bytes = backend::field_bytes(held, input_fields_[i], inputs_[i].desc);
+        program_.bind(inputs_[i].placed.buffer, copy, number, const_cast<std::byte*>(bytes.data()));
+    }
+}
+
+/// What the lanes share while they work on a weight update. Lanes touch different micro-batches, or take turns.
+struct CpuExecutable::Update {
+    data::BatchSource& source;
+    StepContext base;              // of all its micro-batches
+    backend::StepResult result{};  // samples, waiting and stop: written by the lane whose turn it is to take a batch
+    std::mutex mutex{};
+    std::optional<std::int64_t> not_finite{};  // micro-batch
+    std::exception_ptr failure{};              // of the lane that failed first
+};
+
+bool CpuExecutable::take_batch(std::int32_t copy, std::int64_t number, Update& update) {
+    const std::int64_t micro_batch = number * plan_.copies + copy;
+    const std::size_t taken = program_.sections().size();
+    if (!finished_.wait_for(taken, micro_batch)) return false;
+    if (backend::stops_before(micro_batch, stop_requested_)) {
+        update.result.stopped = true;
+        finished_.stop();
+        return false;
+    }
+    StepContext& context = contexts_[static_cast<std::size_t>(micro_batch)];
+    context = update.base;
+    context.micro_batch = micro_batch;
+    context.first_sample = context.iteration * plan_.micro_batches + micro_batch;  // of a graph without inputs
+    if (!inputs_.empty()) {
+        const Clock::time_point start = Clock::now();
+        data::Batch batch = update.source.next();
+        update.result.input_wait_seconds += seconds_since(start);
+        update.result.samples += batch.valid_count;
+        context.first_sample = batch.first_sample;
+        bind_batch(std::move(batch), copy, number);
+    }
+    finished_.finish(taken);
+    return true;
+}
+
+bool CpuExecutable::take_batch_together(std::int32_t copy, std::int64_t number, Update& update) {
+    bool taken = false;
+    try {
+        taken = take_batch(copy, number, update);
+    } catch (...) {
+        all_go_on(false);
+        throw;
+    }
+    return all_go_on(taken);
+}
+
+bool CpuExecutable::run_work(Section section, std::int64_t number, Update& update) {
+    for (const Wait& wait : program_.waits(section)) {
+        if (!finished_.wait_for(wait.section, number + 1 - wait.behind)) return false;
+    }
+    if (section == Section::forward(0, section.copy) && !take_batch_together(section.copy, number, update))
+        return false;
+    const std::int64_t micro_batch = number * plan_.copies + section.copy;
+    program_.turn_to(section, number);
+    run_section(section, contexts_[static_cast<std::size_t>(micro_batch)]);
+    const std::vector<Tensor>& outputs = outputs_[static_cast<std::size_t>(section.copy)];
+    bool has_sums = false;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i].section != section || !outputs[i].is_sum()) continue;
+        has_sums = true;
+        values_[i * contexts_.size() + static_cast<std::size_t>(micro_batch)] = *outputs[i].placed.as<float>();
+    }
+    const bool finite = !check_finite_ || is_finite(section);
+    if (!finite) {
+        const std::lock_guard lock(update.mutex);
+        if (!update.not_finite) update.not_finite = micro_batch;
+    }
+    if (!(has_sums && check_finite_ ? all_go_on(finite) : finite)) return false;
+    if (section == Section::backward(0, section.copy)) held_batch(section.copy, number) = {};
+    finished_.finish(program_.position(section));
+    return true;
+}
+
+void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
+    try {
+        schedule::WorkOrder order(plan_.pipeline(), plan_.micro_batches / plan_.copies);
+        while (const auto work = order()) {
+            for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
+                const Section section =
+                    work->backward ? Section::backward(work->stage, copy) : Section::forward(work->stage, copy);
+                if (program_.lane(section) == lane && !run_work(section, work->micro_batch, update))
+                    throw LaneStopped();
+            }
+        }
+        return;
+    } catch (const LaneStopped&) {
+        // Why is said in `update`.
+    } catch (const Interrupted&) {
+        const std::lock_guard lock(update.mutex);
+        update.result.stopped = true;
+    } catch (...) {
+        const std::lock_guard lock(update.mutex);
+        if (!update.failure) update.failure = std::current_exception();
+    }
+    finished_.stop();
+    turns_->stop();
+}
+
+/// Of a stopped update: of the micro-batches whose outputs are known; the others count nothing.
+void CpuExecutable::add_sums(backend::StepResult& result) const {
+    const std::vector<Tensor>& outputs = outputs_.front();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (!outputs[i].is_sum()) continue;
+        double& sum = result.sums[outputs[i].name];
+        for (std::size_t b = 0; b < contexts_.size(); ++b)
+            sum += values_[i * contexts_.size() + b];
+    }
+}
+
+bool CpuExecutable::is_finite(Section section) const {
+    return std::ranges::all_of(outputs_[static_cast<std::size_t>(section.copy)], [&](const Tensor& output) {
+        return output.section != section || !output.is_sum() || std::isfinite(*output.placed.as<float>());
+    });
+}
+
+void CpuExecutable::find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context) {
+    for (const Tensor& candidate : variables_) {
+        const std::int64_t index = first_bad_index(candidate.placed);
+        if (index < 0) continue;
+        first_non_finite_ = candidate.name + " (variable, before the update), element " + std::to_string(index);
+        return;
+    }
+    context.turns = nullptr;
+    context.exchange = nullptr;
+    context.norms = nullptr;
+    for (const Section section : sections) {
+        const Threads team(lanes_.threads(program_.lane(section)));
+        program_.turn_to(section, number);
+        if (rerun_until_non_finite(section, context)) return;
+    }
+}
+
+bool CpuExecutable::rerun_until_non_finite(Section section, const StepContext& context) {
+    for (const Step& step : program_.steps(section)) {
+        step.run(context);
+        for (const Placed& written : step.writes) {
+            const std::int64_t index = first_bad_index(written);
+            if (index < 0) continue;
+            first_non_finite_ = "the result of " + step.name + " (" + step.op + "), element " + std::to_string(index);
+            return true;
+        }
+    }
+    return false;
+}
+
+backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const backend::StepScalars& scalars) {
+    use_threads();
+    first_non_finite_.reset();
+    if (prepared_is_stale_) refresh_prepared(false);
+    finished_.reset();
+    turns_->reset();
+    std::ranges::fill(values_, 0.0);
+    if (exchange_) exchange_->begin();
+    Update update{.source = source,
+                  .base = {.learning_rate = static_cast<float>(scalars.learning_rate),
+                           .iteration = scalars.iteration,
+                           .turns = plan_.copies > 1 ? &*turns_ : nullptr,
+                           .exchange = exchange_ ? &*exchange_ : nullptr,
+                           .norms = norms_ ? &*norms_ : nullptr}};
+    lanes_.run([this, &update](std::int32_t lane) { run_lane(lane, update); });
+    if (update.not_finite) {
+        const auto copy = static_cast<std::int32_t>(*update.not_finite % plan_.copies);
+        find_non_finite(program_.micro_batch_sections(copy), *update.not_finite / plan_.copies,
+                        contexts_[static_cast<std::size_t>(*update.not_finite)]);
+    }
+    for (data::Batch& batch : held_)
+        batch = {};
+    last_copy_ = plan_.copies - 1;
+    add_sums(update.result);
+    const bool stop_requested = update.result.stopped || (stop_requested_ && stop_requested_());
+    const Outcome outcome{update.failure, update.not_finite.has_value(), stop_requested};
+    const bool counts =
+        exchange_ ? exchange_->settle(outcome, update.result, first_non_finite_) : settle_alone(outcome, update.result);
+    if (!counts) return std::move(update.result);  // the variables stay as they were
+    run_section(Section::update(), update.base);
+    refresh_prepared(true);
+    return std::move(update.result);
+}
+
+backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
+    use_threads();
+    first_non_finite_.reset();
+    if (prepared_is_stale_) refresh_prepared(false);
+    last_copy_ = 0;
+    backend::StepResult result;
+    for (std::int64_t i = 0; i < batches; ++i) {
+        result.stopped = backend::stops_before(i, stop_requested_);
+        if (result.stopped) return result;
+        evaluate_batch(source, i, result);
+    }
+    return result;
+}
+
+void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result) {
+    StepContext context{.first_sample = number};
+    if (!inputs_.empty()) {
+        const Clock::time_point start = Clock::now();
+        data::Batch batch = source.next();
+        result.input_wait_seconds += seconds_since(start);
+        result.samples += batch.valid_count;
+        context.first_sample = batch.first_sample;
+        bind_batch(std::move(batch), 0, 0);
+    }
+    bool finite = true;
+    for (const Section section : program_.forward_sections(0)) {
+        const Threads team(lanes_.threads(program_.lane(section)));
+        program_.turn_to(section, 0);
+        run_section(section, context);
+        for (const Tensor& output : outputs_.front()) {
+            if (output.section == section && output.is_sum()) result.sums[output.name] += *output.placed.as<float>();
+        }
+        finite = finite && is_finite(section);
+    }
+    if (check_finite_ && !finite) find_non_finite(program_.forward_sections(0), 0, context);
+    held_batch(0, 0) = {};
+}
+
+void CpuExecutable::set_profiling(bool enabled) {
+    profiling_ = enabled;
+    seconds_.clear();
+    for (const Section section : program_.sections())
+        seconds_.emplace_back(program_.steps(section).size());
+    executions_.assign(seconds_.size(), 0);
+}
+
+std::vector<backend::ProfileRow> CpuExecutable::profile() const {
+    std::vector<backend::ProfileRow> rows;
+    for (std::size_t i = 0; i < executions_.size(); ++i) {
+        if (executions_[i] == 0) continue;
+        const std::vector<Step>& steps = program_.steps(program_.sections()[i]);
+        for (std::size_t k = 0; k < steps.size(); ++k) {
+            if (seconds_[i][k] == 0) continue;  // it did not run
+            const double seconds = seconds_[i][k] / static_cast<double>(executions_[i]);
+            rows.push_back(profile_row(program_.sections()[i], steps[k], seconds, executions_[i]));
+        }
+    }
+    return rows;
+}
+
+std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
+    use_threads();
+    std::vector<backend::ProfileRow> rows;
+    for (const Section section : program_.micro_batch_sections(0)) {
+        const Threads team(lanes_.threads(program_.lane(section)));
+        for (const Step& step : program_.steps(section)) {
+            double least = std::numeric_limits<double>::infinity();
+            for (int i = 0; i < repeats; ++i) {
+                const Clock::time_point start = Clock::now();
+                step.run({});
+                least = std::min(least, seconds_since(start));
+            }
+            rows.push_back(profile_row(section, step, least, repeats));
+        }
+    }
+    return rows;
+}
+
+}  // namespace cnntrain::cpu

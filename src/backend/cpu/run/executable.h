@@ -1,0 +1,127 @@
+// A compiled graph on the CPU.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/onednn.h"
+#include "backend/cpu/program/program.h"
+#include "backend/cpu/run/gradient_exchange.h"
+#include "backend/cpu/run/lanes.h"
+#include "backend/cpu/run/norm_exchange.h"
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::cpu {
+
+class Lowering;
+
+class CpuExecutable : public backend::Executable, private backend::Inspection {
+public:
+    explicit CpuExecutable(const backend::CompileRequest& request);
+
+    const backend::CompileReport& report() const override { return report_; }
+    void load(const std::string& name, const HostTensor& tensor) override;
+    HostTensor store(const std::string& name) const override;
+    std::vector<std::string> variable_names() const override;
+    backend::StepResult train_step(data::BatchSource& source, const backend::StepScalars& scalars) override;
+    backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
+    HostTensor output(const std::string& name) const override;
+    backend::Inspection& inspection() override { return *this; }
+
+private:
+    std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
+    HostTensor gradient(const std::string& parameter_name) const override;
+    void set_profiling(bool enabled) override;
+    std::vector<backend::ProfileRow> profile() const override;
+    std::vector<backend::ProfileRow> profile_alone(int repeats) override;
+
+    /// A variable, output or gradient, and how users see it.
+    struct Tensor {
+        std::string name;
+        TensorDesc desc;
+        Placed placed;
+        Desc row_major;
+        Section section = Section::prepare();  // of its producer
+
+        /// Is it an output that is summed over the micro-batches?
+        bool is_sum() const { return desc.shape.empty() && desc.dtype == DType::f32; }
+    };
+
+    void compile(const backend::CompileRequest& request);
+    void share_norms(const backend::Peers& peers);
+    std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
+    void fill_report(const std::vector<std::string>& reorders);
+    static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
+    /// Has this rank only a piece of it?
+    static bool is_sharded(const Tensor& tensor) { return tensor.placed.buffer->sharded_as >= 0; }
+    std::span<std::byte> piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const;
+    std::vector<std::byte> gathered(const Tensor& tensor) const;
+    HostTensor read(const Tensor& tensor) const;
+    void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
+    void copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
+    void reorder(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
+
+    void use_threads() const;
+    void run_section(Section section, const StepContext& context);
+    /// `follows_update`: what the update itself has made is not made again.
+    void refresh_prepared(bool follows_update);
+
+    /// One weight update's micro-batches through all stages, on all lanes; then the update, unless something stopped it.
+    struct Update;
+    /// A lane's share of it.
+    void run_lane(std::int32_t lane, Update& update);
+    /// False when the update was stopped before the section could begin.
+    bool run_work(Section section, std::int64_t number, Update& update);
+    /// Does this rank go on, and every one that shares statistics with it?
+    bool all_go_on(bool this_rank) { return norms_ ? norms_->all_go_on(this_rank) : this_rank; }
+    /// take_batch() on all of these ranks; false when one of them has none.
+    bool take_batch_together(std::int32_t copy, std::int64_t number, Update& update);
+    /// The next micro-batch, into its place. False when the run is asked to stop.
+    bool take_batch(std::int32_t copy, std::int64_t number, Update& update);
+    void bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number);
+    data::Batch& held_batch(std::int32_t copy, std::int64_t number);
+    void add_sums(backend::StepResult& result) const;
+    void evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result);
+
+    bool is_finite(Section section) const;
+    /// Where a micro-batch whose outputs are not finite went wrong: looks at the variables, then runs its sections again and looks
+    /// at every result when it has just been written.
+    void find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context);
+    /// True when a step has written a value that is not finite; the later ones have not run then.
+    bool rerun_until_non_finite(Section section, const StepContext& context);
+
+    OneDnn onednn_;
+    graph::Graph graph_;
+    schedule::UpdatePlan plan_;
+    int threads_ = 1;
+    Lanes lanes_;
+    Program program_;
+    std::optional<GradientExchange> exchange_;  // empty: there is no other rank
+    std::optional<NormExchange> norms_;         // empty: batch norms are of this rank's micro-batches alone
+    bool check_finite_ = true;
+    std::function<bool()> stop_requested_;
+    bool prepared_is_stale_ = true;
+    bool profiling_ = false;
+    std::vector<Tensor> variables_;
+    std::vector<std::vector<Tensor>> outputs_;  // by copy
+    std::vector<Tensor> gradients_;             // by the name of their parameter
+    std::vector<Tensor> inputs_;
+    std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
+    std::vector<data::Batch> held_;          // by copy and place: those that are on their way
+    std::vector<StepContext> contexts_;      // by micro-batch of the update
+    std::vector<double> values_;             // of the outputs, by output and micro-batch
+    Progress finished_;                      // by section; the last one: batches taken
+    std::optional<Progress> turns_;          // of the sums
+    std::int32_t last_copy_ = 0;             // that had the last micro-batch
+    std::optional<std::string> first_non_finite_;
+    backend::CompileReport report_;
+    std::vector<std::vector<double>> seconds_;  // profile, by section: total per step
+    std::vector<std::int64_t> executions_;      // profile, by section
+};
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,113 @@
+// Variables, outputs and gradients of a compiled graph as users see them.
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/run/executable.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+const CpuExecutable::Tensor& CpuExecutable::find(const std::vector<Tensor>& tensors, const std::string& name,
+                                                 const std::string& kind) {
+    const auto found =
+        std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& candidate) { return candidate.name == name; });
+    if (found != tensors.end()) return *found;
+    std::vector<std::string> names;
+    names.reserve(tensors.size());
+    for (const Tensor& candidate : tensors)
+        names.push_back(candidate.name);
+    throw Error(ErrorKind::internal,
+                "cpu backend: no " + kind + " is called " + name + "; the nearest is " + nearest_name(name, names));
+}
+
+void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
+    if (from_desc == to_desc) {
+        std::memcpy(to, from, to_desc.get_size());
+        return;
+    }
+    if (with_type(from_desc, DType::bf16) == from_desc) return copy_as_floats(from_desc, from, to_desc, to);
+    reorder(from_desc, from, to_desc, to);
+}
+
+/// oneDNN lays out bfloat16 with AVX-512 only.
+void CpuExecutable::copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
+    const std::optional<Desc> wide_from = with_type(from_desc, DType::f32);
+    const std::optional<Desc> wide_to = with_type(to_desc, DType::f32);
+    CNNTRAIN_CHECK(wide_from && wide_to, "a 16-bit tensor lies in an unnamed layout");
+    std::vector<float> source(wide_from->get_size() / sizeof(float));
+    std::vector<float> target(wide_to->get_size() / sizeof(float));
+    cast(static_cast<std::int64_t>(source.size()), static_cast<const BFloat16*>(from), source.data());
+    reorder(*wide_from, source.data(), *wide_to, target.data());
+    cast(static_cast<std::int64_t>(target.size()), target.data(), static_cast<BFloat16*>(to));
+}
+
+void CpuExecutable::reorder(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
+    dnnl::memory source(from_desc, onednn_.engine(), const_cast<void*>(from));
+    dnnl::memory target(to_desc, onednn_.engine(), to);
+    dnnl::stream stream = onednn_.stream();
+    dnnl::reorder(onednn_.reorder_desc(from_desc, to_desc)).execute(stream, source, target);
+    stream.wait();
+}
+
+void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
+    const Tensor& target = find(variables_, name, "parameter or state");
+    if (tensor.shape() != target.desc.shape) {
+        throw Error(ErrorKind::data,
+                    name + ": expected shape " + to_string(target.desc.shape) + ", got " + to_string(tensor.shape()));
+    }
+    const HostTensor converted = tensor.cast(target.desc.dtype);
+    prepared_is_stale_ = true;
+    if (!is_sharded(target)) {
+        copy(target.row_major, converted.bytes().data(), target.placed.desc, target.placed.buffer->data);
+        return;
+    }
+    std::vector<std::byte> whole(target.placed.desc.get_size());
+    copy(target.row_major, converted.bytes().data(), target.placed.desc, whole.data());
+    const std::span<const std::byte> own = piece_of(target, exchange_->communicator().rank(), whole);
+    std::ranges::copy(own, target.placed.buffer->data);
+}
+
+std::span<std::byte> CpuExecutable::piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const {
+    const auto [begin, count] = exchange_->piece(static_cast<std::size_t>(tensor.placed.buffer->sharded_as), rank);
+    const std::size_t element = size_bytes(tensor.placed.dtype);
+    const std::size_t offset = std::min(static_cast<std::size_t>(begin) * element, whole.size());
+    return whole.subspan(offset, std::min(static_cast<std::size_t>(count) * element, whole.size() - offset));
+}
+
+/// The pieces of all ranks: they call this together.
+std::vector<std::byte> CpuExecutable::gathered(const Tensor& tensor) const {
+    comm::Communicator& all = exchange_->communicator();
+    std::vector<std::byte> whole(tensor.placed.desc.get_size());
+    for (int rank = 0; rank < all.size(); ++rank) {
+        const std::span<std::byte> piece = piece_of(tensor, rank, whole);
+        if (rank == all.rank()) std::ranges::copy_n(tensor.placed.as<std::byte>(), std::ssize(piece), piece.begin());
+        if (!piece.empty()) all.broadcast(piece, rank, "state of the optimiser");
+    }
+    return whole;
+}
+
+HostTensor CpuExecutable::read(const Tensor& tensor) const {
+    HostTensor result(tensor.desc);
+    if (is_sharded(tensor)) {
+        copy(tensor.placed.desc, gathered(tensor).data(), tensor.row_major, result.bytes().data());
+    } else {
+        copy(tensor.placed.desc, tensor.placed.as<std::byte>(), tensor.row_major, result.bytes().data());
+    }
+    return result;
+}
+
+HostTensor CpuExecutable::store(const std::string& name) const {
+    return read(find(variables_, name, "parameter or state"));
+}
+
+HostTensor CpuExecutable::output(const std::string& name) const {
+    return read(find(outputs_[static_cast<std::size_t>(last_copy_)], name, "output"));
+}
+
+HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {
+    CNNTRAIN_CHECK(!exchange_ || !exchange_->shards(), "no rank has whole gradients where the optimiser is sharded");
+    return read(find(gradients_, parameter_name, "gradient that an update reads"));
+}
+
+}  // namespace cnntrain::cpu

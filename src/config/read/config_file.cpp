@@ -1,0 +1,182 @@
+#include "config/read/config_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/config/yaml_text.h"
+#include "config/read/value.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Stands beside the configurations and holds what `cnntrain benchmark` runs.
+constexpr std::string_view kBenchmarks = "benchmarks.yml";
+
+/// The YAML files of a place that may hold configurations, sorted by name.
+std::vector<std::string> files_of(const std::string& place) {
+    posix_files().check_reachable(place);
+    if (!posix_files().is_directory(place))
+        return posix_files().exists(place) ? std::vector{place} : std::vector<std::string>{};
+    std::vector<std::string> files;
+    for (const std::string& name : posix_files().list(place)) {
+        const std::string extension = fs::path(name).extension();
+        const bool yaml = extension == ".yml" || extension == ".yaml";
+        if (yaml && name != kBenchmarks) files.push_back(fs::path(place) / name);
+    }
+    return files;
+}
+
+YAML::Node load(const std::string& file) {
+    YAML::Node root = YAML::Load(yaml_text(file, ErrorKind::usage));
+    if (!root.IsMap()) throw Error(ErrorKind::usage, file + ": expected a mapping of configuration names");
+    return root;
+}
+
+using Entries = std::map<std::string, YAML::Node>;
+
+void overwrite(Entries& target, const Entries& source) {
+    for (const auto& [key, node] : source)
+        target[key].reset(node);
+}
+
+/// A mapping with its merge keys carried out as YAML 1.1 says: own keys come first; of two `<<` entries the later one
+/// counts, of a list of merged mappings the earlier one.
+Entries merged_entries(const YAML::Node& mapping) {
+    if (!mapping.IsMap()) {
+        throw Error(ErrorKind::usage,
+                    "line " + std::to_string(mapping.Mark().line + 1) + ": expected a mapping of options");
+    }
+    Entries merged;
+    for (const auto& item : mapping) {
+        if (item.first.Scalar() != "<<") continue;
+        const YAML::Node& value = item.second;
+        const std::size_t count = value.IsSequence() ? value.size() : 1;
+        Entries parts;
+        for (std::size_t i = count; i > 0; --i)
+            overwrite(parts, merged_entries(value.IsSequence() ? value[i - 1] : value));
+        overwrite(merged, parts);
+    }
+    for (const auto& item : mapping) {
+        if (item.first.Scalar() != "<<") merged[item.first.Scalar()].reset(item.second);
+    }
+    return merged;
+}
+
+std::vector<std::string> words_of(const YAML::Node& node) {
+    if (node.IsScalar()) return {node.Scalar()};
+    const auto refuse = [](const YAML::Node& at) {
+        throw Error(ErrorKind::usage, "line " + std::to_string(at.Mark().line + 1) + ": expected a value or a list");
+    };
+    if (!node.IsSequence()) refuse(node);
+    std::vector<std::string> words;
+    for (const auto& item : node) {
+        if (!item.IsScalar()) refuse(item);
+        words.push_back(item.Scalar());
+    }
+    return words;
+}
+
+const Option& option_for(const std::string& key_text, const Alias** alias) {
+    const Option* option = option_with_key(key_text, Command::train, alias);
+    if (option != nullptr) return *option;
+    std::vector<std::string> keys;
+    for (const Option& known : option_table()) {
+        if ((known.commands & program_of(Command::train)) != 0) keys.push_back(key(known));
+    }
+    const std::string nearest = nearest_name(key_text, keys);
+    throw Error(ErrorKind::usage,
+                "unknown key '" + key_text + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+}
+
+Layer to_layer(const Entries& entries) {
+    Layer layer;
+    for (const auto& [key_text, node] : entries) {
+        const Alias* alias = nullptr;
+        const Option& option = option_for(key_text, &alias);
+        if (node.IsNull()) continue;
+        const std::vector<std::string> words = words_of(node);
+        if (alias != nullptr && !alias->fixed_value.empty()) {
+            const Option flag{.flag = alias->flag};
+            if (std::get<bool>(convert(flag, words))) layer[&option] = std::string(alias->fixed_value);
+            continue;
+        }
+        layer[&option] = convert(option, words);
+    }
+    return layer;
+}
+
+struct Search {
+    std::optional<Layer> found;
+    std::optional<Error> unreadable;  // the first file that is no configuration file
+};
+
+/// Folders may hold other programs' YAML files: those are passed over, and blamed only when the name is nowhere.
+Search find(const std::string& config, const std::vector<std::string>& places) {
+    Search search;
+    for (const std::string& place : places) {
+        for (const std::string& file : files_of(place)) {
+            YAML::Node root;
+            try {
+                root = load(file);
+            } catch (const Error& error) {
+                if (!search.unreadable) search.unreadable = error;
+                continue;
+            }
+            for (const auto& item : root) {
+                if (item.first.Scalar() != config) continue;
+                try {
+                    search.found = to_layer(merged_entries(item.second));
+                    return search;
+                } catch (const Error& error) {
+                    throw error.within(config).within(file);
+                }
+            }
+        }
+    }
+    return search;
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(const std::vector<std::string>& places) {
+    std::set<std::string> found;
+    for (const std::string& place : places) {
+        for (const std::string& file : files_of(place)) {
+            for (const auto& item : load(file))
+                found.insert(item.first.Scalar());
+        }
+    }
+    return {found.begin(), found.end()};
+}
+
+Layer read_config_layer(const std::string& config, const std::vector<std::string>& places) {
+    constexpr std::string_view kOldPrefix = "mk2_";
+    Search search = find(config, places);
+    if (!search.found && config.starts_with(kOldPrefix)) search = find(config.substr(kOldPrefix.size()), places);
+    const bool old_only = !search.found && !config.starts_with(kOldPrefix);  // benchmarks name one without its prefix
+    if (old_only) search = find(std::string(kOldPrefix) + config, places);
+    if (search.found) return *search.found;
+    if (search.unreadable) throw *search.unreadable;
+    const std::vector<std::string> known = names_in(places);
+    std::string message = "unknown configuration '" + config + "'";
+    const std::string nearest = nearest_name(config, known);
+    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
+    message += known.empty() ? "; no configuration files in" : "; known in";
+    for (const std::string& place : places)
+        message += " " + place;
+    if (!known.empty()) message += ":";
+    for (const std::string& name : known)
+        message += " " + name;
+    throw Error(ErrorKind::usage, message);
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,203 @@
+#include "config/read/json.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/base/checked.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/json_check.h"
+#include "config/read/value.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const Value& value) {
+    return std::visit(
+        [](const auto& content) -> json {
+            if constexpr (std::is_same_v<std::decay_t<decltype(content)>, std::monostate>) {
+                return nullptr;
+            } else {
+                return content;
+            }
+        },
+        value);
+}
+
+/// A depth is a number; "B4" and "56b" are names.
+json to_json(const ResolvedOption& entry) {
+    if (entry.option->type == Type::structure && !is_unset(entry.value)) {
+        return json::parse(std::get<std::string>(entry.value));
+    }
+    if (key(*entry.option) != "model_size" || is_unset(entry.value)) return to_json(entry.value);
+    const std::string& size = std::get<std::string>(entry.value);
+    const bool digits = !size.empty() && size.size() < 10 && size.find_first_not_of("0123456789") == std::string::npos;
+    return digits ? json(std::stoll(size)) : json(size);
+}
+
+std::string word_of(const json& node) {
+    return node.is_string() ? node.get<std::string>() : node.dump();
+}
+
+std::vector<std::string> words_of(const Option& option, const json& node) {
+    if (!node.is_array() || option.type == Type::structure) return {word_of(node)};
+    std::vector<std::string> words;
+    for (const json& item : node)
+        words.push_back(word_of(item));
+    return words;
+}
+
+}  // namespace
+
+std::string arguments_json(const ParseResult& result, const std::map<std::string, Value>& derived) {
+    json document = json::object();
+    for (const ResolvedOption& entry : result.options) {
+        if (!entry.option->action) document[key(*entry.option)] = to_json(entry);
+    }
+    for (const auto& [name, value] : derived)
+        document[name] = to_json(value);
+    return document.dump(4) + "\n";
+}
+
+Layer layer_from_json(std::string_view text, Command command) {
+    try {
+        check_json(text);
+    } catch (const Error& error) {
+        throw Error(ErrorKind::data, "arguments.json: " + std::string(error.what()) + "; the file is damaged");
+    }
+    const json document = json::parse(text);
+    if (!document.is_object()) {
+        throw Error(ErrorKind::data, "arguments.json: expected a JSON object of options; the file is damaged");
+    }
+    Layer layer;
+    for (const auto& [name, node] : document.items()) {
+        const Alias* alias = nullptr;
+        const Option* option = option_with_key(name, command, &alias);
+        if (option == nullptr || option->action || node.is_null()) continue;
+        if (node.is_object() && option->type != Type::structure) continue;
+        if (alias != nullptr && (!alias->fixed_value.empty() || document.contains(key(*option)))) continue;
+        try {
+            layer[option] = convert(*option, words_of(*option, node));
+        } catch (const Error& error) {
+            throw Error(ErrorKind::data, "arguments.json: " + std::string(error.what()));
+        }
+    }
+    return layer;
+}
+
+Layer layer_from_json_config(std::string_view text) {
+    check_json(text);
+    const json document = json::parse(text);
+    if (!document.is_object()) throw Error(ErrorKind::usage, "expected a JSON object of options");
+    Layer layer;
+    for (const auto& [name, node] : document.items()) {
+        const Alias* alias = nullptr;
+        const Option* option = option_with_key(name, Command::pretrain, &alias);
+        if (option == nullptr || option->action) {
+            std::vector<std::string> keys;
+            for (const Option& known : option_table()) {
+                if ((known.commands & kP) != 0) keys.push_back(key(known));
+            }
+            const std::string nearest = nearest_name(name, keys);
+            throw Error(ErrorKind::usage,
+                        "unknown key '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+        }
+        const bool not_given = node.is_null() || (node.is_string() && node.get<std::string>().empty());
+        if (!not_given) layer[option] = convert(*option, words_of(*option, node));
+    }
+    return layer;
+}
+
+std::string compact_json(std::string_view text) {
+    check_json(text);
+    const json document = json::parse(text);
+    if (!document.is_array() && !document.is_object()) throw Error(ErrorKind::data, "neither a list nor an object");
+    return document.dump();
+}
+
+std::vector<std::vector<std::string>> word_lists(const std::string& text, const std::string& what) {
+    const json document = json::parse(text);
+    const auto refuse = [&] {
+        throw Error(ErrorKind::usage, what + ": expected a list of lists of words, got " + text);
+    };
+    if (!document.is_array()) refuse();
+    std::vector<std::vector<std::string>> lists;
+    for (const json& list : document) {
+        if (!list.is_array()) refuse();
+        std::vector<std::string>& words = lists.emplace_back();
+        for (const json& word : list) {
+            if (!word.is_string()) refuse();
+            words.push_back(word.get<std::string>());
+        }
+    }
+    return lists;
+}
+
+std::map<std::int64_t, double> numbers_by_step(const std::string& text, const std::string& what) {
+    const json document = json::parse(text);
+    const auto refuse = [&] {
+        throw Error(ErrorKind::usage,
+                    what + ": expected numbers by step, as in {\"0\": 512, \"1000\": 1024}, got " + text);
+    };
+    if (!document.is_object() || document.empty()) refuse();
+    std::map<std::int64_t, double> numbers;
+    for (const auto& [step_text, number] : document.items()) {
+        std::int64_t step = -1;
+        const auto [end, error] = std::from_chars(step_text.data(), step_text.data() + step_text.size(), step);
+        const bool whole = error == std::errc{} && end == step_text.data() + step_text.size() && step >= 0;
+        if (!whole || !number.is_number() || number.get<double>() < 0) refuse();
+        numbers[step] = number.get<double>();
+    }
+    return numbers;
+}
+
+bool seed_was_drawn(std::string_view text) {
+    const json document = json::parse(text, nullptr, false);
+    return document.is_object() && document.value("seed_specified", json()) == false;
+}
+
+Command recorded_command(std::string_view text) {
+    const json document = json::parse(text, nullptr, false);
+    const json command = document.is_object() ? document.value("command", json()) : json();
+    return command == std::string(name(Command::pretrain)) ? Command::pretrain : Command::train;
+}
+
+std::int64_t recorded_processes(std::string_view text) {
+    const json document = json::parse(text, nullptr, false);
+    const json count = document.is_object() ? document.value("distributed_worker_count", json(1)) : json(1);
+    return count.is_number_integer() && count > 0 ? count.get<std::int64_t>() : 1;
+}
+
+bool is_utf8(const std::string& text) {
+    try {
+        static_cast<void>(json(text).dump());
+        return true;
+    } catch (const json::type_error&) {
+        return false;
+    }
+}
+
+std::string numerics_fingerprint(const ParseResult& result) {
+    std::uint64_t hash = kHashOfNothing;
+    const auto add = [&](const std::string& name, const std::string& value) {
+        hash = hash_text(name + "=" + value + "\n", hash);
+    };
+    std::int64_t passes = result.launch.processes;
+    for (const ResolvedOption& entry : result.options) {
+        if (!entry.option->numerics) continue;
+        const std::string name = key(*entry.option);
+        const bool multiplies = name == "gradient_accumulation_count" || name == "replicas";
+        if (multiplies) {
+            passes = checked_product(passes, std::get<std::int64_t>(entry.value), "micro-batches of a weight update");
+        } else {
+            add(name, to_string(entry.value));
+        }
+    }
+    add("passes", std::to_string(passes));
+    return hex_text(hash);
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,110 @@
+#include "config/table/names.h"
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+template <typename E> std::string_view spelling(E value) {
+    const auto& all = names<E>();
+    const auto index = static_cast<std::size_t>(value);
+    CNNTRAIN_CHECK(index < all.size(), "no such enumerator");
+    return all[index];
+}
+
+}  // namespace
+
+template <> const std::vector<std::string_view>& names<backend::BackendKind>() {
+    static const std::vector<std::string_view> all = {"cpu", "ref", "ipu"};
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::Family>() {
+    static const std::vector<std::string_view> all(nn::kFamilyNames.begin(), nn::kFamilyNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<data::DatasetId>() {
+    static const std::vector<std::string_view> all = {"imagenet", "cifar-10", "cifar-100"};
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<optim::Optimiser>() {
+    static const std::vector<std::string_view> all(optim::kOptimiserNames.begin(), optim::kOptimiserNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<optim::LrSchedule>() {
+    static const std::vector<std::string_view> all = {"stepped", "cosine", "exponential", "polynomial_decay_lr",
+                                                      "gradual_warmup_then_dec"};
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<optim::StepSchedule>() {
+    static const std::vector<std::string_view> all(optim::kStepScheduleNames.begin(), optim::kStepScheduleNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::HeadActivation>() {
+    static const std::vector<std::string_view> all(nn::kHeadActivationNames.begin(), nn::kHeadActivationNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::Precision>() {
+    static const std::vector<std::string_view> all = {"16.16", "16.32", "32.32"};
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::ComputeType>() {
+    static const std::vector<std::string_view> all = {"auto", "bf16", "f32"};
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<backend::StochasticRounding>() {
+    static const std::vector<std::string_view> all = {"ON", "ON_prng_stable", "RI_prng_stable", "OFF"};
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>() {
+    static const std::vector<std::string_view> all(schedule::kPipelineScheduleNames.begin(),
+                                                   schedule::kPipelineScheduleNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<comm::Wire>() {
+    static const std::vector<std::string_view> all(comm::kWireNames.begin(), comm::kWireNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<comm::Route>() {
+    static const std::vector<std::string_view> all(comm::kRouteNames.begin(), comm::kRouteNames.end());
+    return all;
+}
+
+std::string_view name(backend::BackendKind value) {
+    return spelling(value);
+}
+std::string_view name(nn::Family value) {
+    return spelling(value);
+}
+std::string_view name(data::DatasetId value) {
+    return spelling(value);
+}
+std::string_view name(optim::Optimiser value) {
+    return spelling(value);
+}
+std::string_view name(optim::LrSchedule value) {
+    return spelling(value);
+}
+std::string_view name(nn::Precision value) {
+    return spelling(value);
+}
+std::string_view name(nn::ComputeType value) {
+    return spelling(value);
+}
+std::string_view name(backend::StochasticRounding value) {
+    return spelling(value);
+}
+
+}  // namespace cnntrain::config

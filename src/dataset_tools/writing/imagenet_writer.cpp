@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/dataset_tools/writers.h"
+#include "dataset_tools/writing/annotations.h"
+#include "dataset_tools/writing/example_writer.h"
+#include "dataset_tools/writing/image_convert.h"
+#include "dataset_tools/writing/imagenet_sources.h"
+#include "dataset_tools/writing/shard_writer.h"
+
+namespace cnntrain::dataset_tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Part of the fingerprint: to be raised when equal sources begin to give other bytes.
+constexpr const char* kFormat = "1";
+constexpr std::int64_t kLeastMaxSkipped = 10;
+
+constexpr const char* kFromPng = "converted from PNG";
+constexpr const char* kFromCmyk = "converted from CMYK";
+constexpr const char* kWithBoxes = "with boxes";
+
+/// Everything that the records are made from.
+class Conversion {
+public:
+    Conversion(const ImagenetWriterSettings& settings, const ConversionEvents& events)
+        : settings_(settings), sources_(find_imagenet_sources(settings, events.notice)) {
+        if (!settings.synset_names.empty()) names_ = read_class_names(settings.synset_names);
+        if (!settings.bounding_boxes.empty()) {
+            boxes_ = BoxTable::read(settings.bounding_boxes, settings.threads);
+            count_stems();
+        }
+        for (std::size_t i = 0; i < sources_.classes.size(); ++i) {
+            labels_.emplace(sources_.classes[i], static_cast<std::int64_t>(i) + 1);
+        }
+    }
+
+    const ImagenetSources& sources() const { return sources_; }
+    std::int64_t images() const { return std::ssize(sources_.train) + std::ssize(sources_.validation); }
+    ShardPlan plan() const;
+    std::string path(std::int64_t source) const;
+    MadeRecord make(std::int64_t source, ImageConverter& converter) const;
+
+private:
+    bool is_training(std::int64_t source) const { return source < std::ssize(sources_.train); }
+    const RawImage& image(std::int64_t source) const {
+        return is_training(source) ? sources_.train[static_cast<std::size_t>(source)]
+                                   : sources_.validation[static_cast<std::size_t>(source - std::ssize(sources_.train))];
+    }
+    void count_stems();
+    void add_boxes(const RawImage& image, ImageDescription& description) const;
+    Fingerprint fingerprint() const;
+
+    const ImagenetWriterSettings& settings_;
+    ImagenetSources sources_;  // numbered through: training, then validation
+    std::map<std::string, std::string, std::less<>> names_;
+    std::map<std::string, std::int64_t, std::less<>> labels_;
+    BoxTable boxes_;
+    std::set<std::string, std::less<>> repeated_stems_;
+};
+
+void Conversion::count_stems() {
+    std::set<std::string_view> seen;
+    for (const auto* images : {&sources_.train, &sources_.validation}) {
+        for (const RawImage& image : *images) {
+            const std::string_view stem = stem_of(image.path);
+            if (!seen.insert(stem).second) repeated_stems_.emplace(stem);
+        }
+    }
+}
+
+std::string Conversion::path(std::int64_t source) const {
+    const std::string& folder = is_training(source) ? settings_.train_folder : settings_.validation_folder;
+    return (fs::path(folder) / image(source).path).string();
+}
+
+void Conversion::add_boxes(const RawImage& image, ImageDescription& description) const {
+    const bool unique_name = !repeated_stems_.contains(stem_of(image.path));
+    for (const ImageBox& box : boxes_.of(image.path, unique_name)) {
+        const auto label = labels_.find(box.class_name);
+        description.boxes.push_back(box.box);
+        description.box_labels.push_back(label == labels_.end() ? description.label : label->second);
+    }
+}
+
+MadeRecord Conversion::make(std::int64_t source, ImageConverter& converter) const {
+    const RawImage& raw = image(source);
+    MadeRecord record;
+    StoredImage stored;
+    try {
+        stored = converter.convert(posix_files().read_text(path(source)));
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        record.skipped = error.what();
+        return record;
+    }
+    ImageDescription description;
+    description.jpeg = std::move(stored.jpeg);
+    description.height = stored.height;
+    description.width = stored.width;
+    description.label = static_cast<std::int64_t>(raw.class_index) + 1;
+    description.synset = sources_.classes[raw.class_index];
+    const auto name = names_.find(description.synset);
+    description.text = name == names_.end() ? description.synset : name->second;
+    description.file_name = fs::path(raw.path).filename().string();
+    add_boxes(raw, description);
+    if (!description.boxes.empty()) record.notes.emplace_back(kWithBoxes);
+    if (stored.converted_from == "PNG") record.notes.emplace_back(kFromPng);
+    if (stored.converted_from == "CMYK") record.notes.emplace_back(kFromCmyk);
+    record.bytes = serialise_image_example(std::move(description));
+    return record;
+}
+
+std::string counted(std::size_t count, const std::string& digest) {
+    return std::to_string(count) + " (" + digest + ")";
+}
+
+std::string digest_of(const std::vector<RawImage>& images) {
+    Digest digest;
+    for (const RawImage& image : images) {
+        digest.add(image.path);
+        digest.add(std::uint64_t{image.class_index});
+        digest.add(static_cast<std::uint64_t>(image.bytes));
+        digest.add(static_cast<std::uint64_t>(image.changed_ns));
+    }
+    return counted(images.size(), digest.text());
+}
+
+Fingerprint Conversion::fingerprint() const {
+    Digest classes;
+    for (const std::string& name : sources_.classes) {
+        classes.add(name);
+    }
+    Digest names;
+    for (const auto& [name, text] : names_) {
+        names.add(name);
+        names.add(text);
+    }
+    std::ostringstream fraction;
+    fraction << settings_.validation_fraction;
+    return {{"record format", kFormat},
+            {"seed", std::to_string(settings_.seed)},
+            {"number of training files", std::to_string(settings_.train_shards)},
+            {"number of validation files", std::to_string(settings_.validation_shards)},
+            {"validation fraction", fraction.str()},
+            {"training images", digest_of(sources_.train)},
+            {"validation images", digest_of(sources_.validation)},
+            {"classes", counted(sources_.classes.size(), classes.text())},
+            {"class names", counted(names_.size(), names.text())},
+            {"images with boxes", counted(boxes_.images(), boxes_.digest())}};
+}
+
+/// Equal shares, in order.
+ShardSet share_out(std::string prefix, const std::vector<std::int64_t>& order, int files) {
+    ShardSet set{std::move(prefix), {}};
+    const auto count = static_cast<std::size_t>(files);
+    for (std::size_t file = 0; file < count; ++file) {
+        set.sources.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(order.size() * file / count),
+                                 order.begin() + static_cast<std::ptrdiff_t>(order.size() * (file + 1) / count));
+    }
+    return set;
+}
+
+std::vector<std::int64_t> shuffled(std::uint64_t seed, std::size_t images, std::int64_t first) {
+    std::vector<std::int64_t> order;
+    order.reserve(images);
+    for (const std::uint32_t place : shuffled_order(seed, 0, static_cast<std::uint32_t>(images))) {
+        order.push_back(first + place);
+    }
+    return order;
+}
+
+ShardPlan Conversion::plan() const {
+    const auto train_images = std::ssize(sources_.train);
+    std::vector<std::int64_t> train = shuffled(settings_.seed, sources_.train.size(), 0);
+    std::vector<std::int64_t> validation = shuffled(settings_.seed, sources_.validation.size(), train_images);
+    const auto held_out = std::llround(settings_.validation_fraction * static_cast<double>(train_images));
+    validation.insert(validation.end(), train.begin(), train.begin() + held_out);
+    train.erase(train.begin(), train.begin() + held_out);
+
+    ShardPlan plan{settings_.output_folder, {}, fingerprint()};
+    if (!train.empty()) plan.sets.push_back(share_out("train", train, settings_.train_shards));
+    if (!validation.empty()) plan.sets.push_back(share_out("validation", validation, settings_.validation_shards));
+    return plan;
+}
+
+void check(const ImagenetWriterSettings& settings) {
+    const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
+    for (const int shards : {settings.train_shards, settings.validation_shards}) {
+        if (shards < 1 || shards > 99999) {
+            refuse("the number of shards is " + std::to_string(shards) + ", not in 1..99999");
+        }
+    }
+    if (settings.train_folder.empty() && settings.validation_folder.empty()) refuse("no folder with images is given");
+    if (!(settings.validation_fraction >= 0 && settings.validation_fraction < 1)) {
+        refuse("the validation fraction is " + std::to_string(settings.validation_fraction) + ", not in 0..1");
+    }
+    if (settings.validation_fraction > 0 && !settings.validation_folder.empty()) {
+        refuse("there are validation images in " + settings.validation_folder +
+               ": a validation fraction cannot be held out too");
+    }
+}
+
+std::int64_t count_of(const ShardResult& result, const char* note) {
+    const auto found = result.notes.find(note);
+    return found == result.notes.end() ? 0 : found->second;
+}
+
+ImagenetWriterResult summary(const Conversion& conversion, const ShardPlan& plan, const ShardResult& written) {
+    ImagenetWriterResult result;
+    result.interrupted = written.interrupted;
+    result.images = conversion.images();
+    for (std::size_t set = 0; set < plan.sets.size(); ++set) {
+        (plan.sets[set].prefix == "train" ? result.train_images : result.validation_images) = written.records[set];
+    }
+    result.converted_png = count_of(written, kFromPng);
+    result.converted_cmyk = count_of(written, kFromCmyk);
+    result.boxes = count_of(written, kWithBoxes);
+    result.skipped = std::ssize(written.skipped);
+    result.classes = std::ssize(conversion.sources().classes);
+    result.files_written = written.files_written;
+    result.files_kept = written.files_kept;
+    result.bytes = written.bytes;
+    return result;
+}
+
+}  // namespace
+
+ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& settings, const ConversionEvents& events) {
+    check(settings);
+    const Conversion conversion(settings, events);
+    const ShardPlan plan = conversion.plan();
+    std::vector<ImageConverter> converters(static_cast<std::size_t>(std::max(settings.threads, 1)));
+    ShardJob job;
+    job.produce = [&](std::int64_t source, int worker) {
+        return conversion.make(source, converters[static_cast<std::size_t>(worker)]);
+    };
+    job.source_name = [&](std::int64_t source) { return conversion.path(source); };
+    job.threads = settings.threads;
+    job.overwrite = settings.overwrite;
+    job.max_skipped = settings.max_skipped.value_or(std::max(kLeastMaxSkipped, conversion.images() / 100));
+    job.unit = "images";
+    if (events.progress) {
+        job.progress = [&](const ShardProgress& now) { events.progress({now.done, now.kept, now.total, now.skipped}); };
+    }
+    if (events.skipped) job.skipped = [&](const SkippedSource& source) { events.skipped(source.name, source.reason); };
+    job.stop_requested = events.stop_requested;
+    return summary(conversion, plan, write_shards(plan, job));
+}
+
+}  // namespace cnntrain::dataset_tools

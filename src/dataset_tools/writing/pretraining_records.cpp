@@ -1,0 +1,128 @@
+#include "dataset_tools/writing/pretraining_records.h"
+
+#include <algorithm>
+#include <span>
+
+#include "data/records/pretraining_keys.h"
+
+namespace cnntrain::dataset_tools {
+namespace {
+
+std::span<const std::uint32_t> one(const std::uint32_t& value) {
+    return {&value, 1};
+}
+
+}  // namespace
+
+PretrainingRecords::PretrainingRecords(const Corpus& corpus, const InstancePlan& plan,
+                                       const data::Vocabulary& vocabulary, const RecordLayout& layout)
+    : corpus_(&corpus),
+      plan_(&plan),
+      vocabulary_(&vocabulary),
+      special_(vocabulary.special_tokens()),
+      layout_(layout) {}
+
+void PretrainingRecords::append_tokens(TokenRange range) {
+    std::size_t skipped = range.skipped;
+    std::size_t left = range.tokens;
+    for (std::size_t number = range.segment; left > 0; ++number) {
+        const Corpus::Segment segment = corpus_->segment(number);
+        if (skipped >= segment.size()) {
+            skipped -= segment.size();
+            continue;
+        }
+        const Corpus::Segment taken = segment.subspan(skipped, std::min(left, segment.size() - skipped));
+        ids_.insert(ids_.end(), taken.begin(), taken.end());
+        left -= taken.size();
+        skipped = 0;
+    }
+}
+
+/// The tokens as they are fed, and what is masked among them.
+void PretrainingRecords::gather(const Instance& instance) {
+    ids_.clear();
+    ids_.push_back(special_.beginning);
+    append_tokens(instance.first);
+    ids_.push_back(special_.separator);
+    segments_.assign(ids_.size(), 0);
+    append_tokens(instance.second);
+    ids_.push_back(special_.separator);
+    segments_.resize(ids_.size(), 1);
+    positions_.clear();
+    labels_.clear();
+    for (const MaskedToken& masked : plan_->masks_of(instance)) {
+        std::uint32_t& id = ids_[masked.position];
+        positions_.push_back(masked.position);
+        labels_.push_back(id);
+        if (masked.replacement == kUnchanged) continue;
+        id = masked.replacement == kMaskToken ? special_.mask : vocabulary_->distinct()[masked.replacement];
+    }
+    weights_.assign(static_cast<std::size_t>(layout_.max_predictions), 0);
+    std::fill_n(weights_.begin(), positions_.size(), 1.0F);
+    random_next_ = instance.random_next ? 1 : 0;
+}
+
+void PretrainingRecords::append(const Instance& instance, std::string& bytes) {
+    gather(instance);
+    if (layout_.remask) {
+        append_static(bytes);
+    } else {
+        append_plain(bytes);
+    }
+}
+
+void PretrainingRecords::append_plain(std::string& bytes) {
+    const auto length = static_cast<std::size_t>(layout_.sequence_length);
+    const auto predictions = static_cast<std::size_t>(layout_.max_predictions);
+    mask_.assign(ids_.size(), 1);
+    for (Values* values : {&mask_, &ids_, &segments_})
+        values->resize(length, 0);
+    for (Values* values : {&positions_, &labels_})
+        values->resize(predictions, 0);
+    encoder_.add(data::kInputIds, ids_);
+    encoder_.add(data::kInputMask, mask_);
+    encoder_.add(data::kMaskedLmIds, labels_);
+    encoder_.add(data::kMaskedLmPositions, positions_);
+    encoder_.add(data::kMaskedLmWeights, weights_);
+    encoder_.add(data::kNextSentenceLabels, one(random_next_));
+    encoder_.add(data::kSegmentIds, segments_);
+    encoder_.finish(bytes);
+}
+
+/// Masked tokens go to the places from 0, the others to those from M. Tokens with id 0 are taken for padding and left out,
+/// also where one of them replaces a masked token.
+void PretrainingRecords::append_static(std::string& bytes) {
+    const auto length = static_cast<std::size_t>(layout_.sequence_length);
+    const auto predictions = static_cast<std::size_t>(layout_.max_predictions);
+    padded_ids_.assign(length, 0);
+    padded_segments_.assign(length, 0);
+    padded_positions_.assign(length, layout_.pad_position);
+    padded_labels_.assign(predictions, 0);
+    std::uint32_t front = 0;
+    auto back = static_cast<std::uint32_t>(predictions);
+    std::size_t next_masked = 0;
+    for (std::uint32_t position = 0; position < ids_.size(); ++position) {
+        const bool masked = next_masked < positions_.size() && positions_[next_masked] == position;
+        if (masked) ++next_masked;
+        if (ids_[position] == 0) continue;
+        if (masked) padded_labels_[front] = labels_[next_masked - 1];
+        const std::uint32_t place = masked ? front++ : back++;
+        padded_ids_[place] = ids_[position];
+        padded_segments_[place] = segments_[position];
+        padded_positions_[place] = position;
+    }
+    encoder_.add(data::kInputIds, padded_ids_);
+    encoder_.add(data::kInputPosition, padded_positions_);
+    encoder_.add(data::kMaskPaddingIndex, one(front));
+    encoder_.add(data::kMaskedLabels, padded_labels_);
+    labels_.resize(predictions, 0);
+    encoder_.add(data::kMaskedLmIds, labels_);
+    encoder_.add(data::kMaskedLmPositions, positions_);
+    encoder_.add(data::kMaskedLmWeights, weights_);
+    encoder_.add(data::kNextSentenceLabels, one(random_next_));
+    encoder_.add(data::kSegmentIds, padded_segments_);
+    encoder_.add(data::kSeqPaddingIndex, one(back));
+    encoder_.finish(bytes);
+}
+
+}  // namespace cnntrain::dataset_tools

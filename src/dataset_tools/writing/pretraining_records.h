@@ -1,0 +1,62 @@
+// A plan's instances as records.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/records/example_encoder.h"
+#include "data/text/vocabulary.h"
+#include "dataset_tools/writing/corpus.h"
+#include "dataset_tools/writing/pretraining_plan.h"
+
+namespace cnntrain::dataset_tools {
+
+struct RecordLayout {
+    std::int64_t sequence_length = 128;  // S
+    std::int64_t max_predictions = 20;   // M
+    bool remask = false;                 // the static layout
+    std::uint32_t pad_position = 384;    // of the padding in that layout
+};
+
+/// For one thread at a time: it keeps its buffers. What it is made of outlives it.
+class PretrainingRecords {
+public:
+    PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const data::Vocabulary& vocabulary,
+                       const RecordLayout& layout);
+
+    /// Appends the tf.Example of the instance to `bytes`.
+    void append(const Instance& instance, std::string& bytes);
+
+private:
+    using Values = std::vector<std::uint32_t>;
+
+    void gather(const Instance& instance);
+    void append_tokens(TokenRange range);
+    void append_plain(std::string& bytes);
+    void append_static(std::string& bytes);
+
+    const Corpus* corpus_;
+    const InstancePlan* plan_;
+    const data::Vocabulary* vocabulary_;
+    data::SpecialTokens special_;
+    RecordLayout layout_;
+    data::ExampleEncoder encoder_;
+
+    // Of the instance at hand; without padding.
+    Values ids_;
+    Values segments_;
+    Values positions_;  // of the masked tokens
+    Values labels_;     // their own ids
+    std::uint32_t random_next_ = 0;
+    std::vector<float> weights_;  // [M]
+
+    // Of the record, with padding.
+    Values padded_ids_;
+    Values padded_segments_;
+    Values padded_positions_;  // of the tokens
+    Values padded_labels_;
+    Values mask_;
+};
+
+}  // namespace cnntrain::dataset_tools

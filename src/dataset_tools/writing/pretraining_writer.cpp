@@ -1,0 +1,303 @@
+#include "cnntrain/dataset_tools/pretraining_writer.h"
+
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/info.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/io.h"
+#include "data/records/record_frame.h"
+#include "data/sets/file_patterns.h"
+#include "data/text/code_points.h"
+#include "dataset_tools/writing/corpus.h"
+#include "dataset_tools/writing/pretraining_plan.h"
+#include "dataset_tools/writing/pretraining_records.h"
+#include "dataset_tools/writing/shard_journal.h"
+
+namespace cnntrain::dataset_tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Part of the fingerprint: to be raised when equal text begins to give other bytes.
+constexpr const char* kFormat = "1";
+constexpr std::size_t kRecordsInBlock = 256;
+constexpr std::size_t kBlocksAhead = 4;  // for each thread
+
+// Numbers of a finished file that the journal keeps.
+constexpr const char* kRandomNext = "random next";
+constexpr const char* kMasked = "masked tokens";
+
+class Conversion {
+public:
+    Conversion(const PretrainingWriterSettings& settings, const PretrainingWriterEvents& events);
+    PretrainingWriterResult run();
+
+private:
+    struct Block {
+        std::string bytes;
+        std::int64_t records = 0;
+        std::int64_t random_next = 0;
+        std::int64_t masked = 0;
+    };
+
+    std::string journal() const { return outputs_.front() + ".conversion.jsonl"; }
+    Fingerprint fingerprint() const;
+    void keep_finished();
+    void refuse(const std::string& file, const std::optional<Journal>& journal) const;
+    bool stop_requested() const { return events_.stop_requested && events_.stop_requested(); }
+    void tell(PretrainingStage stage, std::int64_t done, std::int64_t kept, std::int64_t total) const {
+        if (events_.progress) events_.progress({stage, done, kept, total});
+    }
+    void make_records();
+    void write_file(std::size_t file, const InstancePlan& plan,
+                    tbb::enumerable_thread_specific<PretrainingRecords>& records);
+    Block make_block(const InstancePlan& plan, std::size_t first_record, PretrainingRecords& records) const;
+    [[noreturn]] void fail_storing(const Error& error) const;
+    void sum_up();
+
+    const PretrainingWriterSettings& settings_;
+    const PretrainingWriterEvents& events_;
+    FileSystem& files_ = posix_files();
+    int threads_;
+    std::vector<std::string> inputs_;
+    std::vector<std::string> outputs_;
+    std::string vocabulary_text_;
+    std::unique_ptr<FileLock> lock_;
+    std::map<std::string, FinishedFile> finished_;  // by output
+    std::int64_t done_records_ = 0;                 // those of kept files included
+    std::int64_t kept_records_ = 0;
+    PretrainingWriterResult result_;
+};
+
+void check(const PretrainingWriterSettings& settings, const std::vector<std::string>& outputs) {
+    const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
+    if (outputs.empty()) refuse("no output file is given");
+    if (std::set<std::string>(outputs.begin(), outputs.end()).size() < outputs.size()) {
+        refuse("an output file is given twice: " + settings.output_files);
+    }
+    if (settings.pad_position < 0 || settings.pad_position > std::numeric_limits<std::int32_t>::max()) {
+        refuse("the position of padding is " + std::to_string(settings.pad_position) + ", not in 0..2147483647");
+    }
+    check_instances(settings.instances);
+}
+
+Conversion::Conversion(const PretrainingWriterSettings& settings, const PretrainingWriterEvents& events)
+    : settings_(settings),
+      events_(events),
+      threads_(std::clamp(settings.threads, 1, tbb::info::default_concurrency())),
+      outputs_(data::split_list(settings.output_files)) {
+    check(settings, outputs_);
+    inputs_ = data::matching_files(settings.input_files);
+    vocabulary_text_ = files_.read_text(settings.vocabulary);
+}
+
+Fingerprint Conversion::fingerprint() const {
+    Digest inputs;
+    for (const std::string& path : inputs_) {
+        const std::unique_ptr<InputFile> file = files_.open(path);
+        inputs.add(path);
+        inputs.add(file->size_bytes());
+        inputs.add(static_cast<std::uint64_t>(file->modified_ns()));
+    }
+    Digest outputs;
+    for (const std::string& path : outputs_)
+        outputs.add(path);
+    Digest vocabulary;
+    vocabulary.add(vocabulary_text_);
+    const auto number = [](auto value) {
+        std::array<char, 32> digits{};
+        return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+    };
+    const InstanceSettings& how = settings_.instances;
+    return {{"record format", kFormat},
+            {"Unicode version", data::unicode_version()},
+            {"input files", number(inputs_.size()) + " (" + inputs.text() + ")"},
+            {"output files", number(outputs_.size()) + " (" + outputs.text() + ")"},
+            {"vocabulary", vocabulary.text()},
+            {"lower case", settings_.lower_case ? "yes" : "no"},
+            {"sequence length", number(how.sequence_length)},
+            {"masked tokens", number(how.max_predictions)},
+            {"seed", number(how.seed)},
+            {"duplication factor", number(how.duplication_factor)},
+            {"share of masked tokens", number(how.masked_share)},
+            {"probability of short sequences", number(how.short_sequence_probability)},
+            {"masked tokens in front", settings_.remask ? "yes" : "no"},
+            {"position of padding", number(settings_.pad_position)}};
+}
+
+void Conversion::refuse(const std::string& file, const std::optional<Journal>& found) const {
+    const Fingerprint now = fingerprint();
+    std::string why = "it is not in " + journal();
+    if (!found) {
+        why = "there is no " + journal();
+    } else if (found->fingerprint != now) {
+        why = differences(now, found->fingerprint);
+    }
+    throw Error(ErrorKind::usage, "output file " + file + " is there already, and of another conversion (" + why +
+                                      "); choose another name, or give --overwrite to replace it");
+}
+
+/// Whole files of a job like this one need not be made again.
+void Conversion::keep_finished() {
+    const std::optional<Journal> found = read_journal(files_, journal());
+    const Fingerprint now = fingerprint();
+    const bool same = found && found->fingerprint == now;
+    std::vector<FinishedFile> entries;
+    for (const std::string& file : outputs_) {
+        if (!files_.exists(file)) continue;
+        const auto entry = same ? found->finished.find(file) : std::map<std::string, FinishedFile>::const_iterator();
+        if (same && entry != found->finished.end() && files_.open(file)->size_bytes() == entry->second.bytes) {
+            finished_.insert(*entry);
+            entries.push_back(entry->second);
+            kept_records_ += entry->second.records;
+        } else if (!settings_.overwrite) {
+            refuse(file, found);
+        }
+    }
+    result_.files_kept = std::ssize(finished_);
+    done_records_ = kept_records_;
+    write_journal(files_, journal(), now, entries);
+}
+
+PretrainingWriterResult Conversion::run() {
+    for (const std::string& file : outputs_) {
+        const fs::path folder = fs::path(file).parent_path();
+        if (!folder.empty()) files_.make_directories(folder.string());
+    }
+    lock_ = lock_file(files_, outputs_.front(), "cnntrain dataset bert");
+    keep_finished();
+    try {
+        if (finished_.size() < outputs_.size()) make_records();
+    } catch (const Interrupted&) {
+        result_.interrupted = true;
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::storage) fail_storing(error);
+        throw;
+    }
+    sum_up();
+    return result_;
+}
+
+void Conversion::make_records() {
+    const data::Vocabulary vocabulary = data::Vocabulary::read(files_, settings_.vocabulary);
+    CorpusSettings reading{inputs_, settings_.lower_case, threads_, events_.stop_requested, {}};
+    reading.progress = [&](std::uint64_t done, std::uint64_t total) {
+        tell(PretrainingStage::tokenise, static_cast<std::int64_t>(done), 0, static_cast<std::int64_t>(total));
+    };
+    const Corpus corpus = read_corpus(files_, vocabulary, reading);
+    if (corpus.documents() == 0) {
+        throw Error(ErrorKind::data, "there is no text in " + settings_.input_files +
+                                         ": one sentence in each line is expected, and blank lines between documents");
+    }
+    result_.input_files = std::ssize(inputs_);
+    result_.documents = static_cast<std::int64_t>(corpus.documents());
+    result_.sentences = static_cast<std::int64_t>(corpus.segments());
+    result_.tokens = static_cast<std::int64_t>(corpus.tokens());
+    result_.unknown_tokens = static_cast<std::int64_t>(corpus.count(vocabulary.special_tokens().unknown));
+    const PlanEvents planning{events_.stop_requested, [&](std::int64_t done, std::int64_t total) {
+                                  tell(PretrainingStage::plan, done, 0, total);
+                              }};
+    const InstancePlan plan =
+        plan_instances(corpus, static_cast<std::uint32_t>(vocabulary.distinct().size()), settings_.instances, planning);
+    const RecordLayout layout{settings_.instances.sequence_length, settings_.instances.max_predictions,
+                              settings_.remask, static_cast<std::uint32_t>(settings_.pad_position)};
+    tbb::enumerable_thread_specific<PretrainingRecords> records(corpus, plan, vocabulary, layout);
+    tbb::task_arena arena(threads_);
+    for (std::size_t file = 0; file < outputs_.size(); ++file) {
+        if (finished_.contains(outputs_[file])) continue;
+        arena.execute([&] { write_file(file, plan, records); });
+    }
+}
+
+Conversion::Block Conversion::make_block(const InstancePlan& plan, std::size_t first_record,
+                                         PretrainingRecords& records) const {
+    Block block;
+    std::string record;
+    const std::size_t step = outputs_.size();
+    const std::size_t end = std::min(plan.order.size(), first_record + step * kRecordsInBlock);
+    for (std::size_t k = first_record; k < end; k += step) {
+        const Instance& instance = plan.instances[plan.order[k]];
+        record.clear();
+        records.append(instance, record);
+        data::append_record(std::as_bytes(std::span(record)), block.bytes);
+        ++block.records;
+        block.random_next += instance.random_next ? 1 : 0;
+        block.masked += instance.masks;
+    }
+    return block;
+}
+
+void Conversion::write_file(std::size_t file, const InstancePlan& plan,
+                            tbb::enumerable_thread_specific<PretrainingRecords>& records) {
+    const std::unique_ptr<OutputFile> output = files_.create(outputs_[file]);
+    FinishedFile entry{outputs_[file]};
+    const std::size_t step = outputs_.size() * kRecordsInBlock;
+    std::size_t next = file;  // record
+    const auto begin = [&](tbb::flow_control& flow) -> std::size_t {
+        if (stop_requested()) throw Interrupted();
+        if (next >= plan.order.size()) flow.stop();
+        return std::exchange(next, next + step);
+    };
+    const auto make = [&](std::size_t first_record) { return make_block(plan, first_record, records.local()); };
+    const auto write = [&](const Block& block) {
+        output->write(std::as_bytes(std::span(block.bytes)));
+        entry.records += block.records;
+        entry.bytes += block.bytes.size();
+        entry.notes[kRandomNext] += block.random_next;
+        entry.notes[kMasked] += block.masked;
+        done_records_ += block.records;
+        tell(PretrainingStage::write, done_records_, kept_records_, std::ssize(plan.order));
+    };
+    tbb::parallel_pipeline(kBlocksAhead * static_cast<std::size_t>(threads_),
+                           tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, begin) &
+                               tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel, make) &
+                               tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, write));
+    output->commit();
+    append_to_journal(files_, journal(), entry);
+    finished_.emplace(entry.name, entry);
+}
+
+void Conversion::fail_storing(const Error& error) const {
+    throw Error(error.kind(), std::string(error.what()) + "; " + std::to_string(finished_.size()) + " of " +
+                                  std::to_string(outputs_.size()) +
+                                  " files are finished and stay: run the same command again to go on with the rest");
+}
+
+void Conversion::sum_up() {
+    const auto note = [](const FinishedFile& file, const char* key) {
+        const auto found = file.notes.find(key);
+        return found == file.notes.end() ? 0 : found->second;
+    };
+    for (const auto& [name, file] : finished_) {
+        result_.records += file.records;
+        result_.bytes += file.bytes;
+        result_.random_next += note(file, kRandomNext);
+        result_.masked_tokens += note(file, kMasked);
+    }
+    result_.files_written = std::ssize(finished_) - result_.files_kept;
+}
+
+}  // namespace
+
+PretrainingWriterResult write_pretraining_records(const PretrainingWriterSettings& settings,
+                                                  const PretrainingWriterEvents& events) {
+    return Conversion(settings, events).run();
+}
+
+}  // namespace cnntrain::dataset_tools

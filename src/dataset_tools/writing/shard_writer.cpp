@@ -1,0 +1,327 @@
+#include "dataset_tools/writing/shard_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <thread>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/data/tfrecord.h"
+#include "data/sets/data_files.h"
+#include "dataset_tools/writing/shard_journal.h"
+
+namespace cnntrain::dataset_tools {
+namespace {
+
+constexpr std::string_view kSkippedList = "skipped.txt";
+constexpr std::chrono::milliseconds kWatchInterval{100};
+
+/// One file of the plan.
+struct ShardFile {
+    std::string name;
+    std::size_t set = 0;
+    const std::vector<std::int64_t>* sources = nullptr;
+};
+
+std::vector<ShardFile> files_of(const ShardPlan& plan) {
+    std::vector<ShardFile> all;
+    for (std::size_t set = 0; set < plan.sets.size(); ++set) {
+        const auto& [prefix, sources] = plan.sets[set];
+        for (std::size_t shard = 0; shard < sources.size(); ++shard) {
+            all.push_back({shard_name(prefix, shard, sources.size()), set, &sources[shard]});
+        }
+    }
+    return all;
+}
+
+/// Is `name` a file of one of the plan's prefixes, of whatever count?
+bool is_shard_of(const ShardPlan& plan, std::string_view name) {
+    const std::optional<data::ShardName> shard = data::parse_shard_name(name);
+    return shard && std::any_of(plan.sets.begin(), plan.sets.end(),
+                                [&](const ShardSet& set) { return set.prefix == shard->prefix; });
+}
+
+class Run {
+public:
+    Run(const ShardPlan& plan, const ShardJob& job, FileSystem& files)
+        : plan_(plan), job_(job), files_(files), all_(files_of(plan)), finished_(all_.size()), skipped_(all_.size()) {}
+
+    ShardResult run() {
+        files_.make_directories(plan_.folder);
+        const auto lock = lock_folder(files_, plan_.folder, "cnntrain dataset");
+        prepare();
+        write_files();
+        write_skipped_list();
+        if (failure_) fail();
+        return result();
+    }
+
+private:
+    // Before the threads.
+    void prepare();
+    void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal);
+    void keep(std::size_t file, const FinishedFile& entry);
+
+    // In the threads.
+    void work(int worker);
+    void write_file(std::size_t file, int worker);
+    void note_skipped(std::size_t file, std::int64_t source, const std::string& reason);
+    void check_skipped() const;
+
+    // After or beside them.
+    void write_files();
+    void report();
+    void write_skipped_list();
+    [[noreturn]] void fail();
+    ShardResult result() const;
+
+    std::string path(std::string_view name) const { return plan_.folder + "/" + std::string(name); }
+
+    const ShardPlan& plan_;
+    const ShardJob& job_;
+    FileSystem& files_;
+    const std::vector<ShardFile> all_;
+    std::vector<std::size_t> todo_;
+    std::int64_t total_ = 0;         // sources
+    std::int64_t kept_sources_ = 0;  // in files of an earlier run
+    std::int64_t kept_files_ = 0;
+
+    std::atomic<std::size_t> next_{0};  // of todo_
+    std::atomic<std::int64_t> done_{0};
+    std::atomic<bool> stopping_{false};
+
+    std::mutex mutex_;  // of all that follows, and of the journal
+    std::condition_variable ended_;
+    std::vector<std::optional<FinishedFile>> finished_;  // by file
+    std::vector<std::vector<SkippedSource>> skipped_;    // by file, also of files that are not finished
+    std::vector<SkippedSource> unreported_;
+    std::int64_t skipped_count_ = 0;
+    std::exception_ptr failure_;
+    int active_ = 0;
+};
+
+void Run::prepare() {
+    std::set<std::string, std::less<>> planned;
+    for (const ShardFile& file : all_) {
+        planned.insert(file.name);
+        total_ += static_cast<std::int64_t>(file.sources->size());
+    }
+    const std::optional<Journal> journal = read_journal(files_, journal_path(plan_.folder));
+    const bool same = journal && journal->fingerprint == plan_.fingerprint;
+    std::vector<std::string> others;
+    for (const std::string& name : files_.list(plan_.folder)) {
+        const std::optional<std::string_view> unfinished = finished_name(name);
+        if (!is_shard_of(plan_, unfinished.value_or(name))) continue;
+        if (unfinished) {
+            files_.remove(path(name));
+        } else if (!same || !planned.contains(name)) {
+            others.push_back(name);
+        }
+    }
+    if (!others.empty()) refuse_or_remove(others, same ? std::nullopt : journal);
+
+    std::vector<FinishedFile> entries;
+    for (std::size_t file = 0; file < all_.size(); ++file) {
+        const std::string& name = all_[file].name;
+        const bool known = same && journal->finished.contains(name) && files_.exists(path(name)) &&
+                           files_.open(path(name))->size_bytes() == journal->finished.at(name).bytes;
+        if (known) {
+            keep(file, journal->finished.at(name));
+            entries.push_back(journal->finished.at(name));
+        } else {
+            todo_.push_back(file);
+        }
+    }
+    check_skipped();
+    write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries);
+}
+
+void Run::refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal) {
+    if (job_.overwrite) {
+        for (const std::string& name : others) {
+            files_.remove(path(name));
+        }
+        return;
+    }
+    const std::string why = journal ? differences(plan_.fingerprint, journal->fingerprint)
+                                    : "no line of " + journal_path(plan_.folder) + " is about it";
+    throw Error(ErrorKind::usage, "output folder " + plan_.folder + " holds files of another conversion, such as " +
+                                      others.front() + " (" + why +
+                                      "); choose another folder, or give --overwrite to remove these files");
+}
+
+void Run::keep(std::size_t file, const FinishedFile& entry) {
+    finished_[file] = entry;
+    skipped_[file] = entry.skipped;
+    skipped_count_ += static_cast<std::int64_t>(entry.skipped.size());
+    kept_sources_ += static_cast<std::int64_t>(all_[file].sources->size());
+    ++kept_files_;
+    done_ = kept_sources_;
+}
+
+void Run::work(int worker) {
+    try {
+        while (!stopping_) {
+            const std::size_t place = next_++;
+            if (place >= todo_.size()) break;
+            write_file(todo_[place], worker);
+        }
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        stopping_ = true;
+    }
+    const std::lock_guard lock(mutex_);
+    --active_;
+    ended_.notify_one();
+}
+
+void Run::write_file(std::size_t file, int worker) {
+    const ShardFile& shard = all_[file];
+    FinishedFile entry{shard.name};
+    data::RecordWriter writer(files_, path(shard.name));
+    for (const std::int64_t source : *shard.sources) {
+        if (stopping_) return;
+        const MadeRecord made = job_.produce(source, worker);
+        if (made.skipped.empty()) {
+            writer.write(std::as_bytes(std::span(made.bytes)));
+            ++entry.records;
+            for (const std::string& note : made.notes) {
+                ++entry.notes[note];
+            }
+        } else {
+            note_skipped(file, source, made.skipped);
+        }
+        ++done_;
+    }
+    writer.commit();
+    entry.bytes = files_.open(path(shard.name))->size_bytes();
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;  // the journal itself may be what cannot be written
+    entry.skipped = skipped_[file];
+    append_to_journal(files_, journal_path(plan_.folder), entry);
+    finished_[file] = std::move(entry);
+}
+
+void Run::note_skipped(std::size_t file, std::int64_t source, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    skipped_[file].push_back({job_.source_name(source), reason});
+    unreported_.push_back(skipped_[file].back());
+    ++skipped_count_;
+    check_skipped();
+}
+
+void Run::check_skipped() const {
+    if (skipped_count_ <= job_.max_skipped) return;
+    throw Error(ErrorKind::data, std::to_string(skipped_count_) + " of " + std::to_string(total_) + " " + job_.unit +
+                                     " had to be skipped, more than the " + std::to_string(job_.max_skipped) +
+                                     " that --max-skipped allows; " + path(kSkippedList) +
+                                     " names them: repair or remove them, or allow more");
+}
+
+void Run::write_files() {
+    const int workers = static_cast<int>(std::min(todo_.size(), static_cast<std::size_t>(std::max(job_.threads, 1))));
+    active_ = workers;
+    std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(workers));
+    for (int worker = 0; worker < workers; ++worker) {
+        threads.emplace_back([this, worker] { work(worker); });
+    }
+    for (bool ended = false; !ended;) {
+        {
+            std::unique_lock lock(mutex_);
+            ended = ended_.wait_for(lock, kWatchInterval, [&] { return active_ == 0; });
+        }
+        report();
+    }
+}
+
+/// Without the lock: a slow terminal must not hold up the workers.
+void Run::report() {
+    std::vector<SkippedSource> skipped;
+    ShardProgress progress{done_, kept_sources_, total_, 0};
+    {
+        const std::lock_guard lock(mutex_);
+        skipped.swap(unreported_);
+        progress.skipped = skipped_count_;
+    }
+    if (job_.skipped) std::for_each(skipped.begin(), skipped.end(), job_.skipped);
+    if (job_.progress) job_.progress(progress);
+    if (job_.stop_requested && job_.stop_requested()) stopping_ = true;
+}
+
+void Run::write_skipped_list() {
+    std::string text;
+    for (const auto& sources : skipped_) {
+        for (const SkippedSource& source : sources) {
+            text += source.name + "\t" + source.reason + "\n";
+        }
+    }
+    try {
+        if (text.empty()) {
+            files_.remove(path(kSkippedList));
+        } else {
+            files_.write_text(path(kSkippedList), text);
+        }
+    } catch (const Error&) {
+        if (!failure_) failure_ = std::current_exception();
+    }
+}
+
+void Run::fail() {
+    try {
+        std::rethrow_exception(failure_);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::storage) throw;
+        const auto finished =
+            std::count_if(finished_.begin(), finished_.end(), [](const auto& file) { return !!file; });
+        throw Error(error.kind(),
+                    std::string(error.what()) + "; " + std::to_string(finished) + " of " + std::to_string(all_.size()) +
+                        " files are finished and stay: run the same command again to go on with the rest");
+    }
+}
+
+ShardResult Run::result() const {
+    ShardResult result;
+    result.files_kept = kept_files_;
+    result.records.assign(plan_.sets.size(), 0);
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+        if (!finished_[i]) {
+            result.interrupted = true;
+            continue;
+        }
+        const FinishedFile& file = *finished_[i];
+        result.records[all_[i].set] += file.records;
+        result.bytes += file.bytes;
+        ++result.files_written;
+        result.skipped.insert(result.skipped.end(), file.skipped.begin(), file.skipped.end());
+        for (const auto& [note, count] : file.notes) {
+            result.notes[note] += count;
+        }
+    }
+    result.files_written -= kept_files_;
+    return result;
+}
+
+}  // namespace
+
+std::string shard_name(std::string_view prefix, std::size_t shard, std::size_t shards) {
+    std::array<char, 64> numbers{};
+    std::snprintf(numbers.data(), numbers.size(), "-%05zu-of-%05zu", shard, shards);
+    return std::string(prefix) + numbers.data();
+}
+
+ShardResult write_shards(const ShardPlan& plan, const ShardJob& job, FileSystem& files) {
+    return Run(plan, job, files).run();
+}
+
+}  // namespace cnntrain::dataset_tools

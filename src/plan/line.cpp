@@ -1,0 +1,26 @@
+#include "plan/line.h"
+
+#include "cnntrain/train/assemble.h"
+
+namespace cnntrain::plan {
+
+std::int64_t PlannedLine::legal_accumulation(const schedule::Pipeline& pipeline) const {
+    const std::int64_t unit = schedule::micro_batch_unit(pipeline);
+    return (accumulation + unit - 1) / unit * unit;
+}
+
+PlannedLine line_of(const config::ParseResult& arguments) {
+    const train::TrainingSettings& training = arguments.settings.training;
+    const schedule::BatchPlan batch = train::batch_plan(arguments.settings);
+    PlannedLine line;
+    line.pipelined = training.pipeline;
+    if (training.pipeline) line.splits = training.pipeline_splits;
+    line.shards = training.shards;
+    line.schedule = training.pipeline_schedule;
+    line.micro_batch = batch.samples_per_pass();
+    line.accumulation = batch.accumulation;
+    line.replicas = batch.local_passes() / batch.accumulation;
+    return line;
+}
+
+}  // namespace cnntrain::plan

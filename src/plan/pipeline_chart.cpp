@@ -1,0 +1,233 @@
+#include "cnntrain/plan/pipeline_chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "cnntrain/base/format.h"
+#include "plan/drawing.h"
+
+namespace cnntrain::plan {
+
+namespace {
+
+std::string label(const schedule::StageWork& work) {
+    return (work.backward ? "B" : "F") + std::to_string(work.micro_batch);
+}
+
+/// One column of the table, all cells of the same width.
+struct Column {
+    std::vector<std::string> cells;  // the heading, then one per stage; "" is idle
+    std::size_t width = 0;
+};
+
+Column column_of(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::int64_t tick) {
+    Column column;
+    column.cells.resize(static_cast<std::size_t>(pipeline.stages) + 1);
+    column.cells[0] = std::to_string(tick);
+    for (const schedule::StageWork& work : work_at(pipeline, micro_batches, tick))
+        column.cells[static_cast<std::size_t>(work.stage) + 1] += label(work);
+    for (const std::string& cell : column.cells)
+        column.width = std::max(column.width, cell.size());
+    return column;
+}
+
+constexpr std::string_view kCut = "...";
+
+/// The columns that find room: from the beginning, and from the end.
+struct Columns {
+    std::deque<Column> first;
+    std::deque<Column> last;
+    bool all = false;
+};
+
+Columns columns_within(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::size_t room) {
+    const std::int64_t ticks = schedule::tick_count(pipeline, micro_batches);
+    Columns columns;
+    std::size_t taken = 0;
+    for (std::int64_t i = 0; i < ticks; ++i) {
+        const bool from_begin = i % 2 == 0;
+        Column next = column_of(pipeline, micro_batches, from_begin ? i / 2 : ticks - 1 - i / 2);
+        taken += 1 + next.width;
+        const std::size_t cut = i + 1 < ticks ? 1 + kCut.size() : 0;  // what is left out needs its sign
+        if (taken + cut > room && i >= 2) return columns;
+        from_begin ? columns.first.push_back(std::move(next)) : columns.last.push_front(std::move(next));
+    }
+    columns.all = true;
+    return columns;
+}
+
+/// Padded to `width` columns; a dot in the middle of the line for a stage that does nothing.
+std::string padded(const std::string& cell, std::size_t width) {
+    const std::size_t length = cell.empty() ? 1 : cell.size();
+    return (cell.empty() ? "\u00b7" : cell) + std::string(width - length, ' ');
+}
+
+std::string row_name(std::size_t row) {
+    return row == 0 ? "tick" : "stage " + std::to_string(row - 1);
+}
+
+}  // namespace
+
+std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::size_t width) {
+    const auto rows = static_cast<std::size_t>(pipeline.stages) + 1;
+    const std::size_t name_width = row_name(rows - 1).size() + 1;
+    const Columns columns = columns_within(pipeline, micro_batches, width > name_width ? width - name_width : 0);
+    std::string text;
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::string line = padded(row_name(row), name_width);
+        for (const Column& column : columns.first)
+            line += " " + padded(column.cells[row], column.width);
+        if (!columns.all) line += " " + std::string(kCut);
+        for (const Column& column : columns.last)
+            line += " " + padded(column.cells[row], column.width);
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+namespace {
+
+constexpr double kLeft = 80;  // pixels, as all lengths of the drawing
+constexpr double kTop = 56;
+constexpr double kPlotWidth = 1280;
+constexpr double kRowHeight = 28;
+constexpr double kBoxHeight = 22;
+constexpr double kBelow = 44;  // the axis
+constexpr double kLeastLabelled = 22;
+
+/// The passes that are drawn, and where each moment stands.
+class Picture {
+public:
+    Picture(std::span<const TimedWork> work, std::size_t most) : work_(work.begin(), work.end()) {
+        std::ranges::stable_sort(work_, {}, &TimedWork::begin_ms);
+        for (const TimedWork& each : work_)
+            rows_ = std::max(rows_, each.work.stage + 1);
+        if (work_.size() > most) cut(most / 2);
+        for (const TimedWork& each : work_)
+            shown_ms_ = std::max(shown_ms_, on_paper(each.end_ms));
+    }
+
+    const std::vector<TimedWork>& work() const { return work_; }
+    std::int32_t rows() const { return rows_; }
+    double bottom() const { return kTop + rows_ * kRowHeight; }
+    bool is_cut() const { return left_out_ > 0; }
+    std::size_t left_out() const { return left_out_; }
+    double cut_at() const { return first_end_ms_; }
+    double x(double ms) const { return kLeft + (shown_ms_ > 0 ? on_paper(ms) / shown_ms_ * kPlotWidth : 0); }
+    double shown_ms() const { return shown_ms_; }
+    /// Is there anything drawn at this moment?
+    bool shows(double ms) const { return !is_cut() || ms <= first_end_ms_ || ms >= last_begin_ms_; }
+    double end_ms() const { return shown_ms_ + removed_ms_; }
+
+private:
+    /// Keeps so many passes at both ends and moves the end nearer to the beginning.
+    void cut(std::size_t each_end) {
+        left_out_ = work_.size() - 2 * each_end;
+        const auto first = work_.begin() + static_cast<std::ptrdiff_t>(each_end);
+        work_.erase(first, first + static_cast<std::ptrdiff_t>(left_out_));
+        for (std::size_t i = 0; i < each_end; ++i)
+            first_end_ms_ = std::max(first_end_ms_, work_[i].end_ms);
+        last_begin_ms_ = work_[each_end].begin_ms;
+        const double gap = 0.02 * first_end_ms_;
+        removed_ms_ = std::max(0.0, last_begin_ms_ - first_end_ms_ - gap);
+    }
+
+    double on_paper(double ms) const { return is_cut() && ms >= last_begin_ms_ ? ms - removed_ms_ : ms; }
+
+    std::vector<TimedWork> work_;
+    std::int32_t rows_ = 0;
+    std::size_t left_out_ = 0;
+    double first_end_ms_ = 0;  // of what is before the cut
+    double last_begin_ms_ = 0;
+    double removed_ms_ = 0;
+    double shown_ms_ = 0;
+};
+
+/// 1, 2 or 5 times a power of ten, so that about ten of them make the whole.
+double axis_step(double whole) {
+    const double tenth = whole / 10;
+    const double power = std::pow(10, std::floor(std::log10(tenth)));
+    for (const double factor : {1.0, 2.0, 5.0}) {
+        if (factor * power >= tenth) return factor * power;
+    }
+    return 10 * power;
+}
+
+std::string legend() {
+    std::string text;
+    text += formatted("<circle class=\"forward\" cx=\"%.1f\" cy=\"38\" r=\"6\"/>\n", kLeft + 6);
+    text += svg_text(kLeft + 18, 42, "forward");
+    text += formatted("<circle class=\"backward\" cx=\"%.1f\" cy=\"38\" r=\"6\"/>\n", kLeft + 96);
+    text += svg_text(kLeft + 108, 42, "backward");
+    return text;
+}
+
+std::string box(const Picture& picture, const TimedWork& timed) {
+    const double begin = picture.x(timed.begin_ms);
+    const double width = picture.x(timed.end_ms) - begin;
+    const double y = kTop + timed.work.stage * kRowHeight;
+    const char* direction = timed.work.backward ? "backward" : "forward";
+    const std::string hint =
+        formatted("stage %d, %s pass of micro-batch %lld: %.4g to %.4g ms, lane %d", timed.work.stage, direction,
+                  static_cast<long long>(timed.work.micro_batch), timed.begin_ms, timed.end_ms, timed.lane);
+    std::string text = formatted("<rect class=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\">", direction,
+                                 begin, y, width, kBoxHeight) +
+                       "<title>" + hint + "</title></rect>\n";
+    if (width >= kLeastLabelled) text += svg_text(begin + width / 2, y + 15, label(timed.work), "middle");
+    return text;
+}
+
+std::string axis(const Picture& picture) {
+    const double bottom = picture.bottom();
+    std::string text = svg_line(kLeft, bottom, kLeft + kPlotWidth, bottom);
+    if (picture.shown_ms() <= 0) return text;
+    const double step = axis_step(picture.shown_ms());
+    // Only as many marks as stand on the paper, however long the part is that was cut out.
+    double ms = 0;
+    while (ms <= picture.end_ms()) {
+        if (!picture.shows(ms)) {
+            ms = std::ceil((picture.end_ms() - picture.shown_ms() + picture.cut_at()) / step) * step;
+            if (!picture.shows(ms)) ms += step;
+            continue;
+        }
+        const double x = picture.x(ms);
+        text += svg_line(x, bottom, x, bottom + 6);
+        text += svg_text(x, bottom + 20, formatted("%.6g", ms), "middle");
+        ms += step;
+    }
+    return text + svg_text(kLeft + kPlotWidth, bottom + 38, "ms", "end");
+}
+
+std::string cut_mark(const Picture& picture) {
+    if (!picture.is_cut()) return "";
+    const double x = picture.x(picture.cut_at()) + 4;
+    return formatted("<line class=\"cut\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, kTop - 6, x,
+                     picture.bottom() + 6) +
+           svg_text(kLeft + kPlotWidth, 42,
+                    std::to_string(picture.left_out()) + " passes at the dashed line are left out", "end");
+}
+
+constexpr const char* kStyle =
+    "text{font:12px sans-serif;fill:#222}line{stroke:#444}.cut{stroke-dasharray:4 3}"
+    ".forward{fill:#9ecae9;stroke:#4c78a8}.backward{fill:#ffbf79;stroke:#c66a00}";
+
+}  // namespace
+
+std::string chart_svg(std::span<const TimedWork> work, std::string_view title, std::size_t most) {
+    const Picture picture(work, most);
+    const double width = kLeft + kPlotWidth + 24;
+    const double height = picture.bottom() + kBelow;
+    std::string text = svg_begin(width, height, kStyle);
+    text += svg_text(kLeft, 20, std::string(title));
+    text += legend();
+    for (std::int32_t row = 0; row < picture.rows(); ++row)
+        text += svg_text(8, kTop + row * kRowHeight + 15, "stage " + std::to_string(row));
+    for (const TimedWork& each : picture.work())
+        text += box(picture, each);
+    return text + cut_mark(picture) + axis(picture) + "</svg>\n";
+}
+
+}  // namespace cnntrain::plan

@@ -1,0 +1,155 @@
+#include "plan/processes.h"
+
+#include <algorithm>
+
+#include "cnntrain/base/columns.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
+#include "cnntrain/base/size_text.h"
+#include "cnntrain/comm/buckets.h"
+#include "cnntrain/plan/network.h"
+#include "plan/text.h"
+
+namespace cnntrain::plan {
+
+namespace {
+
+/// Of each function, after the backward pass has begun. The last function is the first one.
+std::vector<double> backward_ends(const FunctionTimes& times) {
+    std::vector<double> ends(times.functions.size());
+    double end = 0;
+    for (std::size_t i = ends.size(); i-- > 0;) {
+        end += times.functions[i].backward_ms;
+        ends[i] = end;
+    }
+    return ends;
+}
+
+ProcessStep step_of(const FunctionTimes& times, const PlannedLine& line) {
+    const auto micro_batches = static_cast<double>(line.micro_batches());
+    schedule::StageTimes pass;
+    for (const schedule::StageTimes& function : times.functions)
+        pass.forward_ms += function.forward_ms;
+    pass.backward_ms = backward_ends(times).front();  // the very number that the first function's gradients get
+    return {.before_ms = (micro_batches - 1) * pass.total() + pass.forward_ms,
+            .backward_ms = pass.backward_ms,
+            .update_ms = times.update_ms,
+            .images = static_cast<double>(line.micro_batch) * micro_batches};
+}
+
+void scale(PlannedProcess& process, double factor) {
+    process.step.before_ms *= factor;
+    process.step.backward_ms *= factor;
+    process.step.update_ms *= factor;
+    for (ReadyBucket& bucket : process.buckets)
+        bucket.ready_ms *= factor;
+}
+
+double rate_of(const ProcessStep& step) {
+    return 1e3 * step.images / step.total_ms();
+}
+
+}  // namespace
+
+PlannedProcess planned_process(const FunctionTimes& times, const std::vector<SummedValue>& values,
+                               const PlannedLine& line, std::int64_t bucket_bytes,
+                               std::optional<double> images_per_second) {
+    PlannedProcess process{step_of(times, line), {}};
+    std::vector<comm::Parameter> parameters;
+    for (const SummedValue& value : values)
+        parameters.push_back({value.name, value.elements});
+    const std::vector<double> ends = backward_ends(times);
+    for (const comm::Bucket& bucket : comm::plan_buckets(parameters, bucket_bytes).buckets) {
+        ReadyBucket ready{.bytes = static_cast<double>(bucket.elements) * sizeof(float)};
+        for (int i = bucket.first; i < bucket.first + bucket.count; ++i) {
+            const SummedValue& value = values[static_cast<std::size_t>(i)];
+            if (value.phase == graph::Phase::backward) ready.ready_ms = std::max(ready.ready_ms, ends[value.function]);
+        }
+        process.buckets.push_back(ready);
+    }
+    if (images_per_second) scale(process, rate_of(process.step) / *images_per_second);
+    return process;
+}
+
+std::vector<ScalingCurve> predicted(const PlannedProcess& process, const ProcessPlan& plan) {
+    const bool two_routes = plan.ranks_per_node > 1 && plan.counts.back() > 1;
+    std::vector<ScalingCurve> curves;
+    for (const bool hierarchical : {false, true}) {
+        if (hierarchical && !two_routes) continue;
+        for (const int wire_bits : {32, 16}) {
+            for (const bool overlap : {true, false})
+                curves.push_back({{wire_bits, hierarchical, overlap}, {}});
+        }
+    }
+    for (ScalingCurve& curve : curves) {
+        for (const std::int64_t count : plan.counts) {
+            const ProcessGrid grid{count, plan.ranks_per_node};
+            curve.points.push_back(
+                {count, data_parallel_time(process.step, process.buckets, plan.network, grid, curve.method)});
+        }
+    }
+    return curves;
+}
+
+namespace {
+
+std::string step_text(const ProcessStep& step) {
+    return formatted(
+        "%.5g ms, %.4g images/s alone; gradients come in its last %.5g ms of backward, before %.4g ms of "
+        "update",
+        step.total_ms(), rate_of(step), step.backward_ms, step.update_ms);
+}
+
+std::string gradients_text(const PlannedProcess& process, std::int64_t bucket_bytes) {
+    double bytes = 0;
+    for (const ReadyBucket& bucket : process.buckets)
+        bytes += bucket.bytes;
+    const ReadyBucket& first = process.buckets.front();
+    const ReadyBucket& last = process.buckets.back();
+    const auto size = [](double value) { return size_text(static_cast<std::uint64_t>(value)); };
+    return size(bytes) + " in " + counted(std::ssize(process.buckets), "bucket") + " of " +
+           size(static_cast<double>(bucket_bytes)) +
+           formatted(
+               " (--max-cross-replica-buffer-size); the first is complete after %.4g ms of backward, the last, of ",
+               first.ready_ms) +
+           size(last.bytes) + formatted(", after %.4g ms", last.ready_ms);
+}
+
+/// Both curves of a route and wire: overlapped, and after backward.
+std::string table(const ScalingCurve& overlapped, const ScalingCurve& after, std::int64_t ranks_per_node) {
+    TextRows rows = {{"processes", "nodes", "communication ms", "step ms", "images/s", "efficiency", "hidden",
+                      "not overlapped: step ms", "images/s", "efficiency"}};
+    for (std::size_t i = 0; i < overlapped.points.size(); ++i) {
+        const ScalingPoint& point = overlapped.points[i];
+        const DataParallelTime& time = point.time;
+        const DataParallelTime& late = after.points[i].time;
+        rows.push_back({std::to_string(point.processes),
+                        std::to_string((point.processes + ranks_per_node - 1) / ranks_per_node),
+                        formatted("%.4g", time.communication_ms), formatted("%.5g", time.step_ms),
+                        formatted("%.5g", time.images_per_second), percent(time.efficiency),
+                        time.communication_ms > 0 ? percent(time.hidden_share()) : "-", formatted("%.5g", late.step_ms),
+                        formatted("%.5g", late.images_per_second), percent(late.efficiency)});
+    }
+    const ReduceMethod& method = overlapped.method;
+    return std::string(method.hierarchical ? "Hierarchical" : "Flat") + " sums, " + std::to_string(method.wire_bits) +
+           " bits on the wire\n" + in_columns(rows);
+}
+
+}  // namespace
+
+std::string processes_text(const PlannedProcess& process, const ProcessPlan& plan, std::int64_t bucket_bytes,
+                           const std::vector<ScalingCurve>& curves) {
+    std::string text = topic("Step", step_text(process.step)) +
+                       topic("Gradients", gradients_text(process, bucket_bytes)) + topic("Network", plan.network_from);
+    if (plan.ranks_per_node == 1) {
+        text += topic("Routes", "with one rank a node, hierarchical sums are flat ones");
+    } else {
+        text += topic("Routes", std::to_string(plan.ranks_per_node) + " ranks a node");
+    }
+    CNNTRAIN_CHECK(curves.size() % 2 == 0, "curves with and without overlap");
+    for (std::size_t i = 0; i < curves.size(); i += 2)
+        text += "\n" + table(curves[i], curves[i + 1], plan.ranks_per_node);
+    return text;
+}
+
+}  // namespace cnntrain::plan

@@ -1,0 +1,48 @@
+// A plan as text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cnntrain/nn/settings.h"
+#include "plan/line.h"
+#include "plan/prediction.h"
+
+namespace cnntrain::plan {
+
+std::string model_text(const nn::ModelSettings& model, const PlannedNetwork& network, const PlannedLine& line);
+
+class PlanReport {
+public:
+    /// `without_copies`: why copies of weights are not counted; empty: they are.
+    PlanReport(const FunctionNames& names, const PlannedNetwork& network, const PlannedLine& line,
+               std::string without_copies)
+        : names_(names), network_(network), line_(line), without_copies_(std::move(without_copies)) {}
+
+    /// Stages, memory, bubble, balance, speed and chart. `limit_bytes`: stages that need more are told.
+    std::string described(const Prediction& plan, std::int64_t micro_batches, std::optional<std::uint64_t> limit_bytes,
+                          std::size_t width) const;
+    /// The splits to type; `of_line`: null for a line without a pipeline.
+    std::string proposed(const Prediction& better, const Prediction* of_line) const;
+
+private:
+    std::string objections(const Prediction& plan, std::int64_t micro_batches,
+                           std::optional<std::uint64_t> limit_bytes) const;
+    std::string stage_table(const Prediction& plan) const;
+    std::vector<std::string> stage_row(std::size_t number, const StageCost& stage, double whole_ms) const;
+    std::string memory_terms() const;
+    std::string formula() const;
+    std::string rate(double ms, std::int64_t micro_batches) const;
+    std::string speed(const Prediction& plan, std::int64_t micro_batches) const;
+    std::string arguments_for(const Prediction& plan) const;
+
+    const FunctionNames& names_;
+    const PlannedNetwork& network_;
+    const PlannedLine& line_;
+    std::string without_copies_;
+};
+
+}  // namespace cnntrain::plan

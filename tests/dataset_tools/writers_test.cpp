@@ -1,0 +1,401 @@
+#include "cnntrain/dataset_tools/writers.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/tfrecord.h"
+#include "example.pb.h"
+#include "fixtures.h"
+#include "support/temporary_folder.h"
+
+namespace cnntrain::dataset_tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(GeneratedCifar, IsAReadableBalancedSet) {
+    const test::TemporaryFolder folder;
+    const std::string written = write_generated_cifar({folder.path(), 3, 52, 20, 10});
+    EXPECT_EQ(written, find_data_folder(DatasetId::cifar10, folder.path()));
+    InputSettings settings;
+    settings.folder = written;
+    EXPECT_EQ(InputData(settings, Split::train).samples(), 52);
+    const InputData test(settings, Split::validation);
+    ASSERT_EQ(test.samples(), 20);
+    const auto stream = test.stream({.micro_batch = 20});
+    const Batch batch = stream->next();
+    std::map<std::int32_t, int> counts;
+    for (const std::int32_t label : labels_in(batch)) {
+        ++counts[label];
+    }
+    EXPECT_EQ(counts.size(), 10u);
+    EXPECT_THAT(counts, testing::Each(testing::Pair(testing::_, 2)));
+}
+
+TEST(GeneratedCifar, SeedDecidesEverything) {
+    const test::TemporaryFolder folder;
+    const auto test_file = [&](const std::string& name, std::uint64_t seed, std::int64_t images) {
+        return read_file(write_generated_cifar({folder / name, seed, 5, images, 10}) + "/test_batch.bin");
+    };
+    const std::string first = test_file("a", 1, 10);
+    EXPECT_EQ(first, test_file("b", 1, 10));
+    EXPECT_EQ(first, test_file("c", 1, 30).substr(0, first.size()));
+    EXPECT_NE(first, test_file("d", 2, 10));
+}
+
+TEST(GeneratedCifar, MeanColourTellsNothing) {
+    // The class means of brightness differ by much less than brightness itself varies inside a class.
+    const test::TemporaryFolder folder;
+    const std::string bytes = read_file(write_generated_cifar({folder.path(), 1, 5, 1000, 10}) + "/test_batch.bin");
+    std::map<int, std::vector<double>> brightness;
+    for (std::size_t record = 0; record < 1000; ++record) {
+        double sum = 0;
+        for (std::size_t i = 1; i < 3073; ++i) {
+            sum += static_cast<std::uint8_t>(bytes[record * 3073 + i]);
+        }
+        brightness[bytes[record * 3073]].push_back(sum / 3072);
+    }
+    for (const auto& [label, values] : brightness) {
+        double mean = 0;
+        for (const double value : values) {
+            mean += value / static_cast<double>(values.size());
+        }
+        EXPECT_NEAR(mean, 128, 8) << label;
+    }
+}
+
+TEST(GeneratedCifar, ImpossibleCounts) {
+    EXPECT_THROW(write_generated_cifar({"/nowhere", 1, 4, 1, 10}), Error);
+    EXPECT_THROW(write_generated_cifar({"/nowhere", 1, 10, 10, 11}), Error);
+}
+
+/// The standard keys of one record, by name.
+class Keys {
+public:
+    explicit Keys(std::span<const std::byte> record) {
+        EXPECT_TRUE(message_.ParseFromArray(record.data(), static_cast<int>(record.size())));
+    }
+    const proto::Feature& of(const std::string& key) const {
+        static const proto::Feature none;
+        const auto found = message_.features().feature().find(key);
+        EXPECT_NE(found, message_.features().feature().end()) << key;
+        return found == message_.features().feature().end() ? none : found->second;
+    }
+    std::string text(const std::string& key) const { return of(key).bytes_list().value(0); }
+    std::int64_t integer(const std::string& key) const { return of(key).int64_list().value(0); }
+    std::vector<float> floats(const std::string& key) const {
+        const auto& values = of(key).float_list().value();
+        return {values.begin(), values.end()};
+    }
+    std::size_t size() const { return message_.features().feature().size(); }
+
+private:
+    proto::Example message_;
+};
+
+class ImagenetWriter : public testing::Test {
+protected:
+    ImagenetWriter() {
+        settings_.train_folder = folder_ / "raw";
+        settings_.output_folder = folder_ / "out/imagenet-data";
+        settings_.train_shards = 3;
+        settings_.validation_shards = 2;
+        settings_.seed = 6;
+        for (int i = 0; i < 4; ++i) {
+            image("raw/n02_" + std::to_string(i) + ".JPEG", 20 + i);
+            image("raw/n03/x" + std::to_string(i) + ".jpg", 30 + i);
+        }
+        image("raw/n01_a_b.JPEG", 50);
+    }
+    void image(const std::string& name, int height) {
+        posix_files().make_directories(std::filesystem::path(folder_ / name).parent_path().string());
+        write_file(folder_ / name, encode_jpeg(make_photo(height, 30)));
+    }
+    std::string list(const std::string& name, const std::string& text) {
+        write_file(folder_ / name, text);
+        return folder_ / name;
+    }
+    std::vector<Keys> read_split(Split split) {
+        const RecordFiles records(split_files(DatasetId::imagenet, settings_.output_folder, split));
+        std::vector<Keys> all;
+        std::vector<std::byte> buffer;
+        for (std::int64_t i = 0; i < records.size(); ++i) {
+            all.emplace_back(records.read(i, buffer));
+        }
+        return all;
+    }
+    /// Label and class by file name.
+    std::map<std::string, std::string> labels(Split split) {
+        std::map<std::string, std::string> found;
+        for (const Keys& keys : read_split(split)) {
+            found[keys.text("image/filename")] =
+                std::to_string(keys.integer("image/class/label")) + " " + keys.text("image/class/synset");
+        }
+        return found;
+    }
+    std::string failure(ErrorKind kind) {
+        return message_of(kind, [&] { write_imagenet_tfrecords(settings_); });
+    }
+    std::map<std::string, std::string> shards() {
+        std::map<std::string, std::string> all;
+        for (const std::string& name : posix_files().list(settings_.output_folder)) {
+            if (name.find("-of-") != std::string::npos) all[name] = read_file(settings_.output_folder + "/" + name);
+        }
+        return all;
+    }
+    test::TemporaryFolder folder_;
+    ImagenetWriterSettings settings_;
+};
+
+TEST_F(ImagenetWriter, EveryImageOnceWithItsLabelShuffled) {
+    const ImagenetWriterResult result = write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(result.images, 9);
+    EXPECT_EQ(result.train_images, 9);
+    EXPECT_EQ(result.validation_images, 0);
+    EXPECT_EQ(result.classes, 3);
+    EXPECT_EQ(result.files_written, 3);
+    EXPECT_EQ(result.skipped + result.converted_png + result.converted_cmyk + result.files_kept, 0);
+    std::map<std::int64_t, int> counts;
+    std::vector<std::int64_t> heights;
+    for (const Keys& keys : read_split(Split::train)) {
+        const std::int64_t label = keys.integer("image/class/label");
+        const std::int64_t height = keys.integer("image/height");
+        ++counts[label];
+        heights.push_back(height);
+        EXPECT_EQ(label, height == 50 ? 1 : height < 30 ? 2 : 3);
+    }
+    EXPECT_EQ(counts, (std::map<std::int64_t, int>{{1, 1}, {2, 4}, {3, 4}}));
+    EXPECT_EQ(std::set<std::int64_t>(heights.begin(), heights.end()).size(), 9u);
+    EXPECT_FALSE(std::is_sorted(heights.begin(), heights.end()));
+}
+
+TEST_F(ImagenetWriter, AllStandardKeys) {
+    settings_.train_folder = folder_ / "raw/n03";
+    settings_.train_labels = list("labels.csv", "x2.jpg,n03\n");
+    settings_.synset_names = list("names.txt", "n03 some thing, thing\n");
+    settings_.bounding_boxes = list("boxes.csv", "x2.jpg,0.125,0.25,0.5,1\nx2.jpg,0,0,0.5,0.5\n");
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).boxes, 1);
+    const std::vector<Keys> records = read_split(Split::train);
+    ASSERT_EQ(records.size(), 1u);
+    const Keys& keys = records.front();
+    EXPECT_EQ(keys.text("image/encoded"), read_file(folder_ / "raw/n03/x2.jpg"));
+    EXPECT_EQ(keys.text("image/format"), "JPEG");
+    EXPECT_EQ(keys.text("image/colorspace"), "RGB");
+    EXPECT_EQ(keys.text("image/filename"), "x2.jpg");
+    EXPECT_EQ(keys.text("image/class/synset"), "n03");
+    EXPECT_EQ(keys.text("image/class/text"), "some thing, thing");
+    EXPECT_EQ(keys.integer("image/class/label"), 1);
+    EXPECT_EQ(keys.integer("image/height"), 32);
+    EXPECT_EQ(keys.integer("image/width"), 30);
+    EXPECT_EQ(keys.integer("image/channels"), 3);
+    EXPECT_EQ(keys.floats("image/object/bbox/xmin"), (std::vector<float>{0.125F, 0}));
+    EXPECT_EQ(keys.floats("image/object/bbox/ymin"), (std::vector<float>{0.25F, 0}));
+    EXPECT_EQ(keys.floats("image/object/bbox/xmax"), (std::vector<float>{0.5F, 0.5F}));
+    EXPECT_EQ(keys.floats("image/object/bbox/ymax"), (std::vector<float>{1, 0.5F}));
+    EXPECT_EQ(keys.of("image/object/bbox/label").int64_list().value_size(), 2);
+    EXPECT_EQ(keys.integer("image/object/bbox/label"), 1);
+    EXPECT_EQ(keys.size(), 15u);
+}
+
+TEST_F(ImagenetWriter, BoxesHaveTheirObjectsLabels) {
+    posix_files().make_directories(folder_ / "xml");
+    list("xml/n01_a_b.xml",
+         "<annotation><size><width>10</width><height>10</height></size>"
+         "<object><name>n03</name><bndbox><xmin>0</xmin><ymin>0</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></object>"
+         "<object><name>?</name><bndbox><xmin>5</xmin><ymin>0</ymin><xmax>9</xmax><ymax>5</ymax></bndbox></object>"
+         "</annotation>");
+    settings_.bounding_boxes = folder_ / "xml";
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).boxes, 1);
+    for (const Keys& keys : read_split(Split::train)) {
+        const auto& box_labels = keys.of("image/object/bbox/label").int64_list().value();
+        const bool marked = keys.text("image/filename") == "n01_a_b.JPEG";
+        EXPECT_EQ(std::vector<std::int64_t>(box_labels.begin(), box_labels.end()),
+                  marked ? (std::vector<std::int64_t>{3, 1}) : std::vector<std::int64_t>());
+        EXPECT_EQ(keys.floats("image/object/bbox/xmin").size(), marked ? 2u : 0u);
+    }
+}
+
+TEST_F(ImagenetWriter, SeedDecidesEverythingAtAnyThreadCount) {
+    write_imagenet_tfrecords(settings_);
+    const auto first = shards();
+    settings_.output_folder = folder_ / "again";
+    settings_.threads = 3;
+    write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(shards(), first);
+    settings_.seed = 7;
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("seed is 7, was 6"));
+    settings_.overwrite = true;
+    write_imagenet_tfrecords(settings_);
+    EXPECT_NE(shards(), first);
+}
+
+TEST_F(ImagenetWriter, ChangedSourcesAreAnotherConversion) {
+    write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).files_kept, 3);
+    image("raw/n01_a_b.JPEG", 60);
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("training images is 9"));
+    image("raw/n01_a_b.JPEG", 50);
+    settings_.synset_names = list("names.txt", "n01 thing\n");
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("class names is 1"));
+}
+
+TEST_F(ImagenetWriter, APhotographOfTheSameSizeIsAChangeToo) {
+    write_imagenet_tfrecords(settings_);
+    const std::string path = folder_ / "raw/n02_1.JPEG";
+    std::string bytes = read_file(path);
+    bytes[bytes.size() - 10] = static_cast<char>(bytes[bytes.size() - 10] ^ 1);
+    write_file(path, bytes);
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("training images is 9"));
+    settings_.overwrite = true;
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).files_kept, 0);
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).files_kept, 3);
+}
+
+TEST_F(ImagenetWriter, FilesThatAreLeftOutAreTold) {
+    posix_files().make_directories(folder_ / "raw/n02");
+    list("raw/n02/photo.webp", "a");
+    list("raw/n02/photo.BMP", "b");
+    list("raw/n03/other.bmp", "c");
+    std::vector<std::string> notices;
+    ConversionEvents events;
+    events.notice = [&](const std::string& text) { notices.push_back(text); };
+    EXPECT_EQ(write_imagenet_tfrecords(settings_, events).images, 9);
+    EXPECT_THAT(notices, testing::ElementsAre(AllOf(HasSubstr("raw"), HasSubstr("left out: 2 .bmp, 1 .webp"))));
+}
+
+TEST_F(ImagenetWriter, ValidationSharesTheClasses) {
+    image("val/n03/n02_v.jpg", 20);
+    image("val/n02_v.jpg", 20);
+    settings_.validation_folder = folder_ / "val";
+    write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(labels(Split::train)["n02_0.JPEG"], "2 n02");
+    const std::vector<Keys> validation = read_split(Split::validation);
+    ASSERT_EQ(validation.size(), 2u);
+    EXPECT_EQ(validation[0].integer("image/class/label") + validation[1].integer("image/class/label"), 2 + 3);
+    image("val/n09/strange.jpg", 20);
+    settings_.output_folder = folder_ / "other";
+    std::string notices;
+    ConversionEvents events;
+    events.notice = [&](const std::string& text) { notices += text; };
+    EXPECT_EQ(write_imagenet_tfrecords(settings_, events).classes, 4);
+    EXPECT_THAT(notices, AllOf(HasSubstr("1 validation images"), HasSubstr("n09")));
+}
+
+TEST_F(ImagenetWriter, LayoutOfThePublishedFiles) {
+    image("published/train/n01/n01_1.JPEG", 20);
+    image("published/train/n02/n02_1.JPEG", 21);
+    image("published/validation/ILSVRC2012_val_00000002.JPEG", 31);
+    image("published/validation/ILSVRC2012_val_00000001.JPEG", 30);
+    settings_.train_folder.clear();
+    find_raw_images(folder_ / "published", settings_);
+    EXPECT_EQ(settings_.train_folder, folder_ / "published/train");
+    EXPECT_EQ(settings_.validation_folder, folder_ / "published/validation");
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("ILSVRC2012_val_00000001.JPEG"), HasSubstr("no class"),
+                                                HasSubstr("--validation-labels")));
+    list("published/synset_labels.txt", "n02\nn01\n");
+    find_raw_images(folder_ / "published", settings_);
+    write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(labels(Split::validation),
+              (std::map<std::string, std::string>{{"ILSVRC2012_val_00000001.JPEG", "2 n02"},
+                                                  {"ILSVRC2012_val_00000002.JPEG", "1 n01"}}));
+    list("published/synset_labels.txt", "n02\n");
+    settings_.output_folder = folder_ / "other";
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("1 classes"), HasSubstr("2 images")));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { find_raw_images(folder_ / "none", settings_); }),
+                HasSubstr("no such folder"));
+}
+
+TEST_F(ImagenetWriter, ClassFoldersOfTheValidationCountMoreThanTheList) {
+    image("published/val/n01/a.JPEG", 20);
+    list("published/synset_labels.txt", "n02\n");
+    ImagenetWriterSettings settings;
+    find_raw_images(folder_ / "published", settings);
+    EXPECT_EQ(settings.validation_folder, folder_ / "published/val");
+    EXPECT_EQ(settings.validation_labels, "");
+    ImagenetWriterSettings all_training;
+    find_raw_images(folder_ / "raw", all_training);
+    EXPECT_EQ(all_training.train_folder, folder_ / "raw");
+    EXPECT_EQ(all_training.validation_folder, "");
+    ImagenetWriterSettings elsewhere;  // as given: flat, so that the list of the raw folder is about it
+    elsewhere.validation_folder = folder_ / "raw/n03";
+    list("raw/synset_labels.txt", "n02\n");
+    find_raw_images(folder_ / "raw", elsewhere);
+    EXPECT_EQ(elsewhere.train_folder, folder_ / "raw");
+    EXPECT_EQ(elsewhere.validation_folder, folder_ / "raw/n03");
+    EXPECT_EQ(elsewhere.validation_labels, folder_ / "raw/synset_labels.txt");
+}
+
+TEST_F(ImagenetWriter, LabelFilesAndClassOrder) {
+    settings_.train_labels = list("labels.txt", "n03/x1.jpg zebra\nn02_1.JPEG\tant\n");
+    settings_.classes = list("classes.txt", "zebra\nbee\nant\n");
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).classes, 3);
+    EXPECT_EQ(labels(Split::train),
+              (std::map<std::string, std::string>{{"x1.jpg", "1 zebra"}, {"n02_1.JPEG", "3 ant"}}));
+    settings_.output_folder = folder_ / "other";
+    list("classes.txt", "zebra\n");
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("n02_1.JPEG"), HasSubstr("ant"), HasSubstr("classes.txt")));
+    list("labels.txt", "n03/x1.jpg zebra\nnone.jpg zebra\n");
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("labels.txt, line 2"), HasSubstr("none.jpg")));
+}
+
+TEST_F(ImagenetWriter, HeldOutImages) {
+    settings_.validation_fraction = 0.4;
+    const ImagenetWriterResult result = write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(result.validation_images, 4);
+    EXPECT_EQ(result.train_images, 5);
+    std::map<std::string, std::string> all = labels(Split::train);
+    all.merge(labels(Split::validation));
+    EXPECT_EQ(all.size(), 9u);
+    settings_.validation_folder = settings_.train_folder;
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("fraction"));
+    settings_.validation_fraction = 1;
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("fraction"));
+}
+
+TEST_F(ImagenetWriter, DamagedImagesAreSkippedAndOthersConverted) {
+    write_file(folder_ / "raw/n02_bad.JPEG", "no image");
+    write_file(folder_ / "raw/n02_empty.JPEG", "");
+    write_file(folder_ / "raw/n01_inks.JPEG", encode_jpeg(make_plain(16, 24, {200, 100, 50, 204})));
+    ASSERT_EQ(::symlink("/nowhere", (folder_ / "raw/n01_gone.JPEG").c_str()), 0);
+    std::map<std::string, std::string> skipped;
+    ConversionEvents events;
+    events.skipped = [&](const std::string& path, const std::string& reason) { skipped[path] = reason; };
+    const ImagenetWriterResult result = write_imagenet_tfrecords(settings_, events);
+    EXPECT_EQ(result.images, 13);
+    EXPECT_EQ(result.train_images, 10);
+    EXPECT_EQ(result.skipped, 3);
+    EXPECT_EQ(result.converted_cmyk, 1);
+    EXPECT_EQ(skipped.size(), 3u);
+    EXPECT_EQ(skipped[folder_ / "raw/n02_empty.JPEG"], "the file is empty");
+    EXPECT_THAT(read_file(settings_.output_folder + "/skipped.txt"),
+                AllOf(HasSubstr("n02_bad.JPEG\t"), HasSubstr("n02_empty.JPEG\t"), HasSubstr("n01_gone.JPEG\t")));
+    EXPECT_EQ(write_imagenet_tfrecords(settings_).converted_cmyk, 1);  // also when all files are kept
+    settings_.max_skipped = 2;
+    EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("3 of 13 images"), HasSubstr("--max-skipped")));
+}
+
+TEST_F(ImagenetWriter, BadInput) {
+    image("raw/classless.JPEG", 20);
+    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("classless.JPEG in " + settings_.train_folder + " has no class"));
+    posix_files().remove(folder_ / "raw/classless.JPEG");
+    settings_.train_folder = folder_ / "nowhere";
+    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("does not exist"));
+    posix_files().make_directories(settings_.train_folder);
+    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("no .jpg"));
+    settings_.train_folder.clear();
+    failure(ErrorKind::usage);
+    settings_.train_folder = folder_ / "raw";
+    settings_.validation_labels = "labels.txt";
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("labels.txt"));
+    settings_.train_shards = 0;
+    EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("shards"));
+}
+
+}  // namespace
+}  // namespace cnntrain::dataset_tools

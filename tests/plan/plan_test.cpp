@@ -1,0 +1,369 @@
+// `plan`: what it knows of a network's functions, where its times come from, and what it proposes.
+#include "cnntrain/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <regex>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/graph/facts.h"
+#include "cnntrain/train/assemble.h"
+#include "plan/planned.h"
+#include "plan/prediction.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+const std::string kThreeStages =
+    "--pipeline --pipeline-splits stage1/unit1 stage3/unit1 --gradient-accumulation-count 6 --threads 2 ";
+
+TEST(PlanFunctions, AreFoundByTheNamesOfTheirParts) {
+    const plan::FunctionNames names({"stage0", "stage1/unit1", "stage1/unit1/relu", "fc1"});
+    EXPECT_EQ(names.of("all/stage0/conv0/weight"), 0U);
+    EXPECT_EQ(names.of("all/stage1/unit1/relu"), 2U);
+    EXPECT_EQ(names.of("all/stage1/unit1/relu/x_grad"), 2U);
+    EXPECT_EQ(names.of("all/stage1/unit1/relu1"), 1U);
+    EXPECT_EQ(names.of("all/fc1:sum"), 3U);
+    EXPECT_EQ(names.of("all/fc12"), std::nullopt);
+    EXPECT_EQ(names.of("all/loss"), std::nullopt);
+    EXPECT_EQ(names.of("images"), std::nullopt);
+}
+
+TEST(PlanFunctions, WhatHasNoFunctionGoesWithWhatIsBefore) {
+    const plan::FunctionNames names({"a", "b"});
+    plan::FunctionWalk walk(names);
+    using graph::Phase;
+    EXPECT_EQ(walk.next("all/images", Phase::forward), 0U);
+    EXPECT_EQ(walk.next("all/b/conv", Phase::forward), 1U);
+    EXPECT_EQ(walk.next("all/loss", Phase::forward), 1U);
+    EXPECT_EQ(walk.next("all/loss/x_grad", Phase::backward), 1U);
+    EXPECT_EQ(walk.next("all/a/conv/x_grad", Phase::backward), 0U);
+    EXPECT_EQ(walk.next("all/images/x_grad", Phase::backward), 0U);
+}
+
+template <typename Field> auto sum_of(const std::vector<plan::FunctionFacts>& facts, Field field) {
+    return std::accumulate(facts.begin(), facts.end(), decltype(plan::FunctionFacts{}.*field){},
+                           [&](auto sum, const plan::FunctionFacts& function) { return sum + function.*field; });
+}
+
+class PlanFacts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PlanFacts, OfAllFunctionsAreThoseOfTheGraph) {
+    const Net net(GetParam());
+    const auto facts = plan::function_facts(net.graph, net.names);
+    ASSERT_EQ(facts.size(), net.names.count());
+    EXPECT_EQ(sum_of(facts, &plan::FunctionFacts::parameters), nn::parameter_count(net.graph));
+    const double gflop = nn::forward_flops(net.graph) / 1e9;
+    EXPECT_NEAR(sum_of(facts, &plan::FunctionFacts::forward_gflop), gflop, 1e-9 * gflop);
+    EXPECT_GT(sum_of(facts, &plan::FunctionFacts::backward_gflop), 1.5 * gflop);
+    std::uint64_t variables = 0;
+    std::uint64_t gradients = 0;
+    const graph::Facts known(net.graph);
+    for (const graph::ValueId id : net.graph.variables())
+        variables += net.graph.desc(id).bytes();
+    for (std::int32_t i = 0; i < net.graph.value_count(); ++i) {
+        if (known.crosses_into_update({i})) gradients += net.graph.desc({i}).bytes();
+    }
+    EXPECT_EQ(sum_of(facts, &plan::FunctionFacts::variable_bytes), variables);
+    EXPECT_EQ(sum_of(facts, &plan::FunctionFacts::gradient_bytes), gradients);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, PlanFacts,
+                         ::testing::Values("--optimiser momentum", "--precision 32.32 --group-norm",
+                                           "--enable-recomputation",
+                                           "--model efficientnet --model-size cifar --proxy-norm --precision 16.32"));
+
+backend::ProfileRow row(const std::string& name, graph::Phase phase, double ms, std::int64_t runs) {
+    backend::ProfileRow made;
+    made.name = name;
+    made.phase = phase;
+    made.milliseconds = ms;
+    made.runs = runs;
+    return made;
+}
+
+TEST(PlanTimes, OfRowsGoToTheirFunctions) {
+    using graph::Phase;
+    const plan::FunctionNames names({"a", "b"});
+    const plan::FunctionTimes times = times_by_function(
+        {row("all/a/weight", Phase::forward, 16, 3), row("all/images", Phase::forward, 1, 6),
+         row("all/a/conv", Phase::forward, 2, 6), row("all/b/conv", Phase::forward, 4, 6),
+         row("all/loss", Phase::forward, 8, 6), row("all/loss/x_grad", Phase::backward, 32, 6),
+         row("all/b/conv/x_grad", Phase::backward, 64, 6), row("all/a/conv/w_grad", Phase::backward, 128, 6),
+         row("all/a/weight/momentum", Phase::update, 256, 3)},
+        names, 3);
+    ASSERT_EQ(times.functions.size(), 2U);
+    EXPECT_DOUBLE_EQ(times.functions[0].forward_ms, 1 + 2);
+    EXPECT_DOUBLE_EQ(times.functions[0].backward_ms, 128);
+    EXPECT_DOUBLE_EQ(times.functions[1].forward_ms, 4 + 8);
+    EXPECT_DOUBLE_EQ(times.functions[1].backward_ms, 32 + 64);
+    EXPECT_DOUBLE_EQ(times.update_ms, 16 + 256);
+}
+
+TEST(PlanTimes, AreMeasuredForEveryFunctionThatComputes) {
+    for (const std::string backend : {"--backend cpu", "--backend ref"}) {
+        SCOPED_TRACE(backend);
+        const Net net(backend + " --micro-batch-size 2 --optimiser momentum");
+        const plan::FunctionTimes times = measure(net.graph, net.names, *net.backend, {.threads = 1, .steps = 2});
+        const auto facts = plan::function_facts(net.graph, net.names);
+        ASSERT_EQ(times.functions.size(), facts.size());
+        EXPECT_GT(times.update_ms, 0);
+        for (std::size_t i = 0; i < facts.size(); ++i) {
+            if (facts[i].forward_gflop < 1e-4) continue;
+            EXPECT_GT(times.functions[i].forward_ms, 0) << net.names.names()[i];
+            EXPECT_GT(times.functions[i].backward_ms, 0) << net.names.names()[i];
+        }
+    }
+}
+
+TEST(PlanTimes, AStopEndsTheMeasurement) {
+    const Net net("");
+    EXPECT_THROW(plan::measure(net.graph, net.names, *net.backend, {.stop_requested = [] { return true; }}),
+                 Interrupted);
+}
+
+plan::Profile small_profile() {
+    plan::Profile profile;
+    profile.made_for = {{"model", "resnet-8"}, {"micro-batch", "4"}};
+    profile.functions = {"a", "b"};
+    profile.forward_gflop = {1.5, 0};
+    profile.machine = "a machine";
+    profile.times[1] = {{{1, 2}, {3, 4}}, 5};
+    profile.times[2] = {{{0.1, 0.2}, {0.3, 1.0 / 3}}, 0};
+    return profile;
+}
+
+TEST(PlanProfile, IsReadAsItWasWritten) {
+    MemoryFiles files;
+    const plan::Profile written = small_profile();
+    plan::write_profile(files, "p.json", written);
+    const plan::Profile read = plan::read_profile(files, "p.json");
+    EXPECT_EQ(read.made_for, written.made_for);
+    EXPECT_EQ(read.functions, written.functions);
+    EXPECT_EQ(read.forward_gflop, written.forward_gflop);
+    EXPECT_EQ(read.machine, written.machine);
+    ASSERT_THAT(read.times, SizeIs(2));
+    EXPECT_EQ(read.times.at(1).update_ms, 5);
+    EXPECT_EQ(read.times.at(1).functions[1].backward_ms, 4);
+    EXPECT_EQ(read.times.at(2).functions[1].backward_ms, 1.0 / 3);
+    EXPECT_NO_THROW(plan::check_profile(read, written, "p.json"));
+}
+
+TEST(PlanProfile, DamagedOnesAreRefused) {
+    MemoryFiles files;
+    plan::write_profile(files, "good.json", small_profile());
+    const std::string good = files.read_text("good.json");
+    const std::pair<std::string, std::string> changes[] = {
+        {"{", ""},           {"\"cnntrain_plan_profile\": 1", "\"cnntrain_plan_profile\": 2"},
+        {"1.5", "\"fast\""}, {"1.5", "-1.5"},
+        {"1.5,", ""},        {"\"update_ms\"", "\"updated\""},
+        {"\"a\"", "7"},      {"\"times\": [", "\"times\": [7, "},
+    };
+    for (const auto& [from, to] : changes) {
+        std::string text = good;
+        ASSERT_NE(text.find(from), std::string::npos) << from;
+        text.replace(text.find(from), from.size(), to);
+        files.write_text("bad.json", text);
+        expect_kind(ErrorKind::data, {"bad.json"}, [&] { plan::read_profile(files, "bad.json"); });
+    }
+    for (const std::string text : {"", "[]", "7", "{\"cnntrain_plan_profile\": \"1\"}"}) {
+        files.write_text("bad.json", text);
+        expect_kind(ErrorKind::data, {"bad.json"}, [&] { plan::read_profile(files, "bad.json"); });
+    }
+}
+
+TEST(PlanProfile, OfSomethingElseIsRefused) {
+    const plan::Profile profile = small_profile();
+    plan::Profile wanted = profile;
+    wanted.made_for["micro-batch"] = "8";
+    expect_kind(ErrorKind::usage, {"p.json", "made for micro-batch 4, not 8"},
+                [&] { plan::check_profile(profile, wanted, "p.json"); });
+    wanted = profile;
+    wanted.forward_gflop[0] = 1.6;
+    expect_kind(ErrorKind::usage, {"other functions"}, [&] { plan::check_profile(profile, wanted, "p.json"); });
+    wanted = profile;
+    wanted.functions[1] = "c";
+    expect_kind(ErrorKind::usage, {"other functions"}, [&] { plan::check_profile(profile, wanted, "p.json"); });
+}
+
+TEST(PlanPrediction, LanesShareTheThreads) {
+    const auto check = [](std::int32_t stages, int threads, std::int32_t lanes, int each) {
+        EXPECT_EQ(plan::share_of(stages, threads).lanes, lanes);
+        EXPECT_EQ(plan::share_of(stages, threads).threads, each);
+    };
+    check(2, 1, 1, 1);
+    check(2, 2, 2, 1);
+    check(4, 2, 2, 1);
+    check(2, 9, 2, 4);
+    check(1, 8, 1, 8);
+    EXPECT_EQ(plan::share_of(4, 8, 2).lanes, 2);
+    EXPECT_EQ(plan::share_of(4, 8, 2).threads, 4);
+    EXPECT_EQ(plan::share_of(2, 8, 3).lanes, 2);
+}
+
+TEST(PlanPrediction, CountsAllWorkAndTheUpdateOnce) {
+    plan::PlannedNetwork network;
+    network.facts.resize(3);
+    network.results = {{.bytes = 7, .maker = 1, .backward_readers = {1}}};
+    network.facts[1].forward_gflop = network.facts[2].forward_gflop = 1;
+    network.facts[1].variable_bytes = 100;
+    network.facts[1].gradient_bytes = 10;
+    network.threads = 2;
+    network.profile.times[2] = {{{1, 1}, {1, 1}, {1, 1}}, 5};
+    network.profile.times[1] = {{{2, 2}, {2, 2}, {1, 3}}, 9};
+    const plan::Prediction plan = predict(network, {2, schedule::PipelineSchedule::grouped}, 4, {1});
+    EXPECT_DOUBLE_EQ(plan.one_lane_ms, 4 * 6 + 5);
+    EXPECT_THAT(plan.lane_of, ElementsAre(1, 0));  // the stage with more to compute has the first choice
+    EXPECT_DOUBLE_EQ(plan.stages[1].times.total(), 8);
+    EXPECT_EQ(plan.stages[1].memory_bytes(), 117U);
+    EXPECT_GE(plan.lanes_ms, 4 * 8 + 5);
+    EXPECT_LE(plan.lanes_ms, 5 * 8 + 5);
+}
+
+TEST(Plan, ShowsTheStagesOfTheLine) {
+    const std::string text = planned(kThreeStages);
+    EXPECT_THAT(text,
+                AllOf(HasSubstr("resnet 8, batch norm, "), HasSubstr("micro-batch 4 with "),
+                      HasSubstr("not measured: FLOPs"), HasSubstr("3, Grouped, 6 micro-batches per weight update")));
+    EXPECT_THAT(text, ContainsRegex("\n0 +stage0 +1 +464 "));
+    EXPECT_THAT(text, ContainsRegex("\n1 +stage1/unit1 +4 "));
+    EXPECT_THAT(text, ContainsRegex("\n2 +stage3/unit1 +4 .* x 1 "));
+    EXPECT_THAT(text, ContainsRegex("\nBubble: +25.0 %"));  // 2 / (6 + 2)
+    EXPECT_THAT(text, ContainsRegex("\nOne lane: .* images/s with 2 threads\n"));
+    EXPECT_THAT(text, ContainsRegex("\n2 lanes: .* images/s with 1 thread each: stage"));
+    EXPECT_THAT(text, HasSubstr("stage 2  ·  ·  F0 B0F1 "));
+    EXPECT_THAT(text, HasSubstr("\nBest splits:"));
+}
+
+/// What stands behind "Best splits:".
+std::string proposal(const std::string& text) {
+    std::smatch found;
+    const bool is_there = std::regex_search(text, found, std::regex("Best splits: +(.*)\n"));
+    return is_there ? found[1].str() : "";
+}
+
+double imbalance_in(const std::string& text) {
+    std::smatch found;
+    const bool is_there =
+        std::regex_search(text, found, std::regex("Balance: +the longest stage takes ([0-9.]+) times"));
+    return is_there ? std::stod(found[1]) : -1;
+}
+
+TEST(Plan, WhatItProposesCanBeTypedAndIsBetter) {
+    const std::string first = planned(kThreeStages);
+    const std::string better = proposal(first);
+    ASSERT_THAT(better, ContainsRegex("^--pipeline-splits [a-z0-9/]+ [a-z0-9/]+$"));
+    const std::string second = planned(kThreeStages + better);
+    EXPECT_EQ(proposal(second), "those of the line");
+    EXPECT_LT(imbalance_in(second), imbalance_in(first));
+    EXPECT_NO_THROW(check_network(parse(kSmall + kThreeStages + better).settings));
+}
+
+TEST(Plan, OfALineWithoutPipelineIsAProposal) {
+    const std::string text =
+        planned("--gradient-accumulation-count 3 --pipeline-schedule Interleaved", {.stages = 4, .measure = false});
+    const std::string typed = proposal(text);
+    EXPECT_THAT(typed, ContainsRegex("^--pipeline --pipeline-schedule Interleaved --pipeline-splits [^ ]+ [^ ]+ [^ ]+ "
+                                     "--gradient-accumulation-count 4$"));
+    EXPECT_THAT(text, HasSubstr("a multiple of 4 micro-batches, the line has 3"));
+    EXPECT_EQ(proposal(planned(typed)), "those of the line");
+    EXPECT_THAT(proposal(planned("")), ContainsRegex("^--pipeline --pipeline-schedule Grouped --pipeline-splits [^ ]+ "
+                                                     "--gradient-accumulation-count 4$"));
+}
+
+TEST(Plan, AnotherNumberOfStagesComesWithItsShards) {
+    const std::string text = planned(kThreeStages + "--shards 3", {.stages = 2, .measure = false});
+    EXPECT_THAT(proposal(text), ContainsRegex("^--pipeline-splits [^ ]+ --shards 2 --gradient-accumulation-count 8$"));
+}
+
+TEST(Plan, StagesThatRecomputeKeepTheirInputsAndTakeLonger) {
+    const std::string text = planned(kThreeStages + "--precision 32.32 --enable-recomputation");
+    // Of stage 0, images as its convolutions read them, and what stage 1 computes from: f32[4, 32, 32, 16] in five places.
+    // Stage 2 keeps what it makes.
+    EXPECT_THAT(
+        text, AllOf(HasSubstr("what is sent on to other stages"), ContainsRegex("\n0 +stage0 .* 49.2 kB x 5 +1.3 MB "),
+                    ContainsRegex("\n2 +stage3/unit1 .* [1-9][0-9.]+ kB x 1 ")));
+    const auto one_lane_ms = [](const std::string& plan) {
+        std::smatch found;
+        return std::regex_search(plan, found, std::regex("One lane: +([0-9.]+) ms")) ? std::stod(found[1]) : -1;
+    };
+    EXPECT_GT(one_lane_ms(text), one_lane_ms(planned(kThreeStages + "--precision 32.32")) * 1.1);
+}
+
+TEST(Plan, ACountThatTheScheduleCannotTakeIsTold) {
+    const std::string text = planned(kThreeStages + "--gradient-accumulation-count 7");
+    EXPECT_THAT(text, ContainsRegex("Not legal: .* a multiple of 6, not 7; the nearest are 6 or 12"));
+    EXPECT_THAT(planned(kThreeStages), Not(HasSubstr("Not legal")));
+}
+
+TEST(Plan, StagesBeyondTheLimitAreToldAndAvoided) {
+    const std::string text = planned(kThreeStages, {.memory_limit_bytes = 2'600'000, .measure = false});
+    EXPECT_THAT(text, ContainsRegex("Too large: +stage [012] needs "));
+    const std::string better = proposal(text);
+    EXPECT_THAT(planned(kThreeStages + better, {.memory_limit_bytes = 2'600'000, .measure = false}),
+                Not(HasSubstr("Too large")));
+    expect_kind(ErrorKind::usage, {"the least limit that would fit is"},
+                [] { planned(kThreeStages, {.memory_limit_bytes = 1000, .measure = false}); });
+}
+
+TEST(PlanTimes, OfCopiesAreTheMeanOfAMicroBatchWithoutWaits) {
+    const plan::FunctionNames names({"a", "b"});
+    constexpr auto kForward = graph::Phase::forward;
+    constexpr auto kBackward = graph::Phase::backward;
+    std::vector<backend::ProfileRow> rows = {row("images", kForward, 1, 2),       row("all/b/conv", kForward, 10, 2),
+                                             row("all/b/conv", kBackward, 20, 2), row("all/b/conv", kBackward, 3, 2),
+                                             row("images", kForward, 3, 2),       row("all/b/conv", kForward, 14, 2),
+                                             row("all/b/conv", kBackward, 22, 2), row("all/b/conv", kBackward, 100, 2)};
+    rows[3].op = rows[7].op = "accumulate";
+    const plan::FunctionTimes times = times_by_function(rows, names, 1, 2);
+    EXPECT_EQ(times.functions[0].forward_ms, 2);
+    EXPECT_EQ(times.functions[1].forward_ms, 12);
+    EXPECT_EQ(times.functions[1].backward_ms, 21 + 3);
+}
+
+TEST(Plan, MeasuresOnceAndKeepsWhatItMeasured) {
+    MemoryFiles files;
+    const plan::PlanSettings settings{.profile = "p.json", .svg = "c.svg", .steps = 1};
+    const std::string first = planned(kThreeStages, settings, files);
+    EXPECT_THAT(
+        first,
+        HasSubstr(
+            "measured over 1 weight update with 2 threads, then with 1 thread on each of 2 lanes; kept in p.json"));
+    const std::string second = planned(kThreeStages, settings, files);
+    EXPECT_THAT(second, HasSubstr("from p.json, measured on "));
+    EXPECT_EQ(first.substr(first.find("Stages:")), second.substr(second.find("Stages:")));
+    EXPECT_THAT(files.read_text("c.svg"), AllOf(HasSubstr("<svg "), HasSubstr(">stage 2</text>")));
+    EXPECT_THAT(plan::read_profile(files, "p.json").times, SizeIs(2));
+    expect_kind(ErrorKind::usage, {"p.json", "made for threads 2, not 3"},
+                [&] { planned(kThreeStages + "--threads 3", settings, files); });
+    expect_kind(ErrorKind::usage, {"p.json", "made for micro-batch 4, not 8"},
+                [&] { planned(kThreeStages + "--micro-batch-size 8", settings, files); });
+    expect_kind(ErrorKind::usage, {"p.json", "made for norm batch, not group"},
+                [&] { planned(kThreeStages + "--group-norm", settings, files); });
+}
+
+TEST(Plan, OfManyMicroBatchesIsMadeAtOnce) {
+    MemoryFiles files;
+    const std::string text =
+        planned(kThreeStages + "--gradient-accumulation-count 999999996", {.svg = "c.svg", .measure = false}, files);
+    EXPECT_THAT(text, AllOf(HasSubstr("999999996 micro-batches"), HasSubstr(" ... ")));
+    EXPECT_THAT(files.read_text("c.svg"), HasSubstr("as if 512 were all of the 999999996 micro-batches"));
+}
+
+TEST(Plan, ThereAreNoMoreStagesThanFunctions) {
+    expect_kind(ErrorKind::usage, {"--stages 100: the network has 9 functions"},
+                [] { planned("", {.stages = 100, .measure = false}); });
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
