@@ -247,9 +247,8 @@ int compute_threads(const RunSettings& settings) {
 
 nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DatasetInfo& info = data::dataset_info(settings.data.dataset);
-    const bool imagenet = info.id == data::DatasetId::imagenet;
     nn::NetworkSettings result{settings.model};
-    result.dataset = imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
+    result.dataset = info.network_form;
     result.classes = info.classes;
     result.image_size = settings.data.image_size;
     result.norm_processes = batch_plan(settings).norm_processes();

@@ -1,17 +1,12 @@
-// Which data set, and where its files are.
+// Where the files of a data set are.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cnntrain/data/settings.h"
 
 namespace cnntrain::data {
-
-/// From the lower-cased path: "imagenet"; "cifar100" or "cifar-100"; "cifar". Nothing if none is in it.
-std::optional<DatasetId> infer_dataset(std::string_view data_dir);
 
 /// The folder that holds the data set's files: `data_dir` itself, or the first folder with the data set's name below
 /// it (walked in sorted order, following links). Normalised, absolute. Error(usage) when `data_dir` is empty,

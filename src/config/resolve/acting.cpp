@@ -50,7 +50,7 @@ std::string idle_reason(const Option& option, Command command, const OptionValue
     const auto dataset = dataset_of(values);
     if (dataset && (option.acts_on_in & bit(command)) != 0) {
         const bool made = values.flag("generated_data") || values.flag("synthetic_data");
-        const bool imagenet = *dataset == data::DatasetId::imagenet;
+        const bool imagenet = data::dataset_info(*dataset).normalised_by_channel;
         const Images images = imagenet ? (made ? Images::imagenet_made : Images::imagenet_files)
                                        : (made ? Images::cifar_made : Images::cifar_files);
         if ((option.acts_on & bit(images)) == 0) return images_reason(option, made);

@@ -1,5 +1,7 @@
 // What becomes of the given values before they are judged: alternatives settled, the data set found, values that
 // cannot be honoured changed with a notice.
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -130,27 +132,30 @@ std::string efficientnet_size(std::string size) {
 std::optional<data::DatasetId> dataset_from_name(std::string path) {
     std::transform(path.begin(), path.end(), path.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto contains = [&](std::string_view part) { return path.find(part) != std::string::npos; };
-    if (contains("imagenet")) return data::DatasetId::imagenet;
-    if (contains("cifar100") || contains("cifar-100")) return data::DatasetId::cifar100;
-    if (contains("cifar")) return data::DatasetId::cifar10;
+    for (const data::DatasetInfo& info : data::kDatasets) {
+        const auto is_in_path = [&](std::string_view part) {
+            return !part.empty() && path.find(part) != std::string::npos;
+        };
+        if (std::ranges::any_of(info.path_part, is_in_path)) return info.id;
+    }
     return std::nullopt;
+}
+
+/// Is there a file or a folder of this name? The name may have shell wildcards.
+bool holds(const std::string& folder, std::string_view pattern) {
+    return std::ranges::any_of(posix_files().list(folder), [&](const std::string& name) {
+        return fnmatch(std::string(pattern).c_str(), name.c_str(), FNM_PERIOD) == 0;
+    });
 }
 
 /// By the files that the folder holds, when its name says nothing. Error(data) when it cannot be read.
 std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
     posix_files().check_reachable(folder);
     if (!posix_files().is_directory(folder)) return std::nullopt;
-    const std::vector<std::string> names = posix_files().list(folder);
-    const auto holds = [&](std::string_view file) {
-        return std::find(names.begin(), names.end(), file) != names.end();
-    };
     std::vector<data::DatasetId> found;
-    if (holds("data_batch_1.bin") || holds("cifar-10-batches-bin")) found.push_back(data::DatasetId::cifar10);
-    if (holds("train.bin") || holds("cifar-100-binary")) found.push_back(data::DatasetId::cifar100);
-    const bool shards =
-        std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("train-0"); });
-    if (shards || holds("imagenet-data")) found.push_back(data::DatasetId::imagenet);
+    for (const data::DatasetInfo& info : data::kDatasets) {
+        if (holds(folder, info.mark) || holds(folder, info.folder)) found.push_back(info.id);
+    }
     return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
@@ -162,7 +167,7 @@ void turn_off(Resolution& run, std::string_view key, const std::string& reason) 
 void adjust_data(Resolution& run) {
     OptionValues& values = run.values;
     const auto dataset = dataset_of(values);
-    if (values.flag("fused_preprocessing") && dataset && *dataset != data::DatasetId::imagenet) {
+    if (values.flag("fused_preprocessing") && dataset && !data::dataset_info(*dataset).normalised_by_channel) {
         turn_off(run, "fused_preprocessing", "it exists for ImageNet only");
     }
     for (const char* other : {"fused_preprocessing", "eight_bit_io"}) {
@@ -282,8 +287,10 @@ void adjust(Resolution& run) {
     adjust_data(run);
     adjust_replicas(run);
     adjust_devices(run);
-    const bool validates_imagenet = run.command != Command::train && dataset_of(values) == data::DatasetId::imagenet &&
-                                    !values.flag("generated_data") && !values.flag("synthetic_data");
+    const auto dataset = dataset_of(values);
+    const bool validates_imagenet = run.command != Command::train && dataset &&
+                                    data::dataset_info(*dataset).in_records && !values.flag("generated_data") &&
+                                    !values.flag("synthetic_data");
     if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
         values.set("standard_imagenet", true, Source::adjusted);
     }

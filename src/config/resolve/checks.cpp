@@ -100,12 +100,15 @@ Violation syncs_need_processes(const OptionValues& values) {
     return "--syncs-per-epoch needs several processes under poprun";
 }
 
-Violation cifar_image_size(const OptionValues& values) {
+Violation fixed_image_size(const OptionValues& values) {
     const auto dataset = dataset_of(values);
     const std::int64_t size = values.integer("image_size");
-    if (!dataset || *dataset == data::DatasetId::imagenet || size == 32 || size == 0) return {};
+    if (!dataset || size == 0) return {};
+    const data::DatasetInfo& info = data::dataset_info(*dataset);
+    if (info.any_image_size || size == info.image_size) return {};
     std::string text = "image size " + std::to_string(size) + " with " + std::string(name(*dataset)) +
-                       ": its images have 32 x 32 pixels";
+                       ": its images have " + std::to_string(info.image_size) + " x " +
+                       std::to_string(info.image_size) + " pixels";
     if (family_of(values) == nn::Family::efficientnet) return text + "; use --model-size cifar";
     return text + "; leave out --image-size";
 }
@@ -268,7 +271,7 @@ constexpr Rule kRules[] = {
     {kT, checkpoint_frequency},
     {kT, sync_frequency},
     {kT, syncs_need_processes},
-    {kTVE, cifar_image_size},
+    {kTVE, fixed_image_size},
     {kT, lars_companions},
     {kT, accumulation_companions},
     {kTVE, data_folder},

@@ -12,7 +12,8 @@
 namespace cnntrain::data {
 
 std::int64_t image_side(const InputSettings& settings) {
-    return settings.dataset == DatasetId::imagenet ? settings.image_size : dataset_info(settings.dataset).image_size;
+    const DatasetInfo& info = dataset_info(settings.dataset);
+    return info.any_image_size ? settings.image_size : info.image_size;
 }
 
 ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings)
