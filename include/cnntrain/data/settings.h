@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/data/image_settings.h"
 #include "cnntrain/nn/settings.h"
 
 namespace cnntrain::data {
@@ -94,13 +95,6 @@ constexpr const DatasetInfo& dataset_info(DatasetId id) {
     return *std::ranges::find(kDatasets, id, &DatasetInfo::id);
 }
 
-/// y = x * scale + shift per channel (R, G, B), with x in 0..255.
-struct Normalisation {
-    std::array<float, 3> scale;
-    std::array<float, 3> shift;
-    bool operator==(const Normalisation&) const = default;
-};
-
 /// With ImageNet's constants, in two modes: `--normalise-input` is (x/255 - m)/s, the default subtracts the mean pixel.
 Normalisation imagenet_normalisation(bool normalise_input);
 
@@ -108,18 +102,6 @@ Normalisation imagenet_normalisation(bool normalise_input);
 struct PixelFormat {
     DType dtype = DType::f32;                // f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255)
     std::optional<Normalisation> normalise;  // applied on the host, in f32, before the conversion
-};
-
-/// How the samples of a training micro-batch are mixed; made real in mixing.h.
-struct MixingSettings {
-    double mixup_alpha = 0;           // of Beta(alpha, alpha); 0: no mixup
-    double cutmix_lambda = 1;         // share of an image that stays, 0..1; 1: no cutmix
-    std::int64_t cutmix_version = 1;  // 1: the share is drawn around lambda; 2: it is lambda
-    bool on_host = false;             // images; otherwise the device mixes them
-
-    bool mixup() const { return mixup_alpha > 0; }
-    bool cutmix() const { return cutmix_lambda < 1; }
-    bool any() const { return mixup() || cutmix(); }
 };
 
 struct DataSettings {

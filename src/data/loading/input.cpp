@@ -2,6 +2,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/mixing.h"
 #include "data/loading/constant_stream.h"
 #include "data/sets/image_sets.h"
 
@@ -25,8 +26,9 @@ std::vector<Field> sample_fields(const InputSettings& settings, Split split) {
 LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, Split split) {
     loader.feed = split == Split::train ? Feed::training : Feed::passes;
     loader.seed = settings.seed;
-    loader.mixing = effective_mixing(settings);
-    loader.host_mixed_type = host_format(settings).dtype;
+    if (split == Split::train) {
+        loader.transform = mixing_transform(effective_mixing(settings), settings.seed, host_format(settings).dtype);
+    }
     return loader;
 }
 
