@@ -234,7 +234,7 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DatasetInfo& info = data::dataset_info(settings.data.dataset);
     nn::NetworkSettings result{settings.model};
     result.dataset = info.network_form;
-    result.classes = info.classes;
+    result.classes = data::class_count(settings.data);
     result.image_size = settings.data.image_size;
     result.norm_processes = batch_plan(settings).norm_processes();
     return result;

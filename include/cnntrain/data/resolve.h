@@ -17,4 +17,7 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir);
 /// the shards that is present. Error(data) names data set, folder and the first missing file.
 std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split);
 
+/// The classes of the images: a fact of the data set, or counted below settings.data_dir. Errors as find_data_folder().
+std::int64_t class_count(const DataSettings& settings);
+
 }  // namespace cnntrain::data

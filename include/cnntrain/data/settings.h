@@ -27,18 +27,18 @@ struct DatasetInfo {
     DatasetId id;
     std::string_view name;                      // as spelled on the command line
     std::array<std::string_view, 2> path_part;  // the lower-case --data-dir holds one of them; "" is none
-    std::string_view folder;                    // searched below --data-dir
-    std::string_view mark;                      // a file in --data-dir, with shell wildcards
-    std::int32_t classes;
-    std::int64_t train_images;       // of the published set; real files are counted instead
-    std::int64_t validation_images;  // likewise
-    std::int64_t image_size;         // default side S
-    bool any_image_size;             // --image-size chooses the side; otherwise S is the only one
-    bool in_records;                 // TFRecords, which have a cache and of which a share can be used
-    bool normalised_by_channel;      // by constants, on the host or the device; otherwise each image by its own
-                                     // mean and deviation, on the host
-    bool reports_top_5;              // in validation
-    bool decays_norms;               // weight decay includes the gammas and betas of norms
+    std::string_view folder;                    // searched below --data-dir; "": --data-dir itself is the folder
+    std::string_view mark;                      // a file in or below --data-dir, with shell wildcards
+    std::int32_t classes;                       // 0: counted in the files
+    std::int64_t train_images;                  // of the published set, 0 without one; real files are counted instead
+    std::int64_t validation_images;             // likewise
+    std::int64_t image_size;                    // default side S
+    bool any_image_size;                        // --image-size chooses the side; otherwise S is the only one
+    bool in_records;                            // TFRecords, which have a cache and of which a share can be used
+    bool normalised_by_channel;  // by constants, on the host or the device; otherwise each image by its own
+                                 // mean and deviation, on the host
+    bool reports_top_5;          // in validation
+    bool decays_norms;           // weight decay includes the gammas and betas of norms
     nn::DatasetKind network_form;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/listed.h"
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
@@ -141,10 +142,15 @@ std::optional<data::DatasetId> dataset_from_name(std::string path) {
     return std::nullopt;
 }
 
-/// Is there a file or a folder of this name? The name may have shell wildcards.
-bool holds(const std::string& folder, std::string_view pattern) {
+/// Is there such a file or folder in `folder`? Each part of the path may have shell wildcards.
+bool holds(const std::string& folder, std::string_view path) {
+    const std::size_t slash = path.find('/');
+    const std::string part(path.substr(0, slash));
     return std::ranges::any_of(posix_files().list(folder), [&](const std::string& name) {
-        return fnmatch(std::string(pattern).c_str(), name.c_str(), FNM_PERIOD) == 0;
+        if (fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) != 0) return false;
+        if (slash == std::string_view::npos) return true;
+        const std::string inner = folder + "/" + name;
+        return posix_files().is_directory(inner) && holds(inner, path.substr(slash + 1));
     });
 }
 
@@ -229,12 +235,25 @@ void settle_alternatives(Resolution& run) {
     }
 }
 
+namespace {
+
+/// For a sentence; `published`: only those of which the table knows the classes.
+std::string dataset_names(bool published = false) {
+    std::vector<std::string> names;
+    for (const std::string_view name : config::names<data::DatasetId>()) {
+        if (!published || data::dataset_info(*named<data::DatasetId>(name)).classes > 0) names.emplace_back(name);
+    }
+    return listed(names, "or");
+}
+
+}  // namespace
+
 void infer_dataset(Resolution& run) {
     OptionValues& values = run.values;
     if (!values.has("dataset") || values.is_set("dataset")) return;
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
-        run.violations.emplace_back(
-            "--generated-data and --synthetic-data need --dataset (imagenet, cifar-10 or cifar-100)");
+        run.violations.push_back("--generated-data and --synthetic-data need --dataset (" +
+                                 dataset_names(/*published=*/true) + ")");
         return;
     }
     const std::string folder = values.text("data_dir");
@@ -251,12 +270,12 @@ void infer_dataset(Resolution& run) {
     }
     if (!posix_files().exists(folder)) {
         run.violations.push_back("the data folder '" + folder +
-                                 "' does not exist; give --data-dir a folder with imagenet, " +
-                                 "cifar-10 or cifar-100 files");
+                                 "' does not exist; give --data-dir a folder with a data set (" + dataset_names() +
+                                 ")");
         return;
     }
     run.violations.push_back("--dataset is not given and cannot be told from the data folder '" + folder +
-                             "'; give --dataset imagenet, cifar-10 or cifar-100");
+                             "'; give --dataset " + dataset_names());
 }
 
 /// poprun has divided the replicas among the processes, whatever the line says.

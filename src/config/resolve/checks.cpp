@@ -113,6 +113,14 @@ Violation fixed_image_size(const OptionValues& values) {
     return text + "; leave out --image-size";
 }
 
+Violation made_images_need_a_published_set(const OptionValues& values) {
+    const auto dataset = dataset_of(values);
+    const bool made = values.flag("generated_data") || values.flag("synthetic_data");
+    if (!made || !dataset || data::dataset_info(*dataset).classes > 0) return {};
+    return "--generated-data and --synthetic-data with --dataset " + std::string(name(*dataset)) +
+           ": how many classes and images it has stands in its files only; choose another --dataset";
+}
+
 Violation lars_companions(const OptionValues& values) {
     if (values.text("optimiser") != name(optim::Optimiser::lars)) return {};
     for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
@@ -272,6 +280,7 @@ constexpr Rule kRules[] = {
     {kT, sync_frequency},
     {kT, syncs_need_processes},
     {kTVE, fixed_image_size},
+    {kTVE, made_images_need_a_published_set},
     {kT, lars_companions},
     {kT, accumulation_companions},
     {kTVE, data_folder},

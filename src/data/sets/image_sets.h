@@ -22,6 +22,8 @@ struct ImageSet {
     /// Of settings.folder. Error(data) when files are missing or damaged.
     SampleCount (*count)(const InputSettings& settings, Split split);
     std::shared_ptr<const Dataset> (*open)(const InputSettings& settings, Split split, const PixelFormat& format);
+    /// In the folder, when the table of data sets does not say it. Error(data) when there are fewer than two.
+    std::int64_t (*classes)(const std::string& folder) = nullptr;
 };
 
 const ImageSet& image_set(DatasetId id);

@@ -24,6 +24,7 @@ bool holds_any(DatasetId dataset, const fs::path& folder) {
 std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
     constexpr std::size_t kMostFolders = 10'000;
     const std::string_view wanted = dataset_info(dataset).folder;
+    if (wanted.empty()) return std::nullopt;
     std::set<std::string> visited;
     std::deque<fs::path> waiting = {top};
     while (!waiting.empty()) {
@@ -45,6 +46,15 @@ std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
     return std::nullopt;
 }
 
+/// A hint that the folder holds another data set; "" when it holds none.
+std::string looks_like(DatasetId wanted, const fs::path& folder) {
+    for (const DatasetInfo& info : kDatasets) {
+        if (info.id != wanted && holds_any(info.id, folder))
+            return "; the folder looks like --dataset " + std::string(info.name);
+    }
+    return "";
+}
+
 }  // namespace
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -63,8 +73,10 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
         throw Error(ErrorKind::usage, "no data folder for " + std::string(info.name) +
                                           ": give --data-dir or set the environment variable DATA_DIR");
     }
-    const std::string looked_for = "looked for " + std::string(image_set(dataset).first_training_file) +
-                                   " in it and in a folder named " + std::string(info.folder) + " below it";
+    const std::string below =
+        info.folder.empty() ? "" : " and in a folder named " + std::string(info.folder) + " below it";
+    const std::string looked_for =
+        "looked for " + std::string(image_set(dataset).first_training_file) + " in it" + below;
     std::error_code failed;
     if (!fs::is_directory(data_dir, failed)) {
         throw Error(ErrorKind::data, std::string(info.name) + ": data folder " + data_dir +
@@ -74,7 +86,8 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
     const fs::path top = fs::absolute(data_dir).lexically_normal();
     const std::optional<fs::path> found = holds_any(dataset, top) ? top : search_below(dataset, top);
     if (!found) {
-        throw Error(ErrorKind::data, std::string(info.name) + ": no data in folder " + data_dir + "; " + looked_for);
+        throw Error(ErrorKind::data, std::string(info.name) + ": no data in folder " + data_dir + "; " + looked_for +
+                                         looks_like(dataset, top));
     }
     std::string path = found->string();
     if (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -83,6 +96,12 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
 
 std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split) {
     return image_set(dataset).files(dataset, folder, split);
+}
+
+std::int64_t class_count(const DataSettings& settings) {
+    const std::int32_t fixed = dataset_info(settings.dataset).classes;
+    if (fixed > 0) return fixed;
+    return image_set(settings.dataset).classes(find_data_folder(settings.dataset, settings.data_dir));
 }
 
 }  // namespace cnntrain::data

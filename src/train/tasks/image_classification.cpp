@@ -181,7 +181,8 @@ bool ImageClassification::has_real_data() const {
 
 std::int64_t ImageClassification::published_samples(data::Split split) const {
     const data::DatasetInfo& info = info_of(settings());
-    return split == data::Split::train ? info.train_images : info.validation_images;
+    const std::int64_t images = split == data::Split::train ? info.train_images : info.validation_images;
+    return images > 0 || split == data::Split::validation ? images : count_in_files(split).samples;
 }
 
 std::int64_t ImageClassification::used_samples(data::Split split) const {
@@ -196,7 +197,7 @@ const ImageClassification::Count& ImageClassification::used(data::Split split) c
     const std::int64_t percent = share ? settings().data.percentage_to_use : 100;
     Count count{data::used_share(published, percent), Known::published};
     std::error_code failed;
-    if (has_real_data() && std::filesystem::is_directory(settings().data.data_dir, failed))
+    if (has_real_data() && (published == 0 || std::filesystem::is_directory(settings().data.data_dir, failed)))
         count = count_in_files(split);
     return used_.emplace(split, count).first->second;
 }
