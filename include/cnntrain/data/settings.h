@@ -14,7 +14,7 @@
 
 namespace cnntrain::data {
 
-enum class DatasetId : std::uint8_t { imagenet, cifar10, cifar100 };
+enum class DatasetId : std::uint8_t { imagenet, cifar10, cifar100, folder };
 enum class Split : std::uint8_t { train, validation };
 enum class DataKind : std::uint8_t {
     real,       // files in a folder
@@ -43,7 +43,7 @@ struct DatasetInfo {
 };
 
 /// The first row that has a part of the path is the data set of the path.
-inline constexpr std::array<DatasetInfo, 3> kDatasets = {{
+inline constexpr std::array<DatasetInfo, 4> kDatasets = {{
     {.id = DatasetId::imagenet,
      .name = "imagenet",
      .path_part = {"imagenet"},
@@ -89,6 +89,21 @@ inline constexpr std::array<DatasetInfo, 3> kDatasets = {{
      .reports_top_5 = false,
      .decays_norms = true,
      .network_form = nn::DatasetKind::cifar},
+    {.id = DatasetId::folder,
+     .name = "folder",
+     .path_part = {},
+     .folder = "",
+     .mark = "train/*/*.[jJ][pP]*[gG]",
+     .classes = 0,
+     .train_images = 0,
+     .validation_images = 0,
+     .image_size = 224,
+     .any_image_size = true,
+     .in_records = false,
+     .normalised_by_channel = true,
+     .reports_top_5 = false,
+     .decays_norms = false,
+     .network_form = nn::DatasetKind::imagenet},
 }};
 
 constexpr const DatasetInfo& dataset_info(DatasetId id) {
