@@ -16,7 +16,7 @@
 #include "data/images/crop.h"
 #include "data/images/jpeg.h"
 #include "data/records/example.h"
-#include "data/sets/imagenet.h"
+#include "data/images/preprocess.h"
 
 namespace cnntrain {
 

@@ -84,9 +84,9 @@ std::string Layers::kernel_name(const std::string& scope) const {
 ValueId Layers::prepare_images(ValueId images, const InputSettings& input) {
     const bool integers = graph_.desc(images).dtype == DType::u8;
     if (!input.normalise && !integers) return in_compute_type(images, "all/images");
-    const DeviceNormalisation as_they_are{{1, 1, 1}, {0, 0, 0}};
-    const DeviceNormalisation& how = input.normalise ? *input.normalise : as_they_are;
-    graph::NormaliseImageAttrs attrs{how.scale, how.shift, numerics_.compute};
+    const data::Normalisation how = input.normalise.value_or(data::Normalisation{{1, 1, 1}, {0, 0, 0}});
+    graph::NormaliseImageAttrs attrs{
+        {how.scale.begin(), how.scale.end()}, {how.shift.begin(), how.shift.end()}, numerics_.compute};
     return graph_.add_one(OpKind::normalise_image, std::move(attrs), {images}, "all/images");
 }
 

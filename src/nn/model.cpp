@@ -100,28 +100,27 @@ void check_images(const BuildRequest& request) {
     }
 }
 
-ValueId mixed_images(graph::Graph& graph, ValueId images, const MixingSettings& mixing) {
-    const bool cutmix = mixing.cutmix_distance != 0;
-    if (!mixing.mixup && !cutmix) return images;
+ValueId mixed_images(graph::Graph& graph, ValueId images, const data::MixingSettings& mixing) {
+    if (!mixing.any() || mixing.on_host) return images;
+    const std::int64_t samples = graph.desc(images).shape[0];
     std::vector<ValueId> inputs = {images};
-    if (mixing.mixup) {
-        inputs.push_back(graph.add_input(std::string(kMixup), {DType::f32, {graph.desc(images).shape[0]}}));
-    }
-    if (cutmix) inputs.push_back(graph.add_input(std::string(kCutmixBox), {DType::i32, {4}}));
-    const graph::MixImagesAttrs attrs{mixing.mixup, mixing.cutmix_distance};
+    if (mixing.mixup()) inputs.push_back(graph.add_input(std::string(kMixup), {DType::f32, {samples}}));
+    if (mixing.cutmix()) inputs.push_back(graph.add_input(std::string(kCutmixBox), {DType::i32, {4}}));
+    const graph::MixImagesAttrs attrs{mixing.mixup(), mixing.cutmix() ? data::cutmix_distance(samples) : 0};
     return graph.add_one(OpKind::mix_images, attrs, std::move(inputs), "all/mixed_images");
 }
 
 /// Adds the loss and the count of correct answers.
 std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId labels, double label_smoothing,
-                              const MixingSettings& mixing) {
-    if (mixing.target_distances.empty()) {
+                              const data::MixingSettings& mixing) {
+    if (!mixing.any()) {
         return graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{label_smoothing}, {logits, labels},
                          "all/loss");
     }
-    const TensorDesc shares{DType::f32,
-                            {graph.desc(labels).shape[0], static_cast<std::int64_t>(mixing.target_distances.size())}};
-    return graph.add(OpKind::mixed_cross_entropy, graph::MixedTargetsAttrs{label_smoothing, mixing.target_distances},
+    const std::int64_t samples = graph.desc(labels).shape[0];
+    const std::vector<std::int64_t> distances = data::target_distances(mixing, samples);
+    const TensorDesc shares{DType::f32, {samples, static_cast<std::int64_t>(distances.size())}};
+    return graph.add(OpKind::mixed_cross_entropy, graph::MixedTargetsAttrs{label_smoothing, distances},
                      {logits, labels, graph.add_input(std::string(kTargetShares), shares)}, "all/loss");
 }
 
@@ -134,7 +133,7 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     const ValueId images = graph.add_input(std::string(kImages), request.input.images);
     const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {request.input.images.shape[0]}});
     Layers layers(graph, request.model, request.numerics, mode);
-    const MixingSettings mixing = mode == Mode::training ? request.mixing : MixingSettings{};
+    const data::MixingSettings mixing = mode == Mode::training ? request.mixing : data::MixingSettings{};
     ValueId x = mixed_images(graph, layers.prepare_images(images, request.input), mixing);
     for (std::size_t i = 0; i < network.size(); ++i) {
         graph.set_stage({stages[i]});

@@ -11,7 +11,6 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/data/mixing.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/passes.h"
@@ -20,20 +19,6 @@
 namespace cnntrain::train {
 
 namespace {
-
-nn::DeviceNormalisation on_device(const data::Normalisation& normalisation) {
-    return {{normalisation.scale.begin(), normalisation.scale.end()},
-            {normalisation.shift.begin(), normalisation.shift.end()}};
-}
-
-nn::MixingSettings model_mixing(const data::MixingSettings& mixing, std::int64_t micro_batch) {
-    nn::MixingSettings result;
-    if (!mixing.any()) return result;
-    result.target_distances = data::target_distances(mixing, micro_batch);
-    result.mixup = mixing.mixup() && !mixing.on_host;
-    if (mixing.cutmix() && !mixing.on_host) result.cutmix_distance = data::cutmix_distance(micro_batch);
-    return result;
-}
 
 /// Where a pipeline is usually split: residual networks before a ReLU, which then is recomputed rather than sent twice.
 std::string usual_splits(nn::Family family, const std::vector<std::string>& names) {
@@ -247,10 +232,9 @@ int compute_threads(const RunSettings& settings) {
 
 nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DatasetInfo& info = data::dataset_info(settings.data.dataset);
-    const bool imagenet = info.id == data::DatasetId::imagenet;
     nn::NetworkSettings result{settings.model};
-    result.dataset = imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
-    result.classes = info.classes;
+    result.dataset = info.network_form;
+    result.classes = data::class_count(settings.data);
     result.image_size = settings.data.image_size;
     result.norm_processes = batch_plan(settings).norm_processes();
     return result;
@@ -277,10 +261,9 @@ nn::BuildRequest build_request(const config::Settings& settings, const backend::
     request.model = network_settings(settings);
     request.numerics = numerics(settings.device, backend);
     request.input.images = images;
-    if (const auto normalisation = data::device_normalisation(settings.data))
-        request.input.normalise = on_device(*normalisation);
+    request.input.normalise = data::device_normalisation(settings.data);
     request.label_smoothing = settings.training.label_smoothing;
-    request.mixing = model_mixing(data::effective_mixing(settings.data), images.shape.at(0));
+    request.mixing = data::effective_mixing(settings.data);
     return request;
 }
 

@@ -134,6 +134,23 @@ TEST(Defaults, DatasetIsToldFromTheFilesInTheFolder) {
     EXPECT_THAT(usage_error("--data-dir " + folder.path()), HasSubstr("cannot be told"));
 }
 
+TEST(Defaults, PhotosInClassFoldersAreToldFromTheirFiles) {
+    const test::TemporaryFolder folder;
+    const std::string line = "--data-dir " + folder.path() + " --abs-learning-rate 0.1 ";
+    for (const char* name : {"train/ant", "train/bee"})
+        posix_files().make_directories(folder / name);
+    folder.write("train/ant/notes.txt", "x");
+    folder.write("train/photo.jpg", "x");
+    EXPECT_THAT(usage_error(line), HasSubstr("cannot be told"));
+    folder.write("train/bee/photo.JPEG", "x");
+    const ParseResult run = parse(line + "--dataset-cache-gb 1 --strict-data --normalise-input");
+    EXPECT_EQ(run.settings.data.dataset, data::DatasetId::folder);
+    EXPECT_EQ(run.settings.data.image_size, 224);
+    EXPECT_THAT(run.notices, ElementsAre("--dataset-cache-gb changes nothing: it is for ImageNet only"));
+    EXPECT_THAT(run.settings.optimiser.weight_decay_exclude, ElementsAre("beta", "gamma"));
+    EXPECT_THAT(usage_error("--dataset folder --generated-data"), HasSubstr("choose another --dataset"));
+}
+
 TEST(Precedence, DefaultModelEnvironmentConfigCommandLine) {
     Environment environment = test_environment();
     environment.data_dir = "/from/environment";

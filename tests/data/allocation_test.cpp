@@ -59,9 +59,9 @@ TEST(Allocation, AStreamOfImagesAllocatesOncePerEpoch) {
         RecordOptions records;
         records.cache_bytes = cache_bytes;
         records.cache_folder = folder.path();
-        const auto data =
-            std::make_shared<Imagenet>(std::vector{folder / "train-00000-of-00001"},
-                                       ImagenetSettings{.image_size = 24, .augment = true, .records = records});
+        const auto data = std::make_shared<Imagenet>(
+            std::vector{folder / "train-00000-of-00001"},
+            ImagenetSettings{.images = {.image_size = 24, .augment = true}, .records = records});
         Loader loader(data, {.micro_batch = kBatch, .threads = 2, .batches_ahead = 3});
         allocations_of(loader, 60 * kImages / kBatch);  // until both workers have met the largest images
         // The order of each epoch is a new vector; that is all, but for a worker that a busy machine kept from the largest

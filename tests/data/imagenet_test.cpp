@@ -5,6 +5,7 @@
 #include "cnntrain/data/image_folder.h"
 #include "data/images/crop.h"
 #include "data/images/image_ops.h"
+#include "data/images/preprocess.h"
 #include "data/images/resize.h"
 #include "fixtures.h"
 #include "support/temporary_folder.h"
@@ -33,7 +34,7 @@ protected:
     }
     std::string error_of(const std::string& payload) {
         const Imagenet data({shard({make_example(encode_jpeg(make_photo(30, 30)), 5), payload})},
-                            {.image_size = kSide});
+                            {.images = {.image_size = kSide}});
         return message_of(ErrorKind::data, [&] { read(data, 1); });
     }
     test::TemporaryFolder folder_;
@@ -68,7 +69,7 @@ std::vector<float> reference_resize(const TestImage& image, ImageSize full, cons
 
 TEST_F(ImagenetRecords, EvaluationIsAspectResizeAndCentreCrop) {
     const std::string jpeg = encode_jpeg(make_photo(60, 97));
-    const Imagenet data({shard({make_example(jpeg, 1000)})}, {.image_size = kSide});
+    const Imagenet data({shard({make_example(jpeg, 1000)})}, {.images = {.image_size = kSide}});
     std::int32_t label = 0;
     const std::vector<float> got = read(data, 0, {}, &label);
     EXPECT_EQ(label, 999);
@@ -81,7 +82,8 @@ TEST_F(ImagenetRecords, EvaluationIsAspectResizeAndCentreCrop) {
 
 TEST_F(ImagenetRecords, TrainingIsCropFlipResizeOfTheFastDecode) {
     const std::string jpeg = encode_jpeg(make_photo(46, 41));
-    const Imagenet data({shard({make_example(jpeg, 3)})}, {.image_size = kSide, .augment = true, .seed = 4});
+    const Imagenet data({shard({make_example(jpeg, 3)})},
+                        {.images = {.image_size = kSide, .augment = true, .seed = 4}});
     const TestImage whole = decode_whole(jpeg, {DctMethod::fast});
     int flips = 0;
     for (std::uint64_t i = 0; i < 40; ++i) {
@@ -107,9 +109,10 @@ TEST_F(ImagenetRecords, TrainingIsCropFlipResizeOfTheFastDecode) {
 
 TEST_F(ImagenetRecords, NormalisedOnTheHostOrRaw) {
     const std::string path = shard({make_example(encode_jpeg(make_plain(30, 30, {100, 100, 100})), 1)});
-    const Imagenet raw({path}, {.image_size = kSide});
+    const Imagenet raw({path}, {.images = {.image_size = kSide}});
     EXPECT_THAT(read(raw, 0), testing::Each(testing::FloatNear(100, 1)));
-    const Imagenet normalised({path}, {.image_size = kSide, .format = {DType::f32, imagenet_normalisation(false)}});
+    const Imagenet normalised({path},
+                              {.images = {.image_size = kSide, .format = {DType::f32, imagenet_normalisation(false)}}});
     EXPECT_NEAR(read(normalised, 0)[0], 100 - 123.68f, 1);
     EXPECT_NEAR(read(normalised, 0)[2], 100 - 103.94f, 1);
 }
@@ -128,7 +131,8 @@ TEST_F(ImagenetRecords, BadRecordsNameFileRecordAndReason) {
 
 TEST_F(ImagenetRecords, LargeCropsAreShrunkInTheDct) {
     const std::string jpeg = encode_jpeg(make_photo(200, 230), {.quality = 95});
-    const Imagenet data({shard({make_example(jpeg, 3)})}, {.image_size = kSide, .augment = true, .seed = 4});
+    const Imagenet data({shard({make_example(jpeg, 3)})},
+                        {.images = {.image_size = kSide, .augment = true, .seed = 4}});
     JpegDecoder decoder;
     std::vector<std::uint8_t> pixels;
     ResizeScratch scratch;
@@ -162,7 +166,8 @@ TEST_F(ImagenetRecords, UndecodableImagesAreReplacedInTraining) {
     const std::string path =
         shard({make_example(good, 1), make_example("broken", 2), make_example(good.substr(0, 400), 3),
                make_example(encode_jpeg(make_photo(31, 29, 7)), 4)});
-    const Imagenet data({path}, {.image_size = kSide, .augment = true, .on_bad_image = OnBadImage::replace});
+    const Imagenet data({path},
+                        {.images = {.image_size = kSide, .augment = true, .on_bad_image = OnBadImage::replace}});
     std::int32_t label = 0;
     const std::vector<float> replaced = read(data, 1, {5, 77}, &label);
     EXPECT_EQ(label, 3);
@@ -175,13 +180,13 @@ TEST_F(ImagenetRecords, UndecodableImagesAreReplacedInTraining) {
     EXPECT_EQ(label, 0);
 
     const Imagenet hopeless({shard(std::vector(40, make_example("broken", 2)))},
-                            {.image_size = kSide, .on_bad_image = OnBadImage::replace});
+                            {.images = {.image_size = kSide, .on_bad_image = OnBadImage::replace}});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(hopeless, 0); }), HasSubstr("so are the 16 records before it"));
 }
 
 TEST_F(ImagenetRecords, UndecodableImagesAreLeftOutOfValidation) {
     const std::string path = shard({make_example("broken", 2), make_example(encode_jpeg(make_photo(30, 30)), 4)});
-    const Imagenet data({path}, {.image_size = kSide, .on_bad_image = OnBadImage::leave_out});
+    const Imagenet data({path}, {.images = {.image_size = kSide, .on_bad_image = OnBadImage::leave_out}});
     std::int32_t label = 0;
     EXPECT_THAT(read(data, 0, {}, &label), testing::Each(0.0f));
     EXPECT_EQ(label, kLeftOut);
@@ -196,7 +201,7 @@ TEST_F(ImagenetRecords, DamagedRecordsAreErrorsWhateverIsDoneWithImages) {
     bytes[60] = static_cast<char>(bytes[60] ^ 1);
     write_file(path, bytes);
     for (const OnBadImage policy : {OnBadImage::replace, OnBadImage::leave_out}) {
-        const Imagenet data({path}, {.image_size = kSide, .on_bad_image = policy});
+        const Imagenet data({path}, {.images = {.image_size = kSide, .on_bad_image = policy}});
         EXPECT_THAT(message_of(ErrorKind::data, [&] { read(data, 0); }), HasSubstr("checksum"));
         EXPECT_THAT(message_of(ErrorKind::data, [&] { read(data, 1); }), HasSubstr("label is 2000"));
     }
@@ -209,7 +214,7 @@ TEST_F(ImagenetRecords, AnEmptyShardInTheMiddleIsAnError) {
     write_file(empty, "");
     EXPECT_THAT(message_of(ErrorKind::data,
                            [&] {
-                               Imagenet({first, empty}, {.image_size = kSide});
+                               Imagenet({first, empty}, {.images = {.image_size = kSide}});
                            }),
                 AllOf(HasSubstr(empty), HasSubstr("is empty")));
 }
@@ -239,7 +244,7 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     std::int32_t label = 0;
     const std::vector<float> got = read(images, 0, {}, &label);
     EXPECT_EQ(label, kNoLabel);
-    EXPECT_EQ(got, read(Imagenet({shard({make_example(jpeg, 1)})}, {.image_size = kSide}), 0));
+    EXPECT_EQ(got, read(Imagenet({shard({make_example(jpeg, 1)})}, {.images = {.image_size = kSide}}), 0));
 
     write_file(folder_ / "more/a.jpg", "oops");
     EXPECT_THAT(read(images, 1, {}, &label), testing::Each(0.0f));

@@ -208,6 +208,18 @@ TEST_F(RealCifar, TheRingIsKnownWithoutTheFiles) {
               ring_size(nowhere, Split::validation, loader).bytes);
 }
 
+TEST_F(RealCifar, ValidationIsNeverMixed) {
+    const auto images = [&](std::size_t fields) {
+        const auto stream = InputData(settings_, Split::validation).stream({.micro_batch = 9});
+        EXPECT_EQ(stream->fields().size(), fields);
+        return floats_of(images_in(stream->next()));
+    };
+    const std::vector<float> wanted = images(2);
+    settings_.mixing = {.mixup_alpha = 0.2, .on_host = true};
+    EXPECT_EQ(InputData(settings_, Split::train).stream({.micro_batch = 9})->fields().size(), 3U);
+    EXPECT_EQ(images(2), wanted);
+}
+
 TEST_F(RealCifar, MissingFile) {
     posix_files().remove(folder_ / "data_batch_3.bin");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { InputData(settings_, Split::train); }),

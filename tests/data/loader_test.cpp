@@ -13,6 +13,7 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/mixing.h"
 #include "fixtures.h"
 
 namespace cnntrain::data {
@@ -95,9 +96,9 @@ std::vector<std::int32_t> labels_of(const std::vector<Copied>& batches) {
     return labels;
 }
 
-TEST(Loader, AFailureOfMixingIsThrownByNextAndNotInTheWorker) {
+TEST(Loader, AFailureOfTheTransformIsThrownByNextAndNotInTheWorker) {
     LoaderSettings settings{.micro_batch = 1, .threads = 2};
-    settings.mixing.mixup_alpha = 0.5;  // one sample cannot be mixed
+    settings.transform = mixing_transform({.mixup_alpha = 0.5}, 0, DType::f32);  // one sample cannot be mixed
     Loader loader(std::make_shared<CountingDataset>(10), settings);
     for (int i = 0; i < 2; ++i) {
         try {
@@ -357,13 +358,12 @@ TEST(Loader, TheRingIsWhatRingSizeSays) {
     EXPECT_EQ(ring.bytes, 7u * 400);
     EXPECT_EQ(ring_size(image, {.micro_batch = 10, .batches_ahead = 5, .ring_bytes = 4 * 400}).ahead, 2);
     // Batches that the host mixes are kept as they were before, too.
-    LoaderSettings mixing{.micro_batch = 10, .batches_ahead = 5, .mixing = {.mixup_alpha = 0.2, .on_host = true}};
-    mixing.host_mixed_type = DType::bf16;
+    const LoaderSettings mixing{.micro_batch = 10,
+                                .batches_ahead = 5,
+                                .transform = mixing_transform({.mixup_alpha = 0.2, .on_host = true}, 0, DType::bf16)};
     const std::vector<Field> unmixed = image_fields({DType::f32, {2, 3, 3}});
     const std::uint64_t shares = 10 * 2 * sizeof(float);
     EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * (400 + 720 + shares));
-    mixing.feed = Feed::passes;
-    EXPECT_EQ(ring_size(unmixed, mixing).bytes, 7u * 760);
 }
 
 TEST(Loader, HoldingEveryBatchIsADefectNotAHang) {

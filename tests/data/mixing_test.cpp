@@ -299,9 +299,13 @@ std::vector<Taken> take(Stream& stream, int batches) {
     return all;
 }
 
-LoaderSettings mixing_loader(bool on_host, int threads, std::int64_t first_sample) {
+MixingSettings both_mixings(bool on_host) {
+    return {.mixup_alpha = 0.4, .cutmix_lambda = 0.5, .cutmix_version = 2, .on_host = on_host};
+}
+
+LoaderSettings mixing_loader(bool on_host, int threads, std::int64_t first_sample, DType host_mixed = DType::f32) {
     LoaderSettings settings{.micro_batch = 4, .first_sample = first_sample, .threads = threads, .seed = 3};
-    settings.mixing = {.mixup_alpha = 0.4, .cutmix_lambda = 0.5, .cutmix_version = 2, .on_host = on_host};
+    settings.transform = mixing_transform(both_mixings(on_host), settings.seed, host_mixed);
     return settings;
 }
 
@@ -342,16 +346,15 @@ TEST(MixingLoader, RanksHaveTheCoefficientsOfTheOneStream) {
 TEST(MixingLoader, HostMixingIsWhatTheCoefficientsOfTheDeviceSay) {
     const auto data = std::make_shared<FloatDataset>();
     Loader plain(data, mixing_loader(false, 1, 0));
-    LoaderSettings settings = mixing_loader(true, 3, 0);
-    settings.host_mixed_type = DType::bf16;
-    Loader mixing(data, settings);
+    const MixingSettings settings = both_mixings(true);
+    Loader mixing(data, mixing_loader(true, 3, 0, DType::bf16));
     EXPECT_EQ(mixing.fields()[0].desc, (TensorDesc{DType::bf16, {4, 4, 4, 3}}));
     for (int i = 0; i < 5; ++i) {
         const Batch unmixed = plain.next();
         const Batch mixed = mixing.next();
-        HostMix mix{{4, 4, 4, 3}, std::vector<float>(192), {}, settings.mixing};
+        HostMix mix{{4, 4, 4, 3}, std::vector<float>(192), {}, settings};
         std::memcpy(mix.images.data(), images_in(unmixed).data(), images_in(unmixed).size());
-        mix.coefficients.draw(settings.mixing, 3, i, mix.shape);
+        mix.coefficients.draw(settings, 3, i, mix.shape);
         EXPECT_EQ(to_vector(unmixed.as<float>(2)), mix.coefficients.mixup());
         EXPECT_TRUE(std::ranges::equal(labels_in(mixed), labels_in(unmixed)));
         HostTensor got({DType::bf16, mix.shape});
@@ -362,18 +365,6 @@ TEST(MixingLoader, HostMixingIsWhatTheCoefficientsOfTheDeviceSay) {
             ASSERT_NEAR(got.at(k), wanted, 4e-3 * wanted + 1e-6);
         }
     }
-}
-
-TEST(MixingLoader, PassesAreNeverMixed) {
-    LoaderSettings settings = mixing_loader(true, 1, 0);
-    settings.feed = Feed::passes;
-    Loader loader(std::make_shared<FloatDataset>(), settings);
-    const Batch batch = loader.next();
-    EXPECT_EQ(batch.fields.size(), 2U);
-    EXPECT_EQ(loader.fields()[0].desc.dtype, DType::f32);
-    float second = 0;
-    std::memcpy(&second, images_in(batch).data() + 48 * sizeof(float), sizeof second);
-    EXPECT_EQ(second, 1.0F);
 }
 
 }  // namespace

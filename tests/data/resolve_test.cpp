@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "data/sets/image_sets.h"
 #include "fixtures.h"
 #include "support/temporary_folder.h"
 
@@ -16,12 +17,12 @@ void touch(const std::string& path) {
     write_file(path, "x");
 }
 
-TEST(InferDataset, FromThePath) {
-    EXPECT_EQ(infer_dataset("/data/ImageNet-data"), DatasetId::imagenet);
-    EXPECT_EQ(infer_dataset("/data/cifar-100-binary"), DatasetId::cifar100);
-    EXPECT_EQ(infer_dataset("CIFAR100"), DatasetId::cifar100);
-    EXPECT_EQ(infer_dataset("/data/cifar-10-batches-bin"), DatasetId::cifar10);
-    EXPECT_EQ(infer_dataset("/data/mnist"), std::nullopt);
+TEST(ImageSets, EveryRowOfTheTableCanBeOpened) {
+    for (std::size_t id = 0; id < kDatasets.size(); ++id) {
+        const auto dataset = static_cast<DatasetId>(id);
+        EXPECT_EQ(dataset_info(dataset).id, dataset);
+        EXPECT_EQ(image_set(dataset).id, dataset);
+    }
 }
 
 class FindDataFolder : public testing::Test {

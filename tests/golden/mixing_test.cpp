@@ -81,13 +81,6 @@ private:
     std::int64_t samples_;
 };
 
-nn::MixingSettings mixing_of(const json& run) {
-    const data::MixingSettings settings = settings_of(run);
-    const std::int64_t samples = run.at("samples");
-    return {settings.mixup(), settings.cutmix() ? data::cutmix_distance(samples) : 0,
-            data::target_distances(settings, samples)};
-}
-
 Graph training_graph(const json& run, const graph::PassLists& passes) {
     nn::BuildRequest request;
     request.model.size = "8";
@@ -99,7 +92,7 @@ Graph training_graph(const json& run, const graph::PassLists& passes) {
     const std::int64_t samples = run.at("samples");
     request.input.images = {DType::f32, {samples, kSize, kSize, 3}};
     request.label_smoothing = golden().at("settings").at("label_smoothing");
-    request.mixing = mixing_of(run);
+    request.mixing = settings_of(run);
     Graph graph = graph::run_passes(nn::build_training(request, ops::op_table()).graph, passes.training);
     const nn::ModelValues values = nn::model_values(graph);
     graph::Objective objective;
@@ -146,19 +139,20 @@ TEST(GoldenMixing, TenStepsOnCpu) {
 /// The two ops alone: mixed images, and the loss and gradient of given logits.
 Graph ops_graph(const json& run) {
     Graph graph(ops::op_table());
-    const nn::MixingSettings mixing = mixing_of(run);
+    const data::MixingSettings mixing = settings_of(run);
     const std::int64_t samples = run.at("samples");
     std::vector<ValueId> inputs = {graph.add_input("images", {DType::f32, {samples, kSize, kSize, 3}})};
     const ValueId labels = graph.add_input("labels", {DType::i32, {samples}});
-    if (mixing.mixup) inputs.push_back(graph.add_input("mixup", {DType::f32, {samples}}));
-    if (mixing.cutmix_distance != 0) inputs.push_back(graph.add_input("cutmix_box", {DType::i32, {4}}));
-    const graph::MixImagesAttrs image_attrs{mixing.mixup, mixing.cutmix_distance};
+    if (mixing.mixup()) inputs.push_back(graph.add_input("mixup", {DType::f32, {samples}}));
+    if (mixing.cutmix()) inputs.push_back(graph.add_input("cutmix_box", {DType::i32, {4}}));
+    const graph::MixImagesAttrs image_attrs{mixing.mixup(), mixing.cutmix() ? data::cutmix_distance(samples) : 0};
     graph.mark_output("mixed", graph.add_one(OpKind::mix_images, image_attrs, inputs, "mixed"));
 
-    const auto partners = static_cast<std::int64_t>(mixing.target_distances.size());
+    const std::vector<std::int64_t> distances = data::target_distances(mixing, samples);
+    const auto partners = static_cast<std::int64_t>(distances.size());
     const ValueId shares = graph.add_input("target_shares", {DType::f32, {samples, partners}});
     const ValueId logits = graph.add_parameter("logits", {DType::f32, {samples, kClasses}}, {});
-    const graph::MixedTargetsAttrs attrs{golden().at("settings").at("label_smoothing"), mixing.target_distances};
+    const graph::MixedTargetsAttrs attrs{golden().at("settings").at("label_smoothing"), distances};
     const ValueId loss = graph.add(OpKind::mixed_cross_entropy, attrs, {logits, labels, shares}, "loss")[0];
     graph.mark_output("loss", loss);
     graph.mark_output("dlogits", graph::build_backward(graph, {loss, 1, {logits}, {}}).of.at(logits));

@@ -91,10 +91,10 @@ const std::vector<ThirdParty>& third_party() {
 }
 
 /// Headers of the operating system and the compiler that have a ".h" or a folder in their names.
-constexpr std::string_view kSystem[] = {"sys/",     "linux/",      "unistd.h",  "fcntl.h",   "sched.h",
-                                        "signal.h", "dirent.h",    "pthread.h", "termios.h", "immintrin.h",
-                                        "malloc.h", "nmmintrin.h", "cpuid.h",   "spawn.h",   "poll.h",
-                                        "glob.h",   "arpa/",       "netinet/",  "netdb.h",   "ifaddrs.h"};
+constexpr std::string_view kSystem[] = {"sys/",     "linux/",    "unistd.h",  "fcntl.h",     "sched.h",   "signal.h",
+                                        "dirent.h", "pthread.h", "termios.h", "immintrin.h", "malloc.h",  "nmmintrin.h",
+                                        "cpuid.h",  "spawn.h",   "poll.h",    "glob.h",      "fnmatch.h", "arpa/",
+                                        "netinet/", "netdb.h",   "ifaddrs.h"};
 
 bool begins_with_any(std::string_view text, const auto& prefixes) {
     return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });

@@ -4,8 +4,6 @@
 // stream is record shuffled_order(seed, p / size, size)[p % size]; batches straddle epochs and drop nothing. Passes:
 // every sample once, in order; the last batch of a pass is filled up with the data set's padding.
 //
-// Mixing coefficients are a pure function of the seed and the micro-batch's number in the stream of all ranks.
-//
 // Several ranks share a stream by taking its micro-batches in turn: rank r of n gets batches r, r + n, r + 2n, ...; each
 // pass is then padded to whole rounds, so that all ranks see equally many batches.
 #pragma once
@@ -16,8 +14,8 @@
 #include <vector>
 
 #include "cnntrain/data/batch.h"
+#include "cnntrain/data/batch_transform.h"
 #include "cnntrain/data/dataset.h"
-#include "cnntrain/data/settings.h"
 
 namespace cnntrain::data {
 
@@ -63,11 +61,8 @@ struct LoaderSettings {
     std::int64_t batches_ahead = 16;
     std::int64_t ring_bytes = 1LL << 28;  // bounds the ring: batches_ahead shrinks (to 1 at least) to fit
     std::uint64_t seed = 0;
-    std::function<bool()> stop_requested = {};  // asked while next() waits; empty: never
-    /// Training only, of data sets with image_fields(). With mixing on the host the data set's images are f32, and are
-    /// delivered in `host_mixed_type`.
-    MixingSettings mixing = {};
-    DType host_mixed_type = DType::f32;
+    std::function<bool()> stop_requested = {};             // asked while next() waits; empty: never
+    std::shared_ptr<const BatchTransform> transform = {};  // of each micro-batch; null: none
 };
 
 /// What a Loader allocates: the batches ahead of the consumer, one that is being filled and one that the consumer holds.
@@ -79,7 +74,7 @@ struct RingSize {
 /// `sample`: the data set's fields.
 RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& settings);
 
-/// What a Loader delivers of a data set with these fields: each with N in front, then what mixing adds.
+/// What a Loader delivers of a data set with these fields: each with N in front, and what the transform makes.
 std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings);
 
 class Loader final : public Stream {

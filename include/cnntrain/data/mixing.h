@@ -9,22 +9,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/data/field.h"
-#include "cnntrain/data/settings.h"
+#include "cnntrain/data/batch_transform.h"
+#include "cnntrain/data/image_settings.h"
 
 namespace cnntrain::data {
-
-/// 2, or 1 where a micro-batch has only two samples.
-std::int64_t cutmix_distance(std::int64_t micro_batch);
-
-/// The partners whose labels make a sample's target, from 0 (itself): mixup {0, 1}, cutmix {0, k}, both {0, 1, k, k + 1}.
-std::vector<std::int64_t> target_distances(const MixingSettings& settings, std::int64_t micro_batch);
 
 /// What a mixed micro-batch has besides its samples: kMixup and kCutmixBox where the device mixes in such a way, and
 /// kTargetShares.
@@ -55,7 +50,7 @@ public:
     void allocate(const MixingSettings& settings, std::int64_t samples);
     /// A function of its arguments alone; `images` is [N,H,W,C].
     void draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number, const Shape& images);
-    /// The bytes of each of mixing_fields(), in their order; where they lie stays as it is after allocate().
+    /// The bytes of each of mixing_fields(), in their order.
     void view(std::span<std::span<const std::byte>> fields) const;
 
     const std::vector<float>& mixup() const { return mixup_; }
@@ -69,6 +64,11 @@ private:
     Box4 box_{};
     std::vector<float> target_shares_;
 };
+
+/// Mixes the images of samples with image_fields(), or adds what the device needs to mix them. Images that the host mixes are
+/// f32, and are delivered in `host_mixed_type`. Null when the settings ask for no mixing.
+std::shared_ptr<const BatchTransform> mixing_transform(const MixingSettings& settings, std::uint64_t seed,
+                                                       DType host_mixed_type);
 
 /// Mixes f32 images [N,H,W,C] and stores them as f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255).
 void mix_on_host(const MixingSettings& settings, const MixingCoefficients& coefficients, const Shape& shape,

@@ -40,7 +40,7 @@ struct BuildRequest {
     NumericsSettings numerics;
     InputSettings input;
     double label_smoothing = 0;
-    MixingSettings mixing;
+    data::MixingSettings mixing;      // of the samples of a training micro-batch
     std::vector<std::string> splits;  // in network order; stage k (from 0) begins at splits[k - 1]
     bool counts_top_5 = false;        // evaluation: the output kCorrectTop5, too; at least 6 classes
 };

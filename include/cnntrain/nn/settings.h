@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/data/image_settings.h"
 
 namespace cnntrain::nn {
 
@@ -125,23 +126,9 @@ struct NumericsSettings {
     std::vector<std::string> force_weight_to_fp32;
 };
 
-/// images * scale[c] + shift[c], computed on the device.
-struct DeviceNormalisation {
-    std::vector<double> scale;
-    std::vector<double> shift;
-};
-
-/// What a training graph does about samples that are mixed with others of their micro-batch (MixImagesAttrs and
-/// MixedTargetsAttrs in graph/op.h). Evaluation never mixes.
-struct MixingSettings {
-    bool mixup = false;                          // the graph mixes the images, and
-    std::int64_t cutmix_distance = 0;            // cuts boxes from this partner; 0: it does not
-    std::vector<std::int64_t> target_distances;  // empty: a sample has its own label only
-};
-
 struct InputSettings {
     TensorDesc images;  // [N,H,W,3] as the data pipeline delivers it: u8, f32 or the compute type
-    std::optional<DeviceNormalisation> normalise;
+    std::optional<data::Normalisation> normalise;  // on the device
 };
 
 }  // namespace cnntrain::nn

@@ -92,9 +92,9 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
 /// One whole weight update: forward, backward, optimiser, moving averages; with the passes that the backend wants.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images);
-/// Is the true class among the five likeliest? That is asked of ImageNet's images.
+/// Is it counted whether the true class is among the five likeliest?
 inline bool reports_top_5(data::DatasetId dataset) {
-    return dataset == data::DatasetId::imagenet;
+    return data::dataset_info(dataset).reports_top_5;
 }
 /// Forward with moving averages; the extra output kLogits is marked when asked for.
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,

@@ -19,10 +19,18 @@ std::string commands_reason(std::uint32_t commands) {
     return "it is for " + listed(names);
 }
 
+Images images_of(const data::DatasetInfo& info, bool made) {
+    if (!info.normalised_by_channel) return made ? Images::cifar_made : Images::cifar_files;
+    if (made) return Images::imagenet_made;
+    return info.in_records ? Images::imagenet_files : Images::class_folders;
+}
+
 std::string images_reason(const Option& option, bool made) {
     if (!option.acts_on_reason.empty()) return std::string(option.acts_on_reason);
     if (made && (option.acts_on & ~kFiles) == 0) return "no images are read from files";
-    return (option.acts_on & kImagenet) != 0 ? "it is for ImageNet only" : "it is for CIFAR only";
+    return (option.acts_on & kPhotos) == 0         ? "it is for CIFAR only"
+           : (option.acts_on & kPhotos) == kPhotos ? "it is for ImageNet and photos in folders only"
+                                                   : "it is for ImageNet only";
 }
 
 bool is_met(const Need& need, const OptionValues& values) {
@@ -50,9 +58,7 @@ std::string idle_reason(const Option& option, Command command, const OptionValue
     const auto dataset = dataset_of(values);
     if (dataset && (option.acts_on_in & bit(command)) != 0) {
         const bool made = values.flag("generated_data") || values.flag("synthetic_data");
-        const bool imagenet = *dataset == data::DatasetId::imagenet;
-        const Images images = imagenet ? (made ? Images::imagenet_made : Images::imagenet_files)
-                                       : (made ? Images::cifar_made : Images::cifar_files);
+        const Images images = images_of(data::dataset_info(*dataset), made);
         if ((option.acts_on & bit(images)) == 0) return images_reason(option, made);
     }
     const auto met = [&](const Need& need) { return is_met(need, values); };

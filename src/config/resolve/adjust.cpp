@@ -1,10 +1,13 @@
 // What becomes of the given values before they are judged: alternatives settled, the data set found, values that
 // cannot be honoured changed with a notice.
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/listed.h"
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
@@ -130,27 +133,35 @@ std::string efficientnet_size(std::string size) {
 std::optional<data::DatasetId> dataset_from_name(std::string path) {
     std::transform(path.begin(), path.end(), path.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto contains = [&](std::string_view part) { return path.find(part) != std::string::npos; };
-    if (contains("imagenet")) return data::DatasetId::imagenet;
-    if (contains("cifar100") || contains("cifar-100")) return data::DatasetId::cifar100;
-    if (contains("cifar")) return data::DatasetId::cifar10;
+    for (const data::DatasetInfo& info : data::kDatasets) {
+        const auto is_in_path = [&](std::string_view part) {
+            return !part.empty() && path.find(part) != std::string::npos;
+        };
+        if (std::ranges::any_of(info.path_part, is_in_path)) return info.id;
+    }
     return std::nullopt;
+}
+
+/// Is there such a file or folder in `folder`? Each part of the path may have shell wildcards.
+bool holds(const std::string& folder, std::string_view path) {
+    const std::size_t slash = path.find('/');
+    const std::string part(path.substr(0, slash));
+    return std::ranges::any_of(posix_files().list(folder), [&](const std::string& name) {
+        if (fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) != 0) return false;
+        if (slash == std::string_view::npos) return true;
+        const std::string inner = folder + "/" + name;
+        return posix_files().is_directory(inner) && holds(inner, path.substr(slash + 1));
+    });
 }
 
 /// By the files that the folder holds, when its name says nothing. Error(data) when it cannot be read.
 std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
     posix_files().check_reachable(folder);
     if (!posix_files().is_directory(folder)) return std::nullopt;
-    const std::vector<std::string> names = posix_files().list(folder);
-    const auto holds = [&](std::string_view file) {
-        return std::find(names.begin(), names.end(), file) != names.end();
-    };
     std::vector<data::DatasetId> found;
-    if (holds("data_batch_1.bin") || holds("cifar-10-batches-bin")) found.push_back(data::DatasetId::cifar10);
-    if (holds("train.bin") || holds("cifar-100-binary")) found.push_back(data::DatasetId::cifar100);
-    const bool shards =
-        std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("train-0"); });
-    if (shards || holds("imagenet-data")) found.push_back(data::DatasetId::imagenet);
+    for (const data::DatasetInfo& info : data::kDatasets) {
+        if (holds(folder, info.mark) || holds(folder, info.folder)) found.push_back(info.id);
+    }
     return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
@@ -162,7 +173,7 @@ void turn_off(Resolution& run, std::string_view key, const std::string& reason) 
 void adjust_data(Resolution& run) {
     OptionValues& values = run.values;
     const auto dataset = dataset_of(values);
-    if (values.flag("fused_preprocessing") && dataset && *dataset != data::DatasetId::imagenet) {
+    if (values.flag("fused_preprocessing") && dataset && !data::dataset_info(*dataset).normalised_by_channel) {
         turn_off(run, "fused_preprocessing", "it exists for ImageNet only");
     }
     for (const char* other : {"fused_preprocessing", "eight_bit_io"}) {
@@ -224,12 +235,25 @@ void settle_alternatives(Resolution& run) {
     }
 }
 
+namespace {
+
+/// For a sentence; `published`: only those of which the table knows the classes.
+std::string dataset_names(bool published = false) {
+    std::vector<std::string> names;
+    for (const std::string_view name : config::names<data::DatasetId>()) {
+        if (!published || data::dataset_info(*named<data::DatasetId>(name)).classes > 0) names.emplace_back(name);
+    }
+    return listed(names, "or");
+}
+
+}  // namespace
+
 void infer_dataset(Resolution& run) {
     OptionValues& values = run.values;
     if (!values.has("dataset") || values.is_set("dataset")) return;
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
-        run.violations.emplace_back(
-            "--generated-data and --synthetic-data need --dataset (imagenet, cifar-10 or cifar-100)");
+        run.violations.push_back("--generated-data and --synthetic-data need --dataset (" +
+                                 dataset_names(/*published=*/true) + ")");
         return;
     }
     const std::string folder = values.text("data_dir");
@@ -246,12 +270,12 @@ void infer_dataset(Resolution& run) {
     }
     if (!posix_files().exists(folder)) {
         run.violations.push_back("the data folder '" + folder +
-                                 "' does not exist; give --data-dir a folder with imagenet, " +
-                                 "cifar-10 or cifar-100 files");
+                                 "' does not exist; give --data-dir a folder with a data set (" + dataset_names() +
+                                 ")");
         return;
     }
     run.violations.push_back("--dataset is not given and cannot be told from the data folder '" + folder +
-                             "'; give --dataset imagenet, cifar-10 or cifar-100");
+                             "'; give --dataset " + dataset_names());
 }
 
 /// poprun has divided the replicas among the processes, whatever the line says.
@@ -282,8 +306,10 @@ void adjust(Resolution& run) {
     adjust_data(run);
     adjust_replicas(run);
     adjust_devices(run);
-    const bool validates_imagenet = run.command != Command::train && dataset_of(values) == data::DatasetId::imagenet &&
-                                    !values.flag("generated_data") && !values.flag("synthetic_data");
+    const auto dataset = dataset_of(values);
+    const bool validates_imagenet = run.command != Command::train && dataset &&
+                                    data::dataset_info(*dataset).in_records && !values.flag("generated_data") &&
+                                    !values.flag("synthetic_data");
     if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
         values.set("standard_imagenet", true, Source::adjusted);
     }

@@ -100,14 +100,25 @@ Violation syncs_need_processes(const OptionValues& values) {
     return "--syncs-per-epoch needs several processes under poprun";
 }
 
-Violation cifar_image_size(const OptionValues& values) {
+Violation fixed_image_size(const OptionValues& values) {
     const auto dataset = dataset_of(values);
     const std::int64_t size = values.integer("image_size");
-    if (!dataset || *dataset == data::DatasetId::imagenet || size == 32 || size == 0) return {};
+    if (!dataset || size == 0) return {};
+    const data::DatasetInfo& info = data::dataset_info(*dataset);
+    if (info.any_image_size || size == info.image_size) return {};
     std::string text = "image size " + std::to_string(size) + " with " + std::string(name(*dataset)) +
-                       ": its images have 32 x 32 pixels";
+                       ": its images have " + std::to_string(info.image_size) + " x " +
+                       std::to_string(info.image_size) + " pixels";
     if (family_of(values) == nn::Family::efficientnet) return text + "; use --model-size cifar";
     return text + "; leave out --image-size";
+}
+
+Violation made_images_need_a_published_set(const OptionValues& values) {
+    const auto dataset = dataset_of(values);
+    const bool made = values.flag("generated_data") || values.flag("synthetic_data");
+    if (!made || !dataset || data::dataset_info(*dataset).classes > 0) return {};
+    return "--generated-data and --synthetic-data with --dataset " + std::string(name(*dataset)) +
+           ": how many classes and images it has stands in its files only; choose another --dataset";
 }
 
 Violation lars_companions(const OptionValues& values) {
@@ -268,7 +279,8 @@ constexpr Rule kRules[] = {
     {kT, checkpoint_frequency},
     {kT, sync_frequency},
     {kT, syncs_need_processes},
-    {kTVE, cifar_image_size},
+    {kTVE, fixed_image_size},
+    {kTVE, made_images_need_a_published_set},
     {kT, lars_companions},
     {kT, accumulation_companions},
     {kTVE, data_folder},

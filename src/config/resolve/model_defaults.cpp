@@ -93,13 +93,13 @@ void fill_training(Resolution& run, const nn::FamilyDefaults& defaults) {
     if (defaults.lr_drops > 0) fill.integer("lr_drops", defaults.lr_drops);
 }
 
-std::int64_t default_image_size(nn::Family family, const std::string& size, bool imagenet) {
+std::int64_t default_image_size(nn::Family family, const std::string& size, data::DatasetId dataset) {
     if (family == nn::Family::efficientnet) {
         const bool numbered = size.size() == 2 && size[0] == 'B' && size[1] >= '0' && size[1] <= '7';
         if (numbered) return kEfficientNetPixels[static_cast<std::size_t>(size[1] - '0')];
         if (size == "CIFAR") return 32;
     }
-    return imagenet ? 224 : 32;
+    return data::dataset_info(dataset).image_size;
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ void fill_model_defaults(Resolution& run) {
     const auto family = family_of(run.values);
     const auto dataset = dataset_of(run.values);
     if (!family || !dataset) return;
-    const bool imagenet = *dataset == data::DatasetId::imagenet;
+    const bool imagenet = data::dataset_info(*dataset).network_form == nn::DatasetKind::imagenet;
     for (const nn::FamilyDefaults& defaults : nn::family_defaults()) {
         if (defaults.family != *family || defaults.imagenet != imagenet) continue;
         Filler fill(run);
@@ -117,7 +117,7 @@ void fill_model_defaults(Resolution& run) {
         fill_norm(run, defaults);
         fill.number_unless_zero("BN_decay", 0.97);
         fill.integer("pipeline_num_parallel", 48);
-        fill.integer("image_size", default_image_size(*family, run.values.text("model_size"), imagenet));
+        fill.integer("image_size", default_image_size(*family, run.values.text("model_size"), *dataset));
         if (*family == nn::Family::resnext) {
             fill.integer("convolution_groups", 32);
             fill.integer("group_dim", 4);

@@ -8,7 +8,7 @@ namespace {
 
 /// Which weights are not decayed, by data set and model.
 std::vector<std::string> weight_decay_exclusions(nn::Family family, data::DatasetId dataset) {
-    if (dataset != data::DatasetId::imagenet) return {};
+    if (data::dataset_info(dataset).decays_norms) return {};
     if (family == nn::Family::efficientnet) return {"beta", "gamma", "proxy", "moving_"};
     return {"beta", "gamma"};
 }

@@ -26,7 +26,12 @@ template <> const std::vector<std::string_view>& names<nn::Family>() {
 }
 
 template <> const std::vector<std::string_view>& names<data::DatasetId>() {
-    static const std::vector<std::string_view> all = {"imagenet", "cifar-10", "cifar-100"};
+    static const std::vector<std::string_view> all = [] {
+        std::vector<std::string_view> by_id(data::kDatasets.size());
+        for (const data::DatasetInfo& info : data::kDatasets)
+            by_id[static_cast<std::size_t>(info.id)] = info.name;
+        return by_id;
+    }();
     return all;
 }
 

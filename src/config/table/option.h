@@ -68,13 +68,15 @@ constexpr std::uint32_t program_of(Command command) {
 enum class Images : std::uint8_t {
     imagenet_files,
     cifar_files,
+    class_folders,
     imagenet_made,
     cifar_made
 };  // made: generated or synthetic
 inline constexpr std::uint32_t kImagenetFiles = bit(Images::imagenet_files);
 inline constexpr std::uint32_t kCifarFiles = bit(Images::cifar_files);
-inline constexpr std::uint32_t kFiles = kImagenetFiles | kCifarFiles;
-inline constexpr std::uint32_t kImagenet = kImagenetFiles | bit(Images::imagenet_made);
+inline constexpr std::uint32_t kPhotoFiles = kImagenetFiles | bit(Images::class_folders);
+inline constexpr std::uint32_t kFiles = kPhotoFiles | kCifarFiles;
+inline constexpr std::uint32_t kPhotos = kPhotoFiles | bit(Images::imagenet_made);
 
 /// Another option without which one changes nothing: its value is one of these, or any but its default.
 struct Need {

@@ -67,7 +67,7 @@ std::vector<Option> resnext_options() {
          .fallback = false,
          .help = "CIFAR: stages as wide as for ImageNet.",
          .models = kResNeXt,
-         .acts_on = ~kImagenet,
+         .acts_on = ~kPhotos,
          .numerics = true,
          .bind = to<&Settings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::widenet>()},
     };

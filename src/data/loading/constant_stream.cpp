@@ -12,12 +12,14 @@
 namespace cnntrain::data {
 
 std::int64_t image_side(const InputSettings& settings) {
-    return settings.dataset == DatasetId::imagenet ? settings.image_size : dataset_info(settings.dataset).image_size;
+    const DatasetInfo& info = dataset_info(settings.dataset);
+    return info.any_image_size ? settings.image_size : info.image_size;
 }
 
 ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings)
     : samples_(samples), feed_(settings.feed), places_(samples, settings) {
     CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
+    CNNTRAIN_CHECK(dataset_info(data.dataset).classes > 0, "made images need a published data set");
     const std::int64_t side = image_side(data);
     images_ = HostTensor({host_format(data).dtype, {settings.micro_batch, side, side, 3}});
     labels_ = HostTensor({DType::i32, {settings.micro_batch}});

@@ -12,10 +12,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/rng.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/mixing.h"
-#include "data/loading/stream_places.h"
+#include "data/loading/batch_planner.h"
+#include "data/loading/slot.h"
 
 namespace cnntrain::data {
 namespace {
@@ -26,120 +24,12 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-bool mixes(const LoaderSettings& settings) {
-    return settings.feed == Feed::training && settings.mixing.any();
-}
-
-bool mixes_on_host(const LoaderSettings& settings) {
-    return mixes(settings) && settings.mixing.on_host;
-}
-
-/// Of so many samples.
-TensorDesc batch_desc(TensorDesc sample, std::int64_t samples) {
-    sample.shape.insert(sample.shape.begin(), samples);
-    return sample;
-}
-
-/// The images of a batch as the data set gives them, before the host mixes them.
-TensorDesc unmixed_desc(const std::vector<Field>& sample, const LoaderSettings& settings) {
-    return batch_desc(field_desc(sample, kImages), settings.micro_batch);
-}
-
-constexpr std::int64_t kPaddingRecord = -1;
 /// Of one worker, besides its stack: an image and what decoding it takes.
 constexpr std::uint64_t kWorkerBytes = std::uint64_t{4} << 20;
 /// While next() waits.
 constexpr std::chrono::milliseconds kStopPollInterval{100};
 
-struct PlannedSample {
-    std::int64_t record = kPaddingRecord;
-    SamplePosition position;
-};
-
-enum class SlotState { free, filling, ready, leased };
-
-struct Slot {
-    SlotState state = SlotState::free;
-    std::int64_t batch = -1;                   // number in the stream
-    std::vector<HostTensor> tensors;           // one for each field of the samples
-    HostTensor unmixed;                        // images in f32; only when the host mixes
-    std::vector<std::span<std::byte>> filled;  // by the workers: the tensors, but `unmixed` for images to be mixed
-    std::vector<std::span<const std::byte>> fields;  // as delivered: the tensors, then the coefficients
-    MixingCoefficients coefficients;
-    std::vector<PlannedSample> plan;
-    Clock::time_point created;  // when it became ready
-    std::int64_t claimed = 0;   // samples that a worker has taken on
-    std::int64_t finished = 0;  // and has done
-    std::int64_t left_out = 0;  // of those
-    std::exception_ptr error;   // of the first bad sample, so that the message is the same at any thread count
-    std::int64_t error_sample = 0;
-};
-
-/// Which sample goes where: a pure function of data set size, settings and batch number.
-class BatchPlanner {
-public:
-    BatchPlanner(std::int64_t samples, const LoaderSettings& settings)
-        : samples_(samples), seed_(settings.seed), feed_(settings.feed), places_(samples, settings) {}
-
-    const StreamPlaces& places() const { return places_; }
-
-    void plan(std::int64_t batch, std::vector<PlannedSample>& out) {
-        const std::int64_t first = places_.first_sample(batch);
-        const auto pass = static_cast<std::uint32_t>(batch / places_.batches_per_pass());
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            const std::int64_t place = first + static_cast<std::int64_t>(i);
-            out[i] = feed_ == Feed::training ? training_sample(place) : pass_sample(pass, place);
-        }
-    }
-
-    std::uint64_t held_bytes() const { return order_.capacity() * sizeof(order_[0]); }
-
-private:
-    PlannedSample training_sample(std::int64_t position) {
-        const auto epoch = static_cast<std::uint32_t>(position / samples_);
-        const auto index = static_cast<std::uint64_t>(position % samples_);
-        if (order_.empty() || order_epoch_ != epoch) {
-            order_ = shuffled_order(seed_, epoch, static_cast<std::uint32_t>(samples_));
-            order_epoch_ = epoch;
-        }
-        return {order_[index], {epoch, index}};
-    }
-
-    PlannedSample pass_sample(std::uint32_t pass, std::int64_t index) const {
-        if (index >= samples_) return {};
-        return {index, {pass, static_cast<std::uint64_t>(index)}};
-    }
-
-    std::int64_t samples_;
-    std::uint64_t seed_;
-    Feed feed_;
-    StreamPlaces places_;
-    std::vector<std::uint32_t> order_;
-    std::uint32_t order_epoch_ = 0;
-};
-
 }  // namespace
-
-std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings) {
-    std::vector<Field> fields = sample;
-    for (Field& field : fields)
-        field.desc = batch_desc(field.desc, settings.micro_batch);
-    if (!mixes(settings)) return fields;
-    if (mixes_on_host(settings)) fields[field_number(fields, kImages)].desc.dtype = settings.host_mixed_type;
-    for (Field& field : mixing_fields(settings.mixing, settings.micro_batch))
-        fields.push_back(std::move(field));
-    return fields;
-}
-
-RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& settings) {
-    std::uint64_t batch_bytes = total_bytes(batch_fields(sample, settings));
-    if (mixes_on_host(settings)) batch_bytes += unmixed_desc(sample, settings).bytes();
-    RingSize ring;
-    const std::int64_t fitting = settings.ring_bytes / static_cast<std::int64_t>(batch_bytes) - ring.batches();
-    ring.ahead = std::clamp<std::int64_t>(fitting, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
-    ring.bytes = static_cast<std::uint64_t>(ring.batches()) * batch_bytes;
-    return ring;
-}
 
 /// The slots, and the workers that fill them. Batches are opened in order, and the samples of the newest open batch
 /// are handed to the workers in small groups, so that all of them share even a single batch.
@@ -150,8 +40,8 @@ public:
         const std::vector<Field> sample = dataset_->fields();
         for (const Field& field : sample)
             sample_bytes_.push_back(field.desc.bytes());
+        filled_ = filled_fields(sample, settings.micro_batch);
         fields_ = batch_fields(sample, settings);
-        if (mixes(settings)) images_ = field_number(sample, kImages);
         const RingSize ring = ring_size(sample, settings);
         stats_.ring_batches = ring.batches();
         stats_.ring_bytes = ring.bytes;
@@ -159,7 +49,7 @@ public:
         require_memory(ring.bytes + workers * (thread_stack_bytes() + kWorkerBytes), "the input pipeline");
         slots_.resize(static_cast<std::size_t>(ring.batches()));
         for (Slot& slot : slots_)
-            allocate(slot, sample);
+            allocate(slot, sample, settings_);
         const std::int64_t threads = std::max(settings.threads, 1);
         ahead_.resize(static_cast<std::size_t>(settings.micro_batch));
         planner_.plan(0, ahead_);
@@ -212,8 +102,6 @@ private:
         std::int64_t error_sample = 0;
     };
 
-    void allocate(Slot& slot, const std::vector<Field>& sample) const;
-
     // With the lock held.
     bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
     Slot* find_slot(SlotState state) const;
@@ -228,13 +116,13 @@ private:
     void fill_batches();
     void announce(std::vector<PlannedSample>& next) const;
     Outcome fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const;
-    void mix(Slot& slot) const;
+    void transform(Slot& slot) const;
 
     std::shared_ptr<const Dataset> dataset_;
     LoaderSettings settings_;
-    std::vector<Field> fields_;              // of a batch
+    std::vector<Field> filled_;              // of a batch, as the workers fill it
+    std::vector<Field> fields_;              // as it is delivered
     std::vector<std::size_t> sample_bytes_;  // of each field of a sample
-    std::size_t images_ = 0;                 // the field that is mixed
     std::int64_t group_ = 1;
 
     mutable std::mutex mutex_;
@@ -252,21 +140,6 @@ private:
     StreamStats stats_;
     std::vector<std::thread> threads_;
 };
-
-void Loader::Ring::allocate(Slot& slot, const std::vector<Field>& sample) const {
-    slot.plan.resize(static_cast<std::size_t>(settings_.micro_batch));
-    slot.fields.resize(fields_.size());
-    for (std::size_t i = 0; i < sample.size(); ++i) {
-        HostTensor& tensor = slot.tensors.emplace_back(fields_[i].desc);
-        slot.filled.push_back(tensor.bytes());
-        slot.fields[i] = tensor.bytes();
-    }
-    // Which slots a stream begins with depends on how fast its batches are taken.
-    if (mixes(settings_)) slot.coefficients.allocate(settings_.mixing, settings_.micro_batch);
-    if (!mixes_on_host(settings_)) return;
-    slot.unmixed = HostTensor(unmixed_desc(sample, settings_));
-    slot.filled[images_] = slot.unmixed.bytes();
-}
 
 Slot* Loader::Ring::find_slot(SlotState state) const {
     const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.state == state; });
@@ -316,7 +189,7 @@ void Loader::Ring::deliver(Slot& slot) {
     ready_.notify_one();
 }
 
-/// What a worker throws beside a sample's error, while it plans or mixes, ends the stream and not the process.
+/// What a worker throws beside a sample's error, while it plans or transforms, ends the stream and not the process.
 void Loader::Ring::work() {
     try {
         fill_batches();
@@ -349,28 +222,22 @@ void Loader::Ring::fill_batches() {
         stats_.stages += workspace.seconds;
         stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
         if (!finish(mine, outcome)) continue;
-        if (mixes(settings_) && !mine.slot->error) {
+        if (settings_.transform && !mine.slot->error) {
             lock.unlock();
-            const Clock::time_point mixing_start = Clock::now();
-            mix(*mine.slot);
-            const double mixing_seconds = seconds_since(mixing_start);
+            const Clock::time_point transform_start = Clock::now();
+            transform(*mine.slot);
+            const double transform_seconds = seconds_since(transform_start);
             lock.lock();
-            stats_.work_seconds += mixing_seconds;
+            stats_.work_seconds += transform_seconds;
         }
         deliver(*mine.slot);
     }
 }
 
 /// By the worker that has finished the batch: nobody else touches the slot until it is delivered.
-void Loader::Ring::mix(Slot& slot) const {
-    const TensorDesc& images = fields_[images_].desc;
-    const std::int64_t number =
-        planner_.places().first_sample(slot.batch) / settings_.micro_batch;  // in all ranks' stream
-    slot.coefficients.draw(settings_.mixing, settings_.seed, number, images.shape);
-    slot.coefficients.view(std::span(slot.fields).subspan(slot.tensors.size()));
-    if (!mixes_on_host(settings_)) return;
-    mix_on_host(settings_.mixing, slot.coefficients, images.shape, slot.unmixed.as<float>(), images.dtype,
-                slot.tensors[images_].bytes());
+void Loader::Ring::transform(Slot& slot) const {
+    const std::int64_t number = planner_.places().first_sample(slot.batch) / settings_.micro_batch;
+    settings_.transform->make(number, filled_, slot.source, slot.made);
 }
 
 /// One batch ahead of the one being filled, so that the disk works while the processor decodes.
@@ -462,8 +329,6 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& set
     CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
     CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
     CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
-    CNNTRAIN_CHECK(!mixes_on_host(settings) || field_desc(dataset->fields(), kImages).dtype == DType::f32,
-                   "the host mixes f32 images");
     ring_ = std::make_shared<Ring>(std::move(dataset), settings);
     ring_->start();
 }

@@ -31,21 +31,6 @@ double log_gamma_variate(double alpha, Rng& rng) {
 
 }  // namespace
 
-std::int64_t cutmix_distance(std::int64_t micro_batch) {
-    return micro_batch > 2 ? 2 : 1;
-}
-
-std::vector<std::int64_t> target_distances(const MixingSettings& settings, std::int64_t micro_batch) {
-    std::vector<std::int64_t> distances = {0};
-    if (settings.mixup()) distances.push_back(1);
-    if (settings.cutmix()) {
-        const std::int64_t k = cutmix_distance(micro_batch);
-        for (std::size_t i = 0, count = distances.size(); i < count; ++i)
-            distances.push_back(distances[i] + k);
-    }
-    return distances;
-}
-
 double sample_beta(double alpha, Rng& rng) {
     CNNTRAIN_CHECK(alpha > 0, "beta numbers need a positive alpha");
     const double first = log_gamma_variate(alpha, rng);
@@ -206,6 +191,59 @@ void mix_on_host(const MixingSettings& settings, const MixingCoefficients& coeff
             store_pixels(mixer.row(), {type, std::nullopt}, mixed.subspan((n * height + h) * row_bytes, row_bytes));
         }
     }
+}
+
+namespace {
+
+class Mixing final : public BatchTransform {
+public:
+    Mixing(const MixingSettings& settings, std::uint64_t seed, DType host_mixed_type)
+        : settings_(settings), seed_(seed), host_mixed_type_(host_mixed_type) {}
+
+    std::vector<MadeField> makes(const std::vector<Field>& batch) const override {
+        const std::size_t images = field_number(batch, kImages);
+        const TensorDesc& unmixed = batch[images].desc;
+        std::vector<MadeField> made;
+        if (settings_.on_host) {
+            CNNTRAIN_CHECK(unmixed.dtype == DType::f32, "the host mixes f32 images");
+            made.push_back({{std::string(kImages), {host_mixed_type_, unmixed.shape}}, images});
+        }
+        for (Field& field : mixing_fields(settings_, unmixed.shape.at(0)))
+            made.push_back({std::move(field)});
+        return made;
+    }
+
+    void make(std::int64_t number, const std::vector<Field>& fields, std::span<const std::span<const std::byte>> batch,
+              std::span<const std::span<std::byte>> made) const override {
+        const std::size_t images = field_number(fields, kImages);
+        const Shape& shape = fields[images].desc.shape;
+        MixingCoefficients coefficients;
+        coefficients.draw(settings_, seed_, number, shape);
+        if (settings_.on_host) {
+            const std::span<const std::byte> unmixed = batch[images];
+            mix_on_host(settings_, coefficients, shape,
+                        {reinterpret_cast<const float*>(unmixed.data()), unmixed.size() / sizeof(float)},
+                        host_mixed_type_, made.front());
+            made = made.subspan(1);
+        }
+        std::array<std::span<const std::byte>, 3> drawn;
+        coefficients.view(drawn);
+        for (std::size_t i = 0; i < made.size(); ++i)
+            std::ranges::copy(drawn[i], made[i].begin());
+    }
+
+private:
+    MixingSettings settings_;
+    std::uint64_t seed_;
+    DType host_mixed_type_;
+};
+
+}  // namespace
+
+std::shared_ptr<const BatchTransform> mixing_transform(const MixingSettings& settings, std::uint64_t seed,
+                                                       DType host_mixed_type) {
+    if (!settings.any()) return nullptr;
+    return std::make_shared<Mixing>(settings, seed, host_mixed_type);
 }
 
 }  // namespace cnntrain::data

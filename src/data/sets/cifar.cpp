@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
@@ -53,10 +54,16 @@ View sample_view(std::uint64_t seed, SamplePosition position) {
 
 }  // namespace
 
-CifarLayout cifar_layout(FileFormat format) {
-    CNNTRAIN_CHECK(format != FileFormat::tfrecord, "no CIFAR file");
-    const std::size_t label_bytes = format == FileFormat::cifar100 ? 2 : 1;
-    return {label_bytes, label_bytes + static_cast<std::size_t>(3 * kCifarSide * kCifarSide)};
+const CifarLayout& cifar_layout(DatasetId id) {
+    static const CifarLayout cifar10 = {
+        DatasetId::cifar10,
+        1,
+        1 + kPixels,
+        {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+        {"test_batch.bin"}};
+    static const CifarLayout cifar100 = {DatasetId::cifar100, 2, 2 + kPixels, {"train.bin"}, {"test.bin"}};
+    CNNTRAIN_CHECK(id == cifar10.id || id == cifar100.id, "no CIFAR data set");
+    return id == cifar10.id ? cifar10 : cifar100;
 }
 
 void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
@@ -74,8 +81,7 @@ void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std
 }
 
 Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings)
-    : settings_(settings),
-      layout_(cifar_layout(id == DatasetId::cifar100 ? FileFormat::cifar100 : FileFormat::cifar10)) {
+    : settings_(settings), layout_(cifar_layout(id)) {
     const DatasetInfo& info = dataset_info(id);
     std::vector<std::unique_ptr<InputFile>> files;
     std::uint64_t total_bytes = 0;
@@ -151,5 +157,44 @@ SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView 
     store_label(record(index)[layout_.label_bytes - 1], out);
     return SampleState::counted;
 }
+
+namespace {
+
+bool holds(DatasetId id, const std::string& folder, Split split) {
+    return std::filesystem::is_regular_file(std::filesystem::path(folder) / cifar_layout(id).files(split).front());
+}
+
+std::vector<std::string> files(DatasetId id, const std::string& folder, Split split) {
+    std::vector<std::string> paths;
+    for (const std::string& name : cifar_layout(id).files(split)) {
+        const std::filesystem::path path = std::filesystem::path(folder) / name;
+        if (!std::filesystem::is_regular_file(path)) {
+            throw Error(ErrorKind::data,
+                        std::string(dataset_info(id).name) + ": file " + name + " is missing in " + folder);
+        }
+        paths.push_back(path.string());
+    }
+    return paths;
+}
+
+SampleCount count(const InputSettings& settings, Split split) {
+    SampleCount count;
+    for (const std::string& path : files(settings.dataset, settings.folder, split)) {
+        const std::uint64_t bytes = posix_files().open(path)->size_bytes();
+        count.samples += static_cast<std::int64_t>(bytes / cifar_layout(settings.dataset).record_bytes);
+    }
+    return count;
+}
+
+std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
+    const bool augment = split == Split::train && !settings.train_with_valid_preprocessing;
+    return std::make_shared<Cifar>(settings.dataset, files(settings.dataset, settings.folder, split),
+                                   CifarSettings{augment, format.dtype, settings.seed});
+}
+
+}  // namespace
+
+constinit const ImageSet kCifar10Set = {DatasetId::cifar10, "data_batch_1.bin", holds, files, count, open};
+constinit const ImageSet kCifar100Set = {DatasetId::cifar100, "train.bin", holds, files, count, open};
 
 }  // namespace cnntrain::data

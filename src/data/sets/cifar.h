@@ -12,18 +12,26 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
-#include "data/sets/data_files.h"
+#include "data/sets/image_sets.h"
 
 namespace cnntrain::data {
 
 inline constexpr std::int64_t kCifarSide = 32;
 
 struct CifarLayout {
-    std::size_t label_bytes = 1;  // in front of each image's pixels; the last of them is the label used
-    std::size_t record_bytes = 0;
+    DatasetId id;
+    std::size_t label_bytes;  // in front of each image's pixels; the last of them is the label used
+    std::size_t record_bytes;
+    std::vector<std::string> training_files;
+    std::vector<std::string> validation_files;
+
+    const std::vector<std::string>& files(Split split) const {
+        return split == Split::train ? training_files : validation_files;
+    }
 };
 
-CifarLayout cifar_layout(FileFormat format);  // not of TFRecord
+/// Of CIFAR-10 or CIFAR-100.
+const CifarLayout& cifar_layout(DatasetId id);
 
 /// The first `count` records, read in large pieces.
 void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
@@ -51,9 +59,12 @@ private:
     const std::uint8_t* record(std::int64_t index) const;
 
     CifarSettings settings_;
-    CifarLayout layout_;
+    const CifarLayout& layout_;
     std::int64_t size_ = 0;
     std::unique_ptr<std::byte[]> records_;  // as in the files, one after the other
 };
+
+extern const ImageSet kCifar10Set;
+extern const ImageSet kCifar100Set;
 
 }  // namespace cnntrain::data

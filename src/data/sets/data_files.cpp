@@ -8,8 +8,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/settings.h"
 #include "data/records/raw_records.h"
+#include "data/sets/cifar.h"
 
 namespace cnntrain::data {
 namespace {
@@ -19,23 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kDigits = 5;  // of a shard's number and of the count
 constexpr std::string_view kRecordSuffix = ".tfrecord";
 
-struct CifarSplit {
-    std::string_view name;
-    FileFormat format;
-    std::vector<std::string_view> files;
-};
-
-const std::vector<CifarSplit>& cifar_splits() {
-    static const std::vector<CifarSplit> table = {
-        {"cifar-10 train",
-         FileFormat::cifar10,
-         {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}},
-        {"cifar-10 test", FileFormat::cifar10, {"test_batch.bin"}},
-        {"cifar-100 train", FileFormat::cifar100, {"train.bin"}},
-        {"cifar-100 test", FileFormat::cifar100, {"test.bin"}},
-    };
-    return table;
-}
+constexpr DatasetId kCifars[] = {DatasetId::cifar10, DatasetId::cifar100};
 
 /// The number at the front of `text`, which then begins behind it; nothing unless it has kDigits digits.
 std::optional<int> take_number(std::string_view& text) {
@@ -57,20 +41,19 @@ std::string shard_file(std::string_view prefix, int index, int count, std::strin
 
 /// The batches of each data set of which there is a file.
 void take_cifar(std::vector<std::string>& names, DataFiles& found) {
-    std::vector<FileSet> sets;
-    for (const CifarSplit& split : cifar_splits()) {
-        FileSet& set = sets.emplace_back();
-        set.name = split.name;
-        set.format = split.format;
-        for (const std::string_view file : split.files) {
-            const bool there = std::erase(names, file) > 0;
-            (there ? set.files : set.missing).emplace_back(file);
+    for (const DatasetId id : kCifars) {
+        std::vector<FileSet> sets;
+        for (const Split split : {Split::train, Split::validation}) {
+            FileSet& set = sets.emplace_back();
+            set.name = std::string(dataset_info(id).name) + (split == Split::train ? " train" : " test");
+            set.cifar = id;
+            for (const std::string& file : cifar_layout(id).files(split)) {
+                const bool there = std::erase(names, file) > 0;
+                (there ? set.files : set.missing).push_back(file);
+            }
         }
-    }
-    for (const FileSet& set : sets) {
-        const bool any = std::ranges::any_of(
-            sets, [&](const FileSet& other) { return other.format == set.format && !other.files.empty(); });
-        if (any) found.sets.push_back(set);
+        const bool any = std::ranges::any_of(sets, [](const FileSet& set) { return !set.files.empty(); });
+        if (any) found.sets.insert(found.sets.end(), sets.begin(), sets.end());
     }
 }
 
@@ -142,21 +125,25 @@ DataFiles list_folder(const std::string& folder) {
     return found;
 }
 
-FileFormat format_of(const fs::path& path) {
+/// Empty: TFRecords.
+std::optional<DatasetId> cifar_of(const fs::path& path) {
     const std::string file = path.filename().string();
-    for (const CifarSplit& split : cifar_splits()) {
-        if (std::ranges::count(split.files, file) > 0) return split.format;
+    for (const DatasetId id : kCifars) {
+        for (const Split split : {Split::train, Split::validation}) {
+            if (std::ranges::count(cifar_layout(id).files(split), file) > 0) return id;
+        }
     }
-    if (path.extension() != ".bin") return FileFormat::tfrecord;
+    if (path.extension() != ".bin") return std::nullopt;
     const std::unique_ptr<InputFile> input = posix_files().open(path.string());
-    if (begins_as_records(*input)) return FileFormat::tfrecord;
-    return input->size_bytes() % 3074 == 0 ? FileFormat::cifar100 : FileFormat::cifar10;
+    if (begins_as_records(*input)) return std::nullopt;
+    const bool cifar100 = input->size_bytes() % cifar_layout(DatasetId::cifar100).record_bytes == 0;
+    return cifar100 ? DatasetId::cifar100 : DatasetId::cifar10;
 }
 
 DataFiles single_file(const fs::path& path) {
     FileSet set;
     set.name = path.filename().string();
-    set.format = format_of(path);
+    set.cifar = cifar_of(path);
     set.files.push_back(set.name);
     DataFiles found;
     found.folder = path.has_parent_path() ? path.parent_path().string() : ".";
@@ -166,16 +153,8 @@ DataFiles single_file(const fs::path& path) {
 
 }  // namespace
 
-std::string_view name(FileFormat format) {
-    switch (format) {
-        case FileFormat::cifar10:
-            return "cifar-10";
-        case FileFormat::cifar100:
-            return "cifar-100";
-        case FileFormat::tfrecord:
-            break;
-    }
-    return "TFRecord";
+std::string_view format_name(const FileSet& set) {
+    return set.cifar ? dataset_info(*set.cifar).name : "TFRecord";
 }
 
 std::optional<ShardName> parse_shard_name(std::string_view file_name) {

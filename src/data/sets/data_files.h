@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::data {
+#include "cnntrain/data/settings.h"
 
-enum class FileFormat { tfrecord, cifar10, cifar100 };
-std::string_view name(FileFormat format);  // "TFRecord", "cifar-10", "cifar-100"
+namespace cnntrain::data {
 
 /// "<prefix>-<index>-of-<count>", with or without ".tfrecord" behind it.
 struct ShardName {
@@ -25,12 +24,15 @@ std::optional<ShardName> parse_shard_name(std::string_view file_name);
 struct FileSet {
     std::string prefix;  // "train"; "" if not numbered
     std::string name;    // the prefix (and " of <count>" where there are several), "cifar-10 train", "records"
-    FileFormat format = FileFormat::tfrecord;
-    int count = 0;                     // of the numbered shards that there should be; 0: not numbered
-    std::vector<std::string> files;    // names in the folder, sorted
-    std::vector<std::string> missing;  // likewise
-    std::vector<std::string> beyond;   // shards whose number is not below `count`; they are in `files` too
+    std::optional<DatasetId> cifar = {};  // empty: TFRecords
+    int count = 0;                        // of the numbered shards that there should be; 0: not numbered
+    std::vector<std::string> files;       // names in the folder, sorted
+    std::vector<std::string> missing;     // likewise
+    std::vector<std::string> beyond;      // shards whose number is not below `count`; they are in `files` too
 };
+
+/// "TFRecord", "cifar-10" or "cifar-100".
+std::string_view format_name(const FileSet& set);
 
 struct DataFiles {
     std::string folder;  // where the files are: the one given, or one below it with a data set's name

@@ -6,9 +6,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/image_fields.h"
+#include "data/images/preprocess.h"
 #include "data/sets/damage_log.h"
 #include "data/sets/image_sample.h"
-#include "data/sets/imagenet.h"
 #include "data/sets/raw_files.h"
 
 namespace cnntrain::data {

@@ -14,14 +14,14 @@ namespace fs = std::filesystem;
 /// Folders are seldom deeper; a loop of links is endless.
 constexpr int kMaxDepth = 32;
 
-std::string lower_extension(const fs::path& path) {
-    std::string extension = path.extension().string();
+}  // namespace
+
+std::string lower_extension(const std::string& path) {
+    std::string extension = fs::path(path).extension().string();
     std::transform(extension.begin(), extension.end(), extension.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return extension;
 }
-
-}  // namespace
 
 ListedFiles list_files(const std::string& folder, std::initializer_list<std::string_view> extensions) {
     ListedFiles files;
@@ -38,7 +38,7 @@ ListedFiles list_files(const std::string& folder, std::initializer_list<std::str
                 continue;
             }
             if (entry->is_directory()) continue;
-            const std::string extension = lower_extension(path);
+            const std::string extension = lower_extension(path.string());
             if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) {
                 ++files.left_out[extension];
             } else {

@@ -10,6 +10,9 @@
 
 namespace cnntrain::data {
 
+/// ".jpg" of "a/b.JPG"; "" without one.
+std::string lower_extension(const std::string& path);
+
 struct ListedFiles {
     std::vector<std::string> names;                // paths relative to the folder, sorted as text
     std::map<std::string, std::int64_t> left_out;  // other files, counted by extension (".webp", or "" without one)

@@ -1,60 +1,22 @@
 #include "cnntrain/data/resolve.h"
 
 #include <algorithm>
-#include <cctype>
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/log.h"
-#include "data/sets/data_files.h"
+#include "data/sets/image_sets.h"
 
 namespace cnntrain::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> cifar_files(DatasetId dataset, Split split) {
-    if (dataset == DatasetId::cifar100) return {split == Split::train ? "train.bin" : "test.bin"};
-    if (split == Split::validation) return {"test_batch.bin"};
-    return {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"};
-}
-
-std::string_view shard_prefix(Split split) {
-    return split == Split::train ? "train" : "validation";
-}
-
-std::string first_file(DatasetId dataset, Split split) {
-    if (dataset != DatasetId::imagenet) return cifar_files(dataset, split).front();
-    return split == Split::train ? "train-00000-of-01024" : "validation-00000-of-00128";
-}
-
-/// Of "<split>-NNNNN-of-NNNNN"; 0 if `name` is not of that form.
-int shard_count(const std::string& name, Split split) {
-    const std::optional<ShardName> shard = parse_shard_name(name);
-    return shard && shard->prefix == shard_prefix(split) && shard->suffix.empty() ? shard->count : 0;
-}
-
-std::vector<std::string> sorted_names(const fs::path& folder) {
-    std::vector<std::string> names;
-    std::error_code ignored;  // a folder that cannot be read holds nothing for us
-    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
-        names.push_back(it->path().filename().string());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-bool holds(DatasetId dataset, const fs::path& folder, Split split) {
-    if (dataset != DatasetId::imagenet) return fs::is_regular_file(folder / first_file(dataset, split));
-    const std::vector<std::string> names = sorted_names(folder);
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return shard_count(name, split) > 0; });
-}
-
 bool holds_any(DatasetId dataset, const fs::path& folder) {
-    return holds(dataset, folder, Split::train) || holds(dataset, folder, Split::validation);
+    const ImageSet& set = image_set(dataset);
+    return set.holds(dataset, folder.string(), Split::train) || set.holds(dataset, folder.string(), Split::validation);
 }
 
 /// Breadth first, in sorted order, following links; each real folder once, so that a loop of links ends. Error(data) when there
@@ -62,6 +24,7 @@ bool holds_any(DatasetId dataset, const fs::path& folder) {
 std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
     constexpr std::size_t kMostFolders = 10'000;
     const std::string_view wanted = dataset_info(dataset).folder;
+    if (wanted.empty()) return std::nullopt;
     std::set<std::string> visited;
     std::deque<fs::path> waiting = {top};
     while (!waiting.empty()) {
@@ -76,50 +39,32 @@ std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
                                              " below " + top.string() + "; give --data-dir a folder nearer to it");
         }
         if (folder.filename() == wanted && holds_any(dataset, folder)) return folder;
-        for (const std::string& name : sorted_names(folder)) {
+        for (const std::string& name : names_in(folder.string())) {
             if (fs::is_directory(folder / name, failed)) waiting.push_back(folder / name);
         }
     }
     return std::nullopt;
 }
 
-std::vector<std::string> shard_files(const std::string& folder, Split split) {
-    std::vector<std::string> paths;
-    int count = 0;
-    for (const std::string& name : sorted_names(folder)) {
-        const int shards = shard_count(name, split);
-        if (shards == 0) continue;
-        if (count != 0 && shards != count) {
-            throw Error(ErrorKind::data, "imagenet: " + folder + " holds shards of two sets: " + name +
-                                             " beside \"of " + std::to_string(count) +
-                                             "\" ones; keep one set in the folder");
-        }
-        count = shards;
-        paths.push_back((fs::path(folder) / name).string());
+/// A hint that the folder holds another data set; "" when it holds none.
+std::string looks_like(DatasetId wanted, const fs::path& folder) {
+    for (const DatasetInfo& info : kDatasets) {
+        if (info.id != wanted && holds_any(info.id, folder))
+            return "; the folder looks like --dataset " + std::string(info.name);
     }
-    if (paths.empty()) {
-        throw Error(ErrorKind::data, "imagenet: no file " + first_file(DatasetId::imagenet, split) +
-                                         " (or of another shard count) in " + folder);
-    }
-    if (paths.size() < static_cast<std::size_t>(count)) {
-        log::warning("imagenet: " + std::to_string(paths.size()) + " of " + std::to_string(count) + " " +
-                     std::string(shard_prefix(split)) + " files are in " + folder + "; only these are used");
-    }
-    return paths;
+    return "";
 }
 
 }  // namespace
 
-std::optional<DatasetId> infer_dataset(std::string_view data_dir) {
-    std::string lower(data_dir);
-    for (char& c : lower) {
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code ignored;  // a folder that cannot be read holds nothing for us
+    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
+        names.push_back(it->path().filename().string());
     }
-    const auto has = [&](const char* part) { return lower.find(part) != std::string::npos; };
-    if (has("imagenet")) return DatasetId::imagenet;
-    if (has("cifar100") || has("cifar-100")) return DatasetId::cifar100;
-    if (has("cifar")) return DatasetId::cifar10;
-    return std::nullopt;
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
@@ -128,8 +73,10 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
         throw Error(ErrorKind::usage, "no data folder for " + std::string(info.name) +
                                           ": give --data-dir or set the environment variable DATA_DIR");
     }
-    const std::string looked_for = "looked for " + first_file(dataset, Split::train) + " in it and in a folder named " +
-                                   std::string(info.folder) + " below it";
+    const std::string below =
+        info.folder.empty() ? "" : " and in a folder named " + std::string(info.folder) + " below it";
+    const std::string looked_for =
+        "looked for " + std::string(image_set(dataset).first_training_file) + " in it" + below;
     std::error_code failed;
     if (!fs::is_directory(data_dir, failed)) {
         throw Error(ErrorKind::data, std::string(info.name) + ": data folder " + data_dir +
@@ -139,7 +86,8 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
     const fs::path top = fs::absolute(data_dir).lexically_normal();
     const std::optional<fs::path> found = holds_any(dataset, top) ? top : search_below(dataset, top);
     if (!found) {
-        throw Error(ErrorKind::data, std::string(info.name) + ": no data in folder " + data_dir + "; " + looked_for);
+        throw Error(ErrorKind::data, std::string(info.name) + ": no data in folder " + data_dir + "; " + looked_for +
+                                         looks_like(dataset, top));
     }
     std::string path = found->string();
     if (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -147,17 +95,13 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
 }
 
 std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split) {
-    if (dataset == DatasetId::imagenet) return shard_files(folder, split);
-    std::vector<std::string> paths;
-    for (const std::string& name : cifar_files(dataset, split)) {
-        const fs::path path = fs::path(folder) / name;
-        if (!fs::is_regular_file(path)) {
-            throw Error(ErrorKind::data,
-                        std::string(dataset_info(dataset).name) + ": file " + name + " is missing in " + folder);
-        }
-        paths.push_back(path.string());
-    }
-    return paths;
+    return image_set(dataset).files(dataset, folder, split);
+}
+
+std::int64_t class_count(const DataSettings& settings) {
+    const std::int32_t fixed = dataset_info(settings.dataset).classes;
+    if (fixed > 0) return fixed;
+    return image_set(settings.dataset).classes(find_data_folder(settings.dataset, settings.data_dir));
 }
 
 }  // namespace cnntrain::data

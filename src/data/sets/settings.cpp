@@ -1,26 +1,8 @@
 #include "cnntrain/data/settings.h"
 
-#include <algorithm>
-
 #include "cnntrain/base/checked.h"
-#include "cnntrain/base/error.h"
 
 namespace cnntrain::data {
-namespace {
-
-constexpr std::array<DatasetInfo, 3> kDatasets = {{
-    {DatasetId::imagenet, "imagenet", "imagenet-data", 1000, 1281167, 50000, 224},
-    {DatasetId::cifar10, "cifar-10", "cifar-10-batches-bin", 10, 50000, 10000, 32},
-    {DatasetId::cifar100, "cifar-100", "cifar-100-binary", 100, 50000, 10000, 32},
-}};
-
-}  // namespace
-
-const DatasetInfo& dataset_info(DatasetId id) {
-    const auto* found = std::find_if(kDatasets.begin(), kDatasets.end(), [&](const auto& d) { return d.id == id; });
-    CNNTRAIN_CHECK(found != kDatasets.end(), "data set without a row");
-    return *found;
-}
 
 Normalisation imagenet_normalisation(bool normalise_input) {
     if (!normalise_input) return {{1.0f, 1.0f, 1.0f}, {-123.68f, -116.78f, -103.94f}};
@@ -40,9 +22,9 @@ std::int64_t used_share(std::int64_t records, std::int64_t percent) {
 }
 
 PixelFormat host_format(const InputSettings& settings) {
-    const bool imagenet = settings.dataset == DatasetId::imagenet;
-    if (settings.eight_bit_io && (imagenet || settings.kind != DataKind::real)) return {DType::u8, std::nullopt};
-    if (imagenet && settings.hostside_norm) {
+    const bool by_channel = dataset_info(settings.dataset).normalised_by_channel;
+    if (settings.eight_bit_io && (by_channel || settings.kind != DataKind::real)) return {DType::u8, std::nullopt};
+    if (by_channel && settings.hostside_norm) {
         return {settings.compute_dtype, imagenet_normalisation(settings.normalise_input)};
     }
     return {settings.compute_dtype, std::nullopt};
@@ -54,7 +36,7 @@ MixingSettings effective_mixing(const DataSettings& settings) {
 
 std::optional<Normalisation> device_normalisation(const DataSettings& settings) {
     const bool on_host = settings.hostside_norm && !settings.eight_bit_io;
-    if (settings.dataset != DatasetId::imagenet || on_host) return std::nullopt;
+    if (!dataset_info(settings.dataset).normalised_by_channel || on_host) return std::nullopt;
     return imagenet_normalisation(settings.normalise_input);
 }
 

@@ -180,9 +180,9 @@ void read_records(const InputFile& file, const std::string& name, std::int64_t m
     progress.add(file.size_bytes() - records.done_bytes());
 }
 
-void read_cifar(const InputFile& file, const std::string& name, data::FileFormat format, std::int64_t most,
+void read_cifar(const InputFile& file, const std::string& name, data::DatasetId cifar, std::int64_t most,
                 ByteProgress& progress, Tally& tally) {
-    const data::CifarLayout layout = cifar_layout(format);
+    const data::CifarLayout layout = cifar_layout(cifar);
     const auto there = static_cast<std::int64_t>(file.size_bytes() / layout.record_bytes);
     const std::int64_t count = most > 0 ? std::min(most, there) : there;
     data::for_each_cifar_record(file, layout, count, [&](std::int64_t, std::span<const std::byte> record) {
@@ -207,10 +207,10 @@ Tally read_file(const std::string& folder, const data::FileSet& set, const std::
     try {
         const std::unique_ptr<InputFile> file = posix_files().open((std::filesystem::path(folder) / name).string());
         tally.report.bytes = static_cast<std::int64_t>(file->size_bytes());
-        if (set.format == data::FileFormat::tfrecord) {
+        if (!set.cifar) {
             read_records(*file, name, most, progress, tally);
         } else {
-            read_cifar(*file, name, set.format, most, progress, tally);
+            read_cifar(*file, name, *set.cifar, most, progress, tally);
         }
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
@@ -272,7 +272,7 @@ std::vector<SetReport> inspect(const InspectSettings& settings) {
         if (found.sets[i].files.empty()) continue;  // a CIFAR split of which nothing is there
         SetReport& report = tallies[i].report;
         report.name = found.sets[i].name;
-        report.format = name(found.sets[i].format);
+        report.format = format_name(found.sets[i]);
         report.median_record_bytes = median(tallies[i]);
         std::ranges::sort(report.damaged_files);
         reports.push_back(std::move(report));

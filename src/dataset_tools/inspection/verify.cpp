@@ -159,9 +159,9 @@ void verify_records(const InputFile& input, const data::FileSet& set, const std:
     }
 }
 
-void verify_cifar(const InputFile& input, data::FileFormat format, const std::string& file, ByteProgress& progress,
+void verify_cifar(const InputFile& input, data::DatasetId cifar, const std::string& file, ByteProgress& progress,
                   FileResult& result) {
-    const data::CifarLayout layout = cifar_layout(format);
+    const data::CifarLayout layout = cifar_layout(cifar);
     const std::uint64_t size = input.size_bytes();
     result.records = static_cast<std::int64_t>(size / layout.record_bytes);
     const std::uint64_t rest = size % layout.record_bytes;
@@ -195,10 +195,10 @@ FileResult verify_file(const std::string& folder, const data::FileSet& set, cons
     FileResult result;
     try {
         const std::unique_ptr<InputFile> input = posix_files().open((std::filesystem::path(folder) / file).string());
-        if (set.format == data::FileFormat::tfrecord) {
+        if (!set.cifar) {
             verify_records(*input, set, file, decode, progress, result);
         } else {
-            verify_cifar(*input, set.format, file, progress, result);
+            verify_cifar(*input, *set.cifar, file, progress, result);
         }
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
@@ -257,9 +257,8 @@ void verify_counts(const data::FileSet& set, std::span<FileResult> files, Verify
             files[i].findings.push_back({Fault::empty_file, set.files[i], -1, 0, "it has no record"});
         }
     }
-    if (set.format != data::FileFormat::tfrecord && !set.files.empty()) {
-        const data::DatasetInfo& info = data::dataset_info(
-            set.format == data::FileFormat::cifar10 ? data::DatasetId::cifar10 : data::DatasetId::cifar100);
+    if (set.cifar && !set.files.empty()) {
+        const data::DatasetInfo& info = data::dataset_info(*set.cifar);
         const std::int64_t published = set.name.ends_with("train") ? info.train_images : info.validation_images;
         if (records != published) {
             result.notes.push_back(set.name + ": " + std::to_string(records) + " images; the published set has " +

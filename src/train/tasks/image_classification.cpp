@@ -75,7 +75,7 @@ std::string summary_head(const config::ParseResult& arguments) {
 }
 
 std::string summary_tail(const config::Settings& settings) {
-    if (settings.data.dataset != data::DatasetId::imagenet) return "";
+    if (!info_of(settings).any_image_size) return "";
     const std::string side = std::to_string(settings.data.image_size);
     return "Image Size: " + side + "x" + side + "\n";
 }
@@ -181,7 +181,8 @@ bool ImageClassification::has_real_data() const {
 
 std::int64_t ImageClassification::published_samples(data::Split split) const {
     const data::DatasetInfo& info = info_of(settings());
-    return split == data::Split::train ? info.train_images : info.validation_images;
+    const std::int64_t images = split == data::Split::train ? info.train_images : info.validation_images;
+    return images > 0 || split == data::Split::validation ? images : count_in_files(split).samples;
 }
 
 std::int64_t ImageClassification::used_samples(data::Split split) const {
@@ -191,13 +192,12 @@ std::int64_t ImageClassification::used_samples(data::Split split) const {
 const ImageClassification::Count& ImageClassification::used(data::Split split) const {
     const auto found = used_.find(split);
     if (found != used_.end()) return found->second;
-    const bool share =
-        has_real_data() && split == data::Split::train && info_of(settings()).id == data::DatasetId::imagenet;
+    const bool share = has_real_data() && split == data::Split::train && info_of(settings()).in_records;
     const std::int64_t published = published_samples(split);
     const std::int64_t percent = share ? settings().data.percentage_to_use : 100;
     Count count{data::used_share(published, percent), Known::published};
     std::error_code failed;
-    if (has_real_data() && std::filesystem::is_directory(settings().data.data_dir, failed))
+    if (has_real_data() && (published == 0 || std::filesystem::is_directory(settings().data.data_dir, failed)))
         count = count_in_files(split);
     return used_.emplace(split, count).first->second;
 }
@@ -333,7 +333,7 @@ ImageClassification::Images ImageClassification::images_to_classify(const std::f
     loader.stop_requested = stop_requested;
     if (holds_dataset()) return {open(data::Split::validation)->stream(loader), {}};
     const data::DataSettings& data = settings().data;
-    if (data.dataset != data::DatasetId::imagenet) {
+    if (!info_of(settings()).any_image_size) {
         throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
                                           " files there; a folder of JPEG files needs --dataset imagenet");
     }

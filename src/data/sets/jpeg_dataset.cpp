@@ -1,0 +1,74 @@
+#include "data/sets/jpeg_dataset.h"
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/data/image_fields.h"
+#include "data/images/preprocess.h"
+#include "data/sets/image_sample.h"
+
+namespace cnntrain::data {
+
+namespace {
+
+/// As many bad images in a row are no accident.
+constexpr int kMostReplacements = 16;
+
+}  // namespace
+
+JpegSettings jpeg_settings(const InputSettings& settings, Split split, const PixelFormat& format) {
+    const bool trains = split == Split::train;
+    return {.image_size = settings.image_size,
+            .format = format,
+            .augment = trains && !settings.train_with_valid_preprocessing,
+            .seed = settings.seed,
+            .on_bad_image = settings.strict ? OnBadImage::stop
+                            : trains        ? OnBadImage::replace
+                                            : OnBadImage::leave_out};
+}
+
+std::vector<Field> JpegDataset::fields() const {
+    return image_fields({settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}});
+}
+
+void JpegDataset::pad(SampleView out) const {
+    store_nothing(kNoLabel, out);
+}
+
+SampleState JpegDataset::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
+    for (int replacements = 0;; ++replacements) {
+        const std::int64_t number = (index + replacements) % size();
+        const Image image = load(number, workspace);
+        try {
+            preprocess(image, position, image_of(out), workspace);
+            store_label(image.label, out);
+            return SampleState::counted;
+        } catch (const Error& bad) {
+            const Error error = bad.within(describe(number));
+            if (bad.kind() != ErrorKind::data || settings_.on_bad_image == OnBadImage::stop) throw error;
+            const bool replace = settings_.on_bad_image == OnBadImage::replace;
+            damage_.add(file_of(number), error.what(),
+                        replace ? "the next " + std::string(words_.unit) + " replaces it" : "it is not counted");
+            if (!replace) {
+                store_nothing(kLeftOut, out);
+                return SampleState::undecodable;
+            }
+            if (replacements == kMostReplacements) {
+                throw Error(ErrorKind::data, std::string(error.what()) + "; so are the " +
+                                                 std::to_string(kMostReplacements) + " " + std::string(words_.unit) +
+                                                 "s before it");
+            }
+        }
+    }
+}
+
+void JpegDataset::preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
+                             Workspace& workspace) const {
+    if (image.jpeg.empty()) throw Error(ErrorKind::data, std::string(words_.empty));
+    if (settings_.augment) {
+        preprocess_for_training(image.jpeg, image.boxes, settings_.image_size, settings_.format, settings_.seed,
+                                position, pixels, workspace);
+    } else {
+        preprocess_for_evaluation(image.jpeg, settings_.image_size, settings_.format, pixels, workspace);
+    }
+}
+
+}  // namespace cnntrain::data
