@@ -22,16 +22,17 @@ inline constexpr std::string_view kLogits = "logits";  // output [B,C] in the co
 inline constexpr std::string_view kClassifierScope = "cls/classifier";
 
 struct BertClassificationRequest {
-    BertSettings model;  // hidden_dropout is that of the pooled output, too
+    BertSettings model;
     NumericsSettings numerics;
     std::int64_t batch = 1;                // B
     std::int64_t length = 128;             // S
     std::int64_t classes = 2;              // C
+    double head_dropout = 0;               // share of the pooled output that is dropped, in [0, 1)
     std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
     bool marks_logits = false;             // the output kLogits, too
 };
 
-/// The network's functions in order: "emb0", "pos0", "hid0", "hid1", ..., "cls0".
+/// The network's functions in order: "emb0", "pos0", "hid0", "hid1", ..., "glu0".
 std::vector<std::string> bert_classification_functions(const BertSettings& settings);
 
 /// Forward graph with the loss. Error(usage) for sizes that do not fit together, fewer than two classes and splits that
