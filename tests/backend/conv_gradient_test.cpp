@@ -1,4 +1,5 @@
-// Weight gradients of convolutions on the CPU backend: computed in the memory in which they are summed over micro-batches and ranks.
+// Weight gradients of convolutions on the CPU backend: computed in the memory in which they are summed over
+// micro-batches and ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,8 +35,8 @@ HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low
     return tensor;
 }
 
-/// Convolutions of every kind whose weight gradients are computed differently: dense, of a stride, in narrow groups, depthwise. The
-/// dense kernel is larger than all activations.
+/// Convolutions of every kind whose weight gradients are computed differently: dense, of a stride, in narrow groups,
+/// depthwise. The dense kernel is larger than all activations.
 struct ConvNet {
     ConvNet() {
         const ValueId images = graph.add_input("images", {DType::f32, {kSamples, kSize, kSize, kChannels}});

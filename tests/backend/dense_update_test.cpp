@@ -1,4 +1,5 @@
-// Updates of weights, of which bfloat16 products read copies: what the CPU backend computes on the way while it multiplies and updates.
+// Updates of weights, of which bfloat16 products read copies: what the CPU backend computes on the way while it
+// multiplies and updates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +20,8 @@ using graph::Graph;
 using graph::OpKind;
 using graph::ValueId;
 
-// All three products of each layer are as large as those by tiles are, and of different numbers of blocks. With so many rows, oneDNN would
-// read a copy of the first weight.
+// All three products of each layer are as large as those by tiles are, and of different numbers of blocks. With so
+// many rows, oneDNN would read a copy of the first weight.
 constexpr std::int64_t kRows = 512;
 constexpr std::int64_t kInputs = 160;
 constexpr std::int64_t kHidden = 192;

@@ -1,4 +1,5 @@
-// Dropout and drop-connect: the same masks on every backend, in every layout, for every thread count; and what they depend on.
+// Dropout and drop-connect: the same masks on every backend, in every layout, for every thread count; and what they
+// depend on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

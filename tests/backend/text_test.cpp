@@ -1,5 +1,5 @@
-// Ops of text as parts of a network: gradients that are summed where they are made, tables that two ops share, dropout that does
-// not depend on how samples are grouped, results that do not depend on the number of threads.
+// Ops of text as parts of a network: gradients that are summed where they are made, tables that two ops share,
+// dropout that does not depend on how samples are grouped, results that do not depend on the number of threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

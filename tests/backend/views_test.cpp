@@ -1,5 +1,5 @@
-// Views among other operations, against ref: a block of attention as networks for text have it, whose views cost no step, and
-// a network that takes rows as images and images as rows.
+// Views among other operations, against ref: a block of attention as networks for text have it, whose views cost no
+// step, and a network that takes rows as images and images as rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

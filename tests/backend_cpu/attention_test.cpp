@@ -1,4 +1,5 @@
-// What attention does between its products against float64, on every instruction set; whole attention for any number of threads.
+// What attention does between its products against float64, on every instruction set; whole attention for any number
+// of threads.
 #include <cmath>
 #include <cstring>
 

@@ -1,4 +1,5 @@
-// Activations, channel gates, random scales and the depthwise weight gradient against float64, on every instruction set.
+// Activations, channel gates, random scales and the depthwise weight gradient against float64, on every instruction
+// set.
 #include "backend_cpu/kernel_data.h"
 
 namespace cnntrain::cpu {

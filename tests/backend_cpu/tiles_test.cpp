@@ -119,8 +119,9 @@ struct Operands {
     std::vector<float> bias;
 };
 
-/// One block; blocks of rows and columns that threads share unevenly; chunks and slices of the inner axis that end early; more rows, and
-/// more columns, than are done at a time, of whole and of sliced operands; rows that are a multiple of a page apart.
+/// One block; blocks of rows and columns that threads share unevenly; chunks and slices of the inner axis that end
+/// early; more rows, and more columns, than are done at a time, of whole and of sliced operands; rows that are a
+/// multiple of a page apart.
 const TileProduct kProducts[] = {
     {32, 32, 32},     {64, 96, 160},  {160, 288, 96}, {32, 1024, 64}, {96, 1056, 64},
     {320, 2112, 544}, {1056, 64, 32}, {544, 768, 32}, {64, 2048, 64}, {32, 32, 1120},

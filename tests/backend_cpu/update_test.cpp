@@ -305,7 +305,8 @@ TEST(StochasticRounding, ParameterAndVelocityAreIndependent) {
     const std::size_t count = 200'000;
     std::vector<BFloat16> p(count, to_bfloat16(1.0F));
     std::vector<BFloat16> v(count, to_bfloat16(0.0F));
-    // v becomes 1 + 1/256 and p becomes 1 - (1 + 1/256) * 2 = -(1 + 1/128): use a step that leaves p between neighbours.
+    // v becomes 1 + 1/256 and p becomes 1 - (1 + 1/256) * 2 = -(1 + 1/128): use a step that leaves p between
+    // neighbours.
     const std::vector<float> g(count, 1.0F + 1.0F / 256);
     update_with_velocity(UpdateRule::momentum, static_cast<std::int64_t>(count), p.data(), g.data(), v.data(),
                          {.rate = -1.0F / 257}, kStochastic);

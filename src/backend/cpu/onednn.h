@@ -22,7 +22,8 @@ dnnl::memory::data_type to_dnnl(DType type);
 Dims dims_of(const Desc& desc);
 /// Row-major, with the axes of the shape; a scalar has one axis of one element.
 Desc row_major(const TensorDesc& desc);
-/// An image [N,H,W,C]: row-major, with the axes N,C,H,W. Of another rank (rows [N,C] that image ops take too): row_major().
+/// An image [N,H,W,C]: row-major, with the axes N,C,H,W. Of another rank (rows [N,C] that image ops take too):
+/// row_major().
 Desc image_desc(const TensorDesc& desc);
 /// Of a layout that strides alone describe.
 Dims strides_of(const Desc& desc);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "backend/cpu/run/lanes.h"
+
 namespace cnntrain::cpu {
 
 namespace {
@@ -41,8 +43,8 @@ dnnl_status_t HeadProduct::run(int thread, const void* a, const void* b, void* c
     return dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(own.list.size()), own.list.data());
 }
 
-ProductMaker::ProductMaker(const Lowering& lower, const AttentionShape& shape)
-    : onednn_(lower.onednn()), shape_(shape), threads_(omp_get_max_threads()) {}
+ProductMaker::ProductMaker(const NodeContext& lower, const AttentionShape& shape)
+    : onednn_(lower.onednn), shape_(shape), threads_(omp_get_max_threads()) {}
 
 HeadProduct ProductMaker::of_features() {
     return make(matrix(shape_.queries, shape_.features, shape_.type),
@@ -69,11 +71,11 @@ HeadProduct ProductMaker::make(const Desc& a, const Desc& b, const Desc& c, bool
     return {onednn_, primitive, threads_};
 }
 
-HeadRoom::HeadRoom(Lowering& lower, const ProductMaker& maker, const std::vector<std::int64_t>& arrays) {
+HeadRoom::HeadRoom(const NodeContext& lower, const ProductMaker& maker, const std::vector<std::int64_t>& arrays) {
     for (const std::int64_t floats : arrays)
         add(floats);
     add(static_cast<std::int64_t>(maker.scratch_bytes() / sizeof(float)) + 1);
-    scratch_ = lower.scratch_floats(per_thread_ * maker.threads());
+    scratch_ = lower.steps.scratch_floats(per_thread_ * maker.threads());
 }
 
 void HeadRoom::add(std::int64_t floats) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/onednn.h"
 
 namespace cnntrain::cpu {
@@ -30,7 +30,8 @@ public:
     HeadProduct(const OneDnn& onednn, const Primitive& primitive, int threads);
 
     std::size_t scratch_bytes() const { return scratch_bytes_; }
-    /// c = a * b (or c += a * b). The memory lies as the primitive's descriptors say. For require_success(), where it may throw.
+    /// c = a * b (or c += a * b), on memory laid out as the primitive's descriptors say. The status is for
+    /// require_success(), which may throw.
     dnnl_status_t run(int thread, const void* a, const void* b, void* c, void* scratch) const;
 
 private:
@@ -49,7 +50,7 @@ private:
 /// without gaps: a head is copied out of the rows of its tokens, and its results back.
 class ProductMaker {
 public:
-    ProductMaker(const Lowering& lower, const AttentionShape& shape);
+    ProductMaker(const NodeContext& lower, const AttentionShape& shape);
 
     /// a[queries,features] * b[tokens,features]^T -> f32[queries,tokens]
     HeadProduct of_features();
@@ -88,7 +89,7 @@ private:
 /// The room of all threads. Must outlive its HeadMemory.
 class HeadRoom {
 public:
-    HeadRoom(Lowering& lower, const ProductMaker& maker, const std::vector<std::int64_t>& arrays);
+    HeadRoom(const NodeContext& lower, const ProductMaker& maker, const std::vector<std::int64_t>& arrays);
 
     HeadMemory of(int thread) const { return {scratch_().data() + thread * per_thread_, first_}; }
 

@@ -7,12 +7,14 @@
 
 namespace cnntrain::cpu {
 
-/// `step` has its name; from and to are tensors of the same elements. Row-major matrices become panels by an own kernel,
-/// two to five times as fast as by oneDNN's reorder, and bfloat16 by cast(); the reorder makes all other copies.
+/// `step` has its name; from and to are tensors of the same elements. Row-major matrices become panels by an own
+/// kernel, two to five times as fast as by oneDNN's reorder, and bfloat16 by cast(); the reorder makes all other
+/// copies.
 void add_layout_copy(Program& program, Section section, Step step, const OneDnn& onednn, const Placed& from,
                      const Placed& to);
 
-/// Of a row-major f32 matrix, its right tiles and those of its transpose: what makes both reads it once.
+/// Are these the right tiles of a row-major f32 matrix and of its transpose? One step then makes both and reads the
+/// matrix once.
 bool are_both_tiles(const Placed& from, const Placed& right, const Placed& turned);
 void add_both_tiles_copy(Program& program, Section section, Step step, const Placed& from, const Placed& right,
                          const Placed& turned);

@@ -1,5 +1,6 @@
-// Attention: a head at a time, its products by oneDNN on the core that works on the head, softmax in between by own kernels.
-// Scores exist for one tile of queries at a time, in the core's second-level cache. Backward computes them again.
+// Attention, one head at a time: products by oneDNN on the core that works on the head, softmax in between by own
+// kernels. Scores exist for one tile of queries at a time, in the core's second-level cache. Backward computes them
+// again.
 #include <omp.h>
 
 #include <array>
@@ -9,7 +10,7 @@
 #include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/kernels/tokens.h"
 #include "backend/cpu/lower/attention_products.h"
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -19,22 +20,22 @@ using graph::ValueId;
 
 namespace {
 
-void lower_attention_mask(Lowering& lower) {
-    const auto& attrs = lower.node().as<graph::AttentionMaskAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId output = lower.node().outputs[0];
-    const TensorDesc& desc = lower.graph().desc(output);
-    const Placed first = lower.operand(inputs[0]);
-    const Placed mask = lower.define(output, row_major(desc));
+void lower_attention_mask(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<graph::AttentionMaskAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId output = lower.node.outputs[0];
+    const TensorDesc& desc = lower.graph.desc(output);
+    const Placed first = lower.values.operand(inputs[0]);
+    const Placed mask = lower.values.define(output, row_major(desc));
     if (attrs.sequence == 0) {
-        lower.add_step("kernel", {first}, {mask}, [=, count = desc.elements()](const StepContext&) {
+        lower.steps.add("kernel", {first}, {mask}, [=, count = desc.elements()](const StepContext&) {
             attention_mask(count, first.as<std::int32_t>(), mask.as<float>());
         });
         return;
     }
-    const Placed lengths = lower.operand(inputs[1]);
+    const Placed lengths = lower.values.operand(inputs[1]);
     const LengthMask shape{desc.shape[0], desc.shape[1], attrs.predictions};
-    lower.add_step("kernel", {first, lengths}, {mask}, [=](const StepContext&) {
+    lower.steps.add("kernel", {first, lengths}, {mask}, [=](const StepContext&) {
         attention_mask(shape, first.as<std::int32_t>(), lengths.as<std::int32_t>(), mask.as<float>());
     });
 }
@@ -66,9 +67,9 @@ Tokens tokens_of(const Placed& tensor, std::int64_t first = 0) {
 }
 
 /// A value whose features lie next to each other.
-Placed token_rows(Lowering& lower, ValueId value) {
-    const Placed tensor = lower.strided(value);
-    return strides_of(tensor.desc).at(2) == 1 ? tensor : lower.in_order(value);
+Placed token_rows(const NodeContext& lower, ValueId value) {
+    const Placed tensor = lower.values.strided(value);
+    return strides_of(tensor.desc).at(2) == 1 ? tensor : lower.values.in_order(value);
 }
 
 /// As many queries as keep the scores of a tile, and in backward their gradients, in the second-level cache.
@@ -92,10 +93,10 @@ Parts parts_of(const std::vector<Placed>& tensors, std::int64_t features) {
     return {tokens_of(tensors.at(0)), tokens_of(tensors.at(1)), tokens_of(tensors.at(2))};
 }
 
-std::vector<Placed> read_parts(Lowering& lower, bool packed) {
+std::vector<Placed> read_parts(const NodeContext& lower, bool packed) {
     std::vector<Placed> tensors;
     for (std::size_t i = 0; i < (packed ? 1 : 3); ++i)
-        tensors.push_back(token_rows(lower, lower.node().inputs[i]));
+        tensors.push_back(token_rows(lower, lower.node.inputs[i]));
     return tensors;
 }
 
@@ -168,12 +169,12 @@ private:
     std::size_t count_ = 0;
 };
 
-AttentionStep common_step(Lowering& lower, const std::vector<Placed>& parts, bool packed) {
-    const TensorDesc& first = lower.graph().desc(lower.node().inputs[0]);
+AttentionStep common_step(const NodeContext& lower, const std::vector<Placed>& parts, bool packed) {
+    const TensorDesc& first = lower.graph.desc(lower.node.inputs[0]);
     AttentionStep step;
-    step.attrs = lower.node().as<AttentionAttrs>();
-    step.seed = lower.request().runtime.seed;
-    step.mask = lower.operand(lower.node().inputs[packed ? 1 : 3]);
+    step.attrs = lower.node.as<AttentionAttrs>();
+    step.seed = lower.request.runtime.seed;
+    step.mask = lower.values.operand(lower.node.inputs[packed ? 1 : 3]);
     const std::int64_t features = first.shape[2] / (packed ? 3 : 1);
     step.parts = parts_of(parts, features);
     step.shape = {.samples = first.shape[0],
@@ -235,14 +236,14 @@ template <typename T> dnnl_status_t attend(const AttentionStep& step, const Forw
     return dnnl_success;
 }
 
-void lower_attention(Lowering& lower) {
-    const bool packed = lower.node().inputs.size() == 2;
-    const auto& outputs = lower.node().outputs;
+void lower_attention(const NodeContext& lower) {
+    const bool packed = lower.node.inputs.size() == 2;
+    const auto& outputs = lower.node.outputs;
     const std::vector<Placed> parts = read_parts(lower, packed);
     AttentionStep step = common_step(lower, parts, packed);
-    const Placed y = lower.define(outputs[0], row_major(lower.graph().desc(outputs[0])));
+    const Placed y = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
     step.y = tokens_of(y);
-    step.statistics = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
+    step.statistics = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
     ProductMaker maker(lower, step.shape);
     const ForwardProducts products{maker.of_features(), maker.of_keys()};
     const std::int64_t of_head = step.shape.tokens * step.shape.features;
@@ -250,7 +251,7 @@ void lower_attention(Lowering& lower) {
     std::vector<Placed> reads = parts;
     reads.push_back(step.mask);
     with_float_type(step.shape.type, [&]<typename T>() {
-        lower.add_step(maker.implementation(), reads, {y, step.statistics}, [=](const StepContext& context) {
+        lower.steps.add(maker.implementation(), reads, {y, step.statistics}, [=](const StepContext& context) {
             for_each_head(step.shape, [&](const HeadTask& task) {
                 return attend<T>(step, products, room.of(task.thread), step.tile(context, task.head), task);
             });
@@ -387,9 +388,9 @@ template <typename T> struct HeadGradient {
     }
 };
 
-void lower_attention_grad(Lowering& lower) {
-    const bool packed = lower.node().inputs.size() == 5;
-    const auto& inputs = lower.node().inputs;
+void lower_attention_grad(const NodeContext& lower) {
+    const bool packed = lower.node.inputs.size() == 5;
+    const auto& inputs = lower.node.inputs;
     const std::size_t behind_mask = packed ? 2 : 4;
     const std::vector<Placed> parts = read_parts(lower, packed);
     AttentionGradientStep step{common_step(lower, parts, packed), {}, {}};
@@ -397,10 +398,10 @@ void lower_attention_grad(Lowering& lower) {
     const Placed dy = token_rows(lower, inputs[behind_mask + 2]);
     step.common.y = tokens_of(y);
     step.dy = tokens_of(dy);
-    step.common.statistics = lower.operand(inputs[behind_mask + 1]);
+    step.common.statistics = lower.values.operand(inputs[behind_mask + 1]);
     std::vector<Placed> results;
-    for (const ValueId result : lower.node().outputs)
-        results.push_back(lower.define(result, row_major(lower.graph().desc(result))));
+    for (const ValueId result : lower.node.outputs)
+        results.push_back(lower.values.define(result, row_major(lower.graph.desc(result))));
     const AttentionShape& shape = step.common.shape;
     step.gradients = parts_of(results, shape.heads * shape.features);
     ProductMaker maker(lower, shape);
@@ -412,7 +413,7 @@ void lower_attention_grad(Lowering& lower) {
     std::vector<Placed> reads = parts;
     reads.insert(reads.end(), {step.common.mask, y, step.common.statistics, dy});
     with_float_type(shape.type, [&]<typename T>() {
-        lower.add_step(maker.implementation(), reads, results, [=](const StepContext& context) {
+        lower.steps.add(maker.implementation(), reads, results, [=](const StepContext& context) {
             for_each_head(step.common.shape, [&](const HeadTask& task) {
                 const AttentionTile tile = step.common.tile(context, task.head);
                 const HeadMemory memory = room.of(task.thread);

@@ -1,8 +1,8 @@
-// Convolutions and max pooling: oneDNN primitives on operands as they lie.
+// Convolutions and max pooling: oneDNN primitives on operands in the layouts in which they are kept.
 #include <algorithm>
 
 #include "backend/cpu/isa.h"
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/run/lanes.h"
 #include "cnntrain/base/error.h"
 
@@ -24,8 +24,8 @@ Desc open_activation(const TensorDesc& activation) {
 }
 
 /// The layout of a result that the convolution may choose.
-Desc result_layout(const Lowering& lower, const TensorDesc& activation) {
-    return lower.channels_last() ? image_desc(activation) : open_activation(activation);
+Desc result_layout(const NodeContext& lower, const TensorDesc& activation) {
+    return lower.layouts.channels_last() ? image_desc(activation) : open_activation(activation);
 }
 
 /// The same problem with channels-last activations.
@@ -36,8 +36,8 @@ ConvProblem channels_last(const ConvProblem& problem, const TensorDesc& x, const
     return result;
 }
 
-/// The convolution of the first of these problems that has a fast implementation on layouts that the other kernels read;
-/// else the first that there is at all. Operands are reordered to what it reads.
+/// The convolution for the first of these problems with a fast implementation on layouts that the other kernels read,
+/// or else for the first problem with any implementation. Operands are reordered to its layouts.
 template <typename Make> Primitive fastest(std::initializer_list<ConvProblem> problems, Make make) {
     std::optional<Primitive> usable;
     for (const ConvProblem& problem : problems) {
@@ -55,9 +55,9 @@ template <typename Make> Primitive fastest(std::initializer_list<ConvProblem> pr
                 "cpu backend: oneDNN has no convolution for these shapes and types on this processor");
 }
 
-/// The kernel as the primitive gets it. Vectors span sixteen channels: narrower groups are computed together, as one
-/// group whose kernel has zeros where inputs and outputs were of different groups. oneDNN's own way with groups of four
-/// wants layouts that no other kernel reads, and its weight gradient falls back to one small product per group: whole steps
+/// The kernel as the primitive reads it. Vectors span sixteen channels, so narrower groups are merged into one group
+/// whose kernel is zero between inputs and outputs of different groups. oneDNN's own path for groups of four needs
+/// layouts that no other kernel reads, and computes the weight gradient as one small product per group: whole steps
 /// of ResNeXt-50 took 1.27 times as long in f32, 1.07 times in bf16 (Zen 4).
 struct GroupedKernel {
     GroupedKernel(const TensorDesc& kernel, const ConvAttrs& attrs) : desc(kernel), groups(attrs.groups) {
@@ -78,16 +78,16 @@ struct GroupedKernel {
 
 const char* const kConvReason = "the fastest convolution reads another layout";
 
-void lower_conv2d(Lowering& lower) {
-    const auto& attrs = lower.node().as<ConvAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId y = lower.node().outputs[0];
-    const TensorDesc& y_desc = lower.graph().desc(y);
-    const GroupedKernel grouped(lower.graph().desc(inputs[1]), attrs);
+void lower_conv2d(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& y_desc = lower.graph.desc(y);
+    const GroupedKernel grouped(lower.graph.desc(inputs[1]), attrs);
     const Desc kernel = open_kernel(grouped.desc, y_desc.dtype, grouped.groups);
-    const Placed x = lower.operand(inputs[0]);
+    const Placed x = lower.values.operand(inputs[0]);
     const ConvProblem as_it_lies{x.desc, kernel, result_layout(lower, y_desc), attrs.stride, attrs.padding};
-    const ConvProblem last = channels_last(as_it_lies, lower.graph().desc(inputs[0]), y_desc);
+    const ConvProblem last = channels_last(as_it_lies, lower.graph.desc(inputs[0]), y_desc);
     ConvProblem open = as_it_lies;
     open.src = any_layout(x.desc);
 
@@ -95,31 +95,31 @@ void lower_conv2d(Lowering& lower) {
     const bool plain = !attrs.bias && !attrs.residual && attrs.activation == graph::Activation::none;
     const ConvEpilogue epilogue{attrs.bias, attrs.residual, attrs.activation};
     const Primitive conv = fastest({as_it_lies, open, last}, [&](const ConvProblem& problem) {
-        return plain ? lower.onednn().conv_forward(problem) : lower.onednn().conv_inference(problem, epilogue);
+        return plain ? lower.onednn.conv_forward(problem) : lower.onednn.conv_inference(problem, epilogue);
     });
 
     std::vector<std::pair<int, Placed>> arguments = {
-        {DNNL_ARG_SRC, lower.operand_as(inputs[0], conv.src, kConvReason)},
-        {DNNL_ARG_WEIGHTS, lower.prepared(inputs[1], conv.weights, grouped.merged)},
+        {DNNL_ARG_SRC, lower.values.operand_as(inputs[0], conv.src, kConvReason)},
+        {DNNL_ARG_WEIGHTS, lower.weights.prepared(inputs[1], conv.weights, grouped.merged)},
     };
-    if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, lower.float_vector(inputs[2]));
+    if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, lower.values.float_vector(inputs[2]));
     Placed result;
     if (attrs.residual) {
         // The primitive adds to what is in its output, so the residual goes there first.
         const ValueId residual = inputs[residual_at];
-        const Placed addend = lower.operand_as(residual, conv.dst, kConvReason);
-        if (residual != inputs[0] && lower.dies_here(residual, conv.dst)) {  // the input is read to the end
-            result = lower.define_over(y, conv.dst, residual);
+        const Placed addend = lower.values.operand_as(residual, conv.dst, kConvReason);
+        if (residual != inputs[0] && lower.values.dies_here(residual, conv.dst)) {  // the input is read to the end
+            result = lower.values.define_over(y, conv.dst, residual);
         } else {
-            result = lower.define(y, conv.dst);
-            lower.add_copy_primitive("copy", lower.onednn().reorder(addend.desc, result.desc), addend, result);
+            result = lower.values.define(y, conv.dst);
+            lower.steps.add_copy_primitive("copy", lower.onednn.reorder(addend.desc, result.desc), addend, result);
         }
     } else {
-        result = lower.define(y, conv.dst);
+        result = lower.values.define(y, conv.dst);
     }
-    lower.prefer_activation(conv.dst);
+    lower.values.prefer_activation(conv.dst);
     arguments.emplace_back(DNNL_ARG_DST, result);
-    lower.add_primitive(conv, arguments, {DNNL_ARG_DST});
+    lower.steps.add_primitive(conv, arguments, {DNNL_ARG_DST});
 }
 
 /// A 1x1 convolution with a stride reads every stride-th pixel only; oneDNN's gradients of it are slow.
@@ -127,56 +127,58 @@ bool is_strided_projection(const ConvAttrs& attrs, const Shape& kernel) {
     return attrs.stride > 1 && kernel[0] == 1 && kernel[1] == 1 && attrs.padding == graph::Padding{};
 }
 
-/// Its input gradient: that of the unstrided convolution, spread over the pixels that were read.
-void lower_projection_input_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<ConvAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId dx = lower.node().outputs[0];
-    const TensorDesc& dx_desc = lower.graph().desc(dx);
-    TensorDesc read_desc = lower.graph().desc(inputs[0]);  // of the pixels that were read
+/// The input gradient of a strided projection: that of the unstrided convolution, spread over the pixels that were
+/// read.
+void lower_projection_input_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId dx = lower.node.outputs[0];
+    const TensorDesc& dx_desc = lower.graph.desc(dx);
+    TensorDesc read_desc = lower.graph.desc(inputs[0]);  // of the pixels that were read
     read_desc.shape[3] = dx_desc.shape[3];
-    const Placed dy = lower.operand(inputs[0]);
-    const Desc kernel = open_kernel(lower.graph().desc(inputs[1]), dx_desc.dtype, attrs.groups);
+    const Placed dy = lower.values.operand(inputs[0]);
+    const Desc kernel = open_kernel(lower.graph.desc(inputs[1]), dx_desc.dtype, attrs.groups);
     const ConvProblem as_it_lies{like_activation(dy.desc, read_desc), kernel, dy.desc, 1, {}};
     const ConvProblem open{open_activation(read_desc), kernel, any_layout(dy.desc), 1, {}};
-    const Primitive conv = fastest({as_it_lies, open},
-                                   [&](const ConvProblem& problem) { return lower.onednn().conv_input_grad(problem); });
-    const Placed gradient = lower.operand_as(inputs[0], conv.dst, kConvReason);
-    const Placed weights = lower.prepared(inputs[1], conv.weights);
-    const Placed read = lower.temporary("read_pixels", conv.src, dx_desc.dtype);
-    lower.add_primitive(conv, {{DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, read}},
-                        {DNNL_ARG_DIFF_SRC});
-    const Placed result = lower.define(dx, like_activation(conv.src, dx_desc));
+    const Primitive conv =
+        fastest({as_it_lies, open}, [&](const ConvProblem& problem) { return lower.onednn.conv_input_grad(problem); });
+    const Placed gradient = lower.values.operand_as(inputs[0], conv.dst, kConvReason);
+    const Placed weights = lower.weights.prepared(inputs[1], conv.weights);
+    const Placed read = lower.steps.temporary("read_pixels", conv.src, dx_desc.dtype);
+    lower.steps.add_primitive(conv,
+                              {{DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, read}},
+                              {DNNL_ARG_DIFF_SRC});
+    const Placed result = lower.values.define(dx, like_activation(conv.src, dx_desc));
     const Picture from{blocks_of(read), read_desc.shape[1], read_desc.shape[2]};
     const Picture to{blocks_of(result), dx_desc.shape[1], dx_desc.shape[2]};
     with_float_type(dx_desc.dtype, [&]<typename T>() {
-        lower.add_copy_step("spread", read, result, [=, stride = attrs.stride](const StepContext&) {
+        lower.steps.add_copy("spread", read, result, [=, stride = attrs.stride](const StepContext&) {
             shortcut_pad_grad(to, from, stride, read.as<T>(), result.as<T>());
         });
     });
 }
 
-void lower_conv2d_input_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<ConvAttrs>();
-    const auto& inputs = lower.node().inputs;
-    if (is_strided_projection(attrs, lower.graph().desc(inputs[1]).shape)) return lower_projection_input_grad(lower);
-    const ValueId dx = lower.node().outputs[0];
-    const TensorDesc& dx_desc = lower.graph().desc(dx);
-    const Placed dy = lower.operand(inputs[0]);
-    const GroupedKernel grouped(lower.graph().desc(inputs[1]), attrs);
+void lower_conv2d_input_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    if (is_strided_projection(attrs, lower.graph.desc(inputs[1]).shape)) return lower_projection_input_grad(lower);
+    const ValueId dx = lower.node.outputs[0];
+    const TensorDesc& dx_desc = lower.graph.desc(dx);
+    const Placed dy = lower.values.operand(inputs[0]);
+    const GroupedKernel grouped(lower.graph.desc(inputs[1]), attrs);
     const Desc kernel = open_kernel(grouped.desc, dx_desc.dtype, grouped.groups);
     const ConvProblem as_it_lies{result_layout(lower, dx_desc), kernel, dy.desc, attrs.stride, attrs.padding};
     ConvProblem open = as_it_lies;
     open.dst = any_layout(dy.desc);
-    const ConvProblem last = channels_last(as_it_lies, dx_desc, lower.graph().desc(inputs[0]));
+    const ConvProblem last = channels_last(as_it_lies, dx_desc, lower.graph.desc(inputs[0]));
     const Primitive conv = fastest({as_it_lies, open, last},
-                                   [&](const ConvProblem& problem) { return lower.onednn().conv_input_grad(problem); });
-    const Placed result_source = lower.operand_as(inputs[0], conv.dst, kConvReason);
-    const Placed weights = lower.prepared(inputs[1], conv.weights, grouped.merged);
-    const Placed result = lower.define(dx, conv.src);
-    lower.add_primitive(conv,
-                        {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
-                        {DNNL_ARG_DIFF_SRC});
+                                   [&](const ConvProblem& problem) { return lower.onednn.conv_input_grad(problem); });
+    const Placed result_source = lower.values.operand_as(inputs[0], conv.dst, kConvReason);
+    const Placed weights = lower.weights.prepared(inputs[1], conv.weights, grouped.merged);
+    const Placed result = lower.values.define(dx, conv.src);
+    lower.steps.add_primitive(
+        conv, {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
+        {DNNL_ARG_DIFF_SRC});
 }
 
 bool is_channels_last(const Placed& tensor) {
@@ -184,104 +186,105 @@ bool is_channels_last(const Placed& tensor) {
 }
 
 /// Every stride-th pixel of x, made once.
-Placed read_pixels(Lowering& lower, ValueId x, std::int64_t stride) {
-    const Placed source = lower.operand(x);
-    const TensorDesc& x_desc = lower.graph().desc(x);
+Placed read_pixels(const NodeContext& lower, ValueId x, std::int64_t stride) {
+    const Placed source = lower.values.operand(x);
+    const TensorDesc& x_desc = lower.graph.desc(x);
     if (stride == 1) return source;
     TensorDesc read_desc = x_desc;
     for (const std::size_t axis : {1, 2})
         read_desc.shape[axis] = (x_desc.shape[axis] + stride - 1) / stride;
-    const Placed result = lower.temporary("read_pixels", like_activation(source.desc, read_desc), x_desc.dtype);
+    const Placed result = lower.steps.temporary("read_pixels", like_activation(source.desc, read_desc), x_desc.dtype);
     const Picture from{blocks_of(source), x_desc.shape[1], x_desc.shape[2]};
     const Picture to{blocks_of(result), read_desc.shape[1], read_desc.shape[2]};
     with_float_type(x_desc.dtype, [&]<typename T>() {
-        lower.add_copy_step("gather", source, result, [=](const StepContext&) {
+        lower.steps.add_copy("gather", source, result, [=](const StepContext&) {
             shortcut_pad(from, to, stride, source.as<T>(), result.as<T>());
         });
     });
     return result;
 }
 
-/// The weight gradient of a 1x1 convolution on channels-last tensors: x[pixels, I] transposed times dy[pixels, O]. With AMX
-/// it was faster as a matrix product than as oneDNN's convolution for every shape of ResNet-50, up to five times; with
-/// AVX-512 alone slower for EfficientNet-B0 as a whole (56 against 41 ms a step of 16 images, Zen 4).
-void lower_projection_weight_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<ConvAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId dw = lower.node().outputs[0];
-    const TensorDesc& dw_desc = lower.graph().desc(dw);
+/// The weight gradient of a 1x1 convolution on channels-last tensors: x[pixels, I] transposed times dy[pixels, O].
+/// With AMX, this product was up to five times as fast as oneDNN's convolution, for every shape of ResNet-50; with
+/// AVX-512 alone, EfficientNet-B0 as a whole was slower with it (56 against 41 ms a step of 16 images, Zen 4).
+void lower_projection_weight_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId dw = lower.node.outputs[0];
+    const TensorDesc& dw_desc = lower.graph.desc(dw);
     Placed x = read_pixels(lower, inputs[0], attrs.stride);
-    Placed dy = lower.operand(inputs[1]);
-    const std::int64_t pixels = element_count(lower.graph().desc(inputs[1]).shape) / dw_desc.shape[3];
+    Placed dy = lower.values.operand(inputs[1]);
+    const std::int64_t pixels = element_count(lower.graph.desc(inputs[1]).shape) / dw_desc.shape[3];
     const auto row_major = dnnl::memory::format_tag::ab;
     x.desc = Desc({dw_desc.shape[2], pixels}, to_dnnl(x.dtype), dnnl::memory::format_tag::ba);
     dy.desc = Desc({pixels, dw_desc.shape[3]}, to_dnnl(dy.dtype), row_major);
     const Desc result({dw_desc.shape[2], dw_desc.shape[3]}, to_dnnl(dw_desc.dtype), row_major);
-    const Primitive product = lower.onednn().matmul(x.desc, dy.desc, result, false);
-    lower.add_gradient_primitive(lower.define_gradient(dw, plain_kernel_desc(dw_desc, 1)), product,
-                                 {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}}, DNNL_ARG_DST, result);
+    const Primitive product = lower.onednn.matmul(x.desc, dy.desc, result, false);
+    lower.sums.add_gradient_primitive(lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, 1)), product,
+                                      {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}}, DNNL_ARG_DST, result);
 }
 
-/// The groups' own parts of a gradient of merged groups.
-void split_merged_gradient(Lowering& lower, const Placed& gradient, const GroupedKernel& grouped) {
-    const ValueId dw = lower.node().outputs[0];
-    const TensorDesc& dw_desc = lower.graph().desc(dw);
-    CNNTRAIN_CHECK(dw_desc.dtype == DType::f32, "gradients of kernels are f32, not that of " + lower.node().name);
+/// Takes the gradient of a kernel out of that of its merged groups.
+void split_merged_gradient(const NodeContext& lower, const Placed& gradient, const GroupedKernel& grouped) {
+    const ValueId dw = lower.node.outputs[0];
+    const TensorDesc& dw_desc = lower.graph.desc(dw);
+    CNNTRAIN_CHECK(dw_desc.dtype == DType::f32, "gradients of kernels are f32, not that of " + lower.node.name);
     const Desc row_major = plain_kernel_desc(grouped.desc, grouped.groups);
     Placed plain = gradient;
     if (gradient.desc != row_major) {
-        plain = lower.temporary("merged_rows", row_major, gradient.dtype);
-        lower.add_copy_primitive("reorder", lower.onednn().reorder(gradient.desc, row_major), gradient, plain);
+        plain = lower.steps.temporary("merged_rows", row_major, gradient.dtype);
+        lower.steps.add_copy_primitive("reorder", lower.onednn.reorder(gradient.desc, row_major), gradient, plain);
     }
     const std::int64_t groups = grouped.groups * grouped.merged;
     const MergedKernel kernel{dw_desc.shape[0] * dw_desc.shape[1], dw_desc.shape[2], dw_desc.shape[3], groups,
                               grouped.merged};
-    lower.add_gradient_step(lower.define_gradient(dw, plain_kernel_desc(dw_desc, groups)), "split_groups", {plain},
-                            [=](float* to) { split_groups(kernel, plain.as<float>(), to); });
+    lower.sums.add_gradient_step(lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, groups)), "split_groups",
+                                 {plain}, [=](float* to) { split_groups(kernel, plain.as<float>(), to); });
 }
 
 bool is_depthwise(const ConvAttrs& attrs, const Shape& kernel) {
     return attrs.groups > 1 && kernel[2] == 1 && kernel[3] == attrs.groups;
 }
 
-/// By an own kernel: oneDNN 2.6 computes that of 5x5 kernels as if it were dense, 5 to 25 times slower in EfficientNet-B0; for
-/// 3x3 kernels the two are level (Zen 4).
-void lower_depthwise_weight_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<ConvAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId dw = lower.node().outputs[0];
-    const TensorDesc& dw_desc = lower.graph().desc(dw);
-    const TensorDesc& x_desc = lower.graph().desc(inputs[0]);
-    const TensorDesc& dy_desc = lower.graph().desc(inputs[1]);
-    CNNTRAIN_CHECK(dw_desc.dtype == DType::f32, "gradients of kernels are f32, not that of " + lower.node().name);
-    const Placed x = lower.operand(inputs[0]);
-    const Placed dy = lower.operand_as(inputs[1], like_activation(x.desc, dy_desc), kConvReason);
-    const Lowering::Gradient result = lower.define_gradient(dw, plain_kernel_desc(dw_desc, attrs.groups));
+/// Computed by an own kernel: oneDNN 2.6 computes gradients of 5x5 kernels as if they were dense, 5 to 25 times
+/// slower in EfficientNet-B0. For 3x3 kernels the two are equally fast (Zen 4).
+void lower_depthwise_weight_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId dw = lower.node.outputs[0];
+    const TensorDesc& dw_desc = lower.graph.desc(dw);
+    const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
+    const TensorDesc& dy_desc = lower.graph.desc(inputs[1]);
+    CNNTRAIN_CHECK(dw_desc.dtype == DType::f32, "gradients of kernels are f32, not that of " + lower.node.name);
+    const Placed x = lower.values.operand(inputs[0]);
+    const Placed dy = lower.values.operand_as(inputs[1], like_activation(x.desc, dy_desc), kConvReason);
+    const Sums::Gradient result = lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, attrs.groups));
     const DepthwiseShape shape{{blocks_of(x), x_desc.shape[1], x_desc.shape[2]},
                                {blocks_of(dy), dy_desc.shape[1], dy_desc.shape[2]},
                                dw_desc.shape[0],
                                attrs.stride,
                                attrs.padding.top,
                                attrs.padding.left};
-    const auto scratch = lower.scratch_floats(depthwise_scratch_floats(shape));
+    const auto scratch = lower.steps.scratch_floats(depthwise_scratch_floats(shape));
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.add_gradient_step(result, "", {x, dy},
-                                [=](float* to) { depthwise_weight_grad(shape, x.as<T>(), dy.as<T>(), to, scratch()); });
+        lower.sums.add_gradient_step(result, "", {x, dy}, [=](float* to) {
+            depthwise_weight_grad(shape, x.as<T>(), dy.as<T>(), to, scratch());
+        });
     });
 }
 
-/// Where the matrix product above is the faster way.
-bool is_matrix_product(Lowering& lower, const ConvAttrs& attrs, const Shape& kernel) {
-    const Placed x = lower.operand(lower.node().inputs[0]);
-    const Placed dy = lower.operand(lower.node().inputs[1]);
+/// Is lower_projection_weight_grad() the faster path?
+bool is_matrix_product(const NodeContext& lower, const ConvAttrs& attrs, const Shape& kernel) {
+    const Placed x = lower.values.operand(lower.node.inputs[0]);
+    const Placed dy = lower.values.operand(lower.node.inputs[1]);
     const bool is_projection =
         kernel[0] == 1 && kernel[1] == 1 && attrs.groups == 1 && attrs.padding == graph::Padding{};
     return effective_isa().amx && is_projection && x.dtype == DType::bf16 && is_channels_last(x) &&
            is_channels_last(dy);
 }
 
-/// How the sum over a batch is cut where the number of threads must not decide it: parts of so many samples, which threads
-/// take one after another and whose sums are added in order.
+/// Divides the sum over a batch independently of the number of threads: into parts of equally many samples, which
+/// threads take one after another and whose sums are added in order.
 struct BatchParts {
     explicit BatchParts(std::int64_t samples) : count(std::min(samples, kMost)) {
         while (samples % count != 0)
@@ -302,109 +305,110 @@ struct BatchParts {
     std::int64_t count;
 };
 
-/// The weight gradient of each part of the batch by a primitive of one thread, and their sum.
-void lower_weight_grad_by_parts(Lowering& lower, const GroupedKernel& grouped) {
-    const auto& attrs = lower.node().as<ConvAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const TensorDesc& x_desc = lower.graph().desc(inputs[0]);
-    const TensorDesc& dy_desc = lower.graph().desc(inputs[1]);
-    const ValueId dw = lower.node().outputs[0];
+/// Computes the weight gradient of each part of the batch by a single-threaded primitive, then their sum.
+void lower_weight_grad_by_parts(const NodeContext& lower, const GroupedKernel& grouped) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
+    const TensorDesc& dy_desc = lower.graph.desc(inputs[1]);
+    const ValueId dw = lower.node.outputs[0];
     const BatchParts parts(x_desc.shape[0]);
     const TensorDesc x_part = parts.part_of(x_desc);
     const TensorDesc dy_part = parts.part_of(dy_desc);
-    const ConvProblem as_it_lies{like_activation(lower.operand(inputs[0]).desc, x_part),
+    const ConvProblem as_it_lies{like_activation(lower.values.operand(inputs[0]).desc, x_part),
                                  open_kernel(grouped.desc, DType::f32, grouped.groups),
-                                 like_activation(lower.operand(inputs[1]).desc, dy_part), attrs.stride, attrs.padding};
+                                 like_activation(lower.values.operand(inputs[1]).desc, dy_part), attrs.stride,
+                                 attrs.padding};
     ConvProblem open = as_it_lies;
     open.src = open_activation(x_part);
     const Primitive conv = [&] {
         const Threads one(1);
         return fastest({as_it_lies, open, channels_last(as_it_lies, x_part, dy_part)},
-                       [&](const ConvProblem& problem) { return lower.onednn().conv_weight_grad(problem); });
+                       [&](const ConvProblem& problem) { return lower.onednn.conv_weight_grad(problem); });
     }();
-    const Placed source = lower.operand_as(inputs[0], like_activation(conv.src, x_desc), kConvReason);
-    const Placed gradient = lower.operand_as(inputs[1], like_activation(conv.dst, dy_desc), kConvReason);
+    const Placed source = lower.values.operand_as(inputs[0], like_activation(conv.src, x_desc), kConvReason);
+    const Placed gradient = lower.values.operand_as(inputs[1], like_activation(conv.dst, dy_desc), kConvReason);
     const auto count = static_cast<std::int64_t>(conv.weights.get_size() / sizeof(float));
-    const Placed sums = lower.temporary_floats("parts", parts.count * count);
+    const Placed sums = lower.steps.temporary_floats("parts", parts.count * count);
     std::vector<Arguments> calls;
     for (std::int64_t part = 0; part < parts.count; ++part) {
         calls.push_back({{DNNL_ARG_SRC, parts.part_of(source, conv.src, part)},
                          {DNNL_ARG_DIFF_DST, parts.part_of(gradient, conv.dst, part)},
                          {DNNL_ARG_DIFF_WEIGHTS, parts.part_of(sums, conv.weights, part)}});
     }
-    lower.add_parts(conv, calls, {DNNL_ARG_DIFF_WEIGHTS});
+    lower.steps.add_parts(conv, calls, {DNNL_ARG_DIFF_WEIGHTS});
     const auto sum = [=](float* to) { sum_parts(parts.count, count, sums.as<float>(), to); };
     if (grouped.merged == 1)
-        return lower.add_gradient_step(lower.define_gradient(dw, conv.weights), "sum", {sums}, sum);
-    const Placed merged = lower.temporary("merged", conv.weights, DType::f32);
-    lower.add_copy_step("sum", sums, merged, [=](const StepContext&) { sum(merged.as<float>()); });
+        return lower.sums.add_gradient_step(lower.sums.define_gradient(dw, conv.weights), "sum", {sums}, sum);
+    const Placed merged = lower.steps.temporary("merged", conv.weights, DType::f32);
+    lower.steps.add_copy("sum", sums, merged, [=](const StepContext&) { sum(merged.as<float>()); });
     split_merged_gradient(lower, merged, grouped);
 }
 
-void lower_conv2d_weight_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<ConvAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId dw = lower.node().outputs[0];
-    const TensorDesc& dw_desc = lower.graph().desc(dw);
+void lower_conv2d_weight_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId dw = lower.node.outputs[0];
+    const TensorDesc& dw_desc = lower.graph.desc(dw);
     if (is_depthwise(attrs, dw_desc.shape)) return lower_depthwise_weight_grad(lower);
     const GroupedKernel grouped(dw_desc, attrs);
-    if (lower.request().runtime.thread_independent) return lower_weight_grad_by_parts(lower, grouped);
+    if (lower.request.runtime.thread_independent) return lower_weight_grad_by_parts(lower, grouped);
     if (is_matrix_product(lower, attrs, dw_desc.shape)) return lower_projection_weight_grad(lower);
-    const Placed x = lower.operand(inputs[0]);
-    const Placed dy = lower.operand(inputs[1]);
+    const Placed x = lower.values.operand(inputs[0]);
+    const Placed dy = lower.values.operand(inputs[1]);
     const ConvProblem as_it_lies{x.desc, open_kernel(grouped.desc, dw_desc.dtype, grouped.groups), dy.desc,
                                  attrs.stride, attrs.padding};
     ConvProblem open = as_it_lies;
     open.src = any_layout(x.desc);
-    const ConvProblem last = channels_last(as_it_lies, lower.graph().desc(inputs[0]), lower.graph().desc(inputs[1]));
-    const Primitive conv = fastest(
-        {as_it_lies, open, last}, [&](const ConvProblem& problem) { return lower.onednn().conv_weight_grad(problem); });
-    const Placed source = lower.operand_as(inputs[0], conv.src, kConvReason);
-    const Placed gradient = lower.operand_as(inputs[1], conv.dst, kConvReason);
+    const ConvProblem last = channels_last(as_it_lies, lower.graph.desc(inputs[0]), lower.graph.desc(inputs[1]));
+    const Primitive conv = fastest({as_it_lies, open, last},
+                                   [&](const ConvProblem& problem) { return lower.onednn.conv_weight_grad(problem); });
+    const Placed source = lower.values.operand_as(inputs[0], conv.src, kConvReason);
+    const Placed gradient = lower.values.operand_as(inputs[1], conv.dst, kConvReason);
     Arguments arguments = {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, gradient}};
     if (grouped.merged == 1) {
-        return lower.add_gradient_primitive(lower.define_gradient(dw, conv.weights), conv, arguments,
-                                            DNNL_ARG_DIFF_WEIGHTS, conv.weights);
+        return lower.sums.add_gradient_primitive(lower.sums.define_gradient(dw, conv.weights), conv, arguments,
+                                                 DNNL_ARG_DIFF_WEIGHTS, conv.weights);
     }
-    const Placed merged = lower.temporary("merged", conv.weights, dw_desc.dtype);
+    const Placed merged = lower.steps.temporary("merged", conv.weights, dw_desc.dtype);
     arguments.emplace_back(DNNL_ARG_DIFF_WEIGHTS, merged);
-    lower.add_primitive(conv, arguments, {DNNL_ARG_DIFF_WEIGHTS});
+    lower.steps.add_primitive(conv, arguments, {DNNL_ARG_DIFF_WEIGHTS});
     split_merged_gradient(lower, merged, grouped);
 }
 
 /// Runs the forward pooling into `y` and returns its workspace.
-Placed add_max_pool(Lowering& lower, const Placed& x, const Placed& y, const PoolAttrs& attrs) {
-    const Primitive pool = lower.onednn().max_pool(x.desc, y.desc, attrs);
-    const Placed workspace = lower.temporary("workspace", pool.workspace, DType::u8);
-    lower.add_primitive(pool, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_WORKSPACE, workspace}},
-                        {DNNL_ARG_DST, DNNL_ARG_WORKSPACE});
+Placed add_max_pool(const NodeContext& lower, const Placed& x, const Placed& y, const PoolAttrs& attrs) {
+    const Primitive pool = lower.onednn.max_pool(x.desc, y.desc, attrs);
+    const Placed workspace = lower.steps.temporary("workspace", pool.workspace, DType::u8);
+    lower.steps.add_primitive(pool, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_WORKSPACE, workspace}},
+                              {DNNL_ARG_DST, DNNL_ARG_WORKSPACE});
     return workspace;
 }
 
-void lower_max_pool(Lowering& lower) {
-    const ValueId x = lower.node().inputs[0];
-    const ValueId y = lower.node().outputs[0];
-    const Placed source = lower.operand(x);
-    const Placed result = lower.define(y, like_activation(source.desc, lower.graph().desc(y)));
-    lower.pool_workspaces()[x] = add_max_pool(lower, source, result, lower.node().as<PoolAttrs>());
+void lower_max_pool(const NodeContext& lower) {
+    const ValueId x = lower.node.inputs[0];
+    const ValueId y = lower.node.outputs[0];
+    const Placed source = lower.values.operand(x);
+    const Placed result = lower.values.define(y, like_activation(source.desc, lower.graph.desc(y)));
+    lower.values.workspace(x) = add_max_pool(lower, source, result, lower.node.as<PoolAttrs>());
 }
 
-void lower_max_pool_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<PoolAttrs>();
-    const ValueId x = lower.node().inputs[0];
-    const TensorDesc& dy_desc = lower.graph().desc(lower.node().inputs[1]);
-    const ValueId dx = lower.node().outputs[0];
-    const Placed source = lower.operand(x);
-    const Placed dy = lower.operand_as(lower.node().inputs[1], like_activation(source.desc, dy_desc),
-                                       "the pooling's gradient is laid out like its input");
-    if (!lower.pool_workspaces().contains(x)) {
-        const Placed y = lower.temporary("y", dy.desc, dy.dtype);
-        lower.pool_workspaces()[x] = add_max_pool(lower, source, y, attrs);
+void lower_max_pool_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<PoolAttrs>();
+    const ValueId x = lower.node.inputs[0];
+    const TensorDesc& dy_desc = lower.graph.desc(lower.node.inputs[1]);
+    const ValueId dx = lower.node.outputs[0];
+    const Placed source = lower.values.operand(x);
+    const Placed dy = lower.values.operand_as(lower.node.inputs[1], like_activation(source.desc, dy_desc),
+                                              "the pooling's gradient is laid out like its input");
+    if (!lower.values.workspace(x)) {
+        const Placed y = lower.steps.temporary("y", dy.desc, dy.dtype);
+        lower.values.workspace(x) = add_max_pool(lower, source, y, attrs);
     }
-    const Primitive pool = lower.onednn().max_pool_grad(source.desc, dy.desc, attrs);
-    const Placed result = lower.define(dx, source.desc);
-    lower.add_primitive(
-        pool, {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WORKSPACE, lower.pool_workspaces()[x]}, {DNNL_ARG_DIFF_SRC, result}},
+    const Primitive pool = lower.onednn.max_pool_grad(source.desc, dy.desc, attrs);
+    const Placed result = lower.values.define(dx, source.desc);
+    lower.steps.add_primitive(
+        pool, {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WORKSPACE, lower.values.workspace(x)}, {DNNL_ARG_DIFF_SRC, result}},
         {DNNL_ARG_DIFF_SRC});
 }
 

@@ -1,5 +1,5 @@
-// The fully connected layer and its gradients: matrix products by own kernels, where the processor has instructions for them, and by
-// oneDNN.
+// The fully connected layer and its gradients: matrix products by own kernels if the processor has instructions for
+// them, else by oneDNN.
 #include <omp.h>
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 #include "backend/cpu/isa.h"
 #include "backend/cpu/kernels/tiles.h"
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -31,7 +31,7 @@ Placed viewed(Placed tensor, const Desc& desc) {
     return tensor;
 }
 
-/// Of a product with a weight. Stored, the weight is [I,O], or [O,I] where it is transposed.
+/// The shape of a product with a weight, which is stored as [I,O], or as [O,I] if it is transposed.
 struct DenseShape {
     DenseShape(const TensorDesc& x, const TensorDesc& y)
         : rows(y.elements() / y.shape.back()), inputs(x.shape.back()), outputs(y.shape.back()) {}
@@ -51,16 +51,16 @@ struct DenseShape {
     std::int64_t rows, inputs, outputs;
 };
 
-/// Whether a right operand pays for being copied into the layout that the product likes best, by its left operand's rows. oneDNN
-/// multiplies by its own layout a tenth (f32) to a third (bf16) faster than by a row-major matrix, and twice as fast where rows of f32 are
-/// 3072 elements long. The copy costs as much as a product with some hundred rows.
+/// Does it pay to copy the right operand into the product's preferred layout, given the rows of the left one? oneDNN
+/// multiplies by its own layout a tenth (f32) to a third (bf16) faster than by a row-major matrix, and twice as fast
+/// if rows of f32 are 3072 elements long. The copy costs as much as a product with some hundred rows.
 bool pays_for_copy(std::int64_t rows, DType type) {
     constexpr std::int64_t kRowsOfFloats = 512;
     constexpr std::int64_t kRowsOfHalves = 1024;
     return rows >= (type == DType::f32 ? kRowsOfFloats : kRowsOfHalves);
 }
 
-/// The fastest one for this type that own kernels may use.
+/// The fastest unit that own kernels may use for this type.
 std::optional<TileUnit> tile_unit(DType type) {
     const Isa isa = effective_isa();
     if (type == DType::f32 && isa.avx512 && has(TileUnit::multiply_adds)) return TileUnit::multiply_adds;
@@ -70,9 +70,10 @@ std::optional<TileUnit> tile_unit(DType type) {
     return std::nullopt;
 }
 
-/// Whether a product is done by tiles. Of bfloat16, a weight's copy costs about as much as AMX's product with 130 rows (BERT-Base's
-/// weights), and serves `all_rows`, those of all micro-batches of an update. Of f32, rows hide the copies that threads make. Copies that
-/// also turned the right operand made products slower than oneDNN's (BERT-Base, Zen 4: 200 to 210 beside 212 to 216 GFLOP/s).
+/// Is the product computed by tiles? In bfloat16, the copy of a weight costs about as much as AMX's product with 130
+/// rows (weights of BERT-Base) and serves `all_rows`, the rows of all micro-batches of an update. In f32, enough rows
+/// hide the copies that threads make. Copies that also transposed the right operand made products slower than
+/// oneDNN's (BERT-Base, Zen 4: 200 to 210 compared with 212 to 216 GFLOP/s).
 bool is_for_tiles(const TileProduct& product, DType type, std::int64_t all_rows, bool is_right_turned) {
     constexpr std::int64_t kFewestRows = 128;
     const bool is_float = type == DType::f32;
@@ -80,25 +81,25 @@ bool is_for_tiles(const TileProduct& product, DType type, std::int64_t all_rows,
     return product.is_whole() && (is_float ? product.rows : all_rows) >= kFewestRows && tile_unit(type);
 }
 
-/// How a product reads the right operand that is stored so: its panels, or, of f32, as it lies.
+/// The layout in which a product reads a right operand that is stored so: panels in bfloat16, unchanged in f32.
 Desc right_operand_desc(const Desc& stored, DType type, bool is_turned) {
     if (type == DType::f32) return stored;
     return is_turned ? turned_right_tiles_desc(stored) : right_tiles_desc(stored);
 }
 
-/// Memory of a product by tiles.
-auto tile_scratch(Lowering& lower, DType type) {
-    return lower.scratch_floats(tile_scratch_floats(tile_unit(type).value(), omp_get_max_threads()));
+/// Scratch memory of a product by tiles.
+auto tile_scratch(const NodeContext& lower, DType type) {
+    return lower.steps.scratch_floats(tile_scratch_floats(tile_unit(type).value(), omp_get_max_threads()));
 }
 
 /// result = left * right (+ bias), all of one type, the left operand row-major.
-void add_tile_product(Lowering& lower, const TileProduct& product, const Placed& left, const Placed& right,
+void add_tile_product(const NodeContext& lower, const TileProduct& product, const Placed& left, const Placed& right,
                       const Placed& bias, const Placed& result) {
     const TileUnit unit = tile_unit(left.dtype).value();
     const auto scratch = tile_scratch(lower, left.dtype);
     std::vector<Placed> reads = {left, right};
     if (bias) reads.push_back(bias);
-    lower.add_step("tiles", reads, {result}, [=](const StepContext&) {
+    lower.steps.add("tiles", reads, {result}, [=](const StepContext&) {
         const float* const added = bias ? bias.as<float>() : nullptr;
         if (unit == TileUnit::multiply_adds) {
             tile_product(product, {left.as<float>()}, right.as<float>(), added, {result.as<float>()}, scratch());
@@ -109,73 +110,74 @@ void add_tile_product(Lowering& lower, const TileProduct& product, const Placed&
     });
 }
 
-void lower_dense_by_tiles(Lowering& lower, const DenseShape& shape, DType type) {
-    const auto& attrs = lower.node().as<DenseAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId y = lower.node().outputs[0];
+void lower_dense_by_tiles(const NodeContext& lower, const DenseShape& shape, DType type) {
+    const auto& attrs = lower.node.as<DenseAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
     const Desc stored = shape.stored(attrs.transposed, type);
-    const Placed x = lower.in_order(inputs[0]);
-    const Placed w = lower.prepared(inputs[1], right_operand_desc(stored, type, attrs.transposed));
-    const Placed bias = attrs.bias ? lower.float_vector(inputs[2]) : Placed{};
-    const Placed result = lower.define(y, row_major(lower.graph().desc(y)));
+    const Placed x = lower.values.in_order(inputs[0]);
+    const Placed w = lower.weights.prepared(inputs[1], right_operand_desc(stored, type, attrs.transposed));
+    const Placed bias = attrs.bias ? lower.values.float_vector(inputs[2]) : Placed{};
+    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
     add_tile_product(lower, {shape.rows, shape.inputs, shape.outputs}, x, w, bias, result);
 }
 
-void lower_input_grad_by_tiles(Lowering& lower, const DenseShape& shape, DType type) {
-    const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
-    const auto& inputs = lower.node().inputs;
-    const ValueId dx = lower.node().outputs[0];
+void lower_input_grad_by_tiles(const NodeContext& lower, const DenseShape& shape, DType type) {
+    const bool is_transposed = lower.node.as<DenseAttrs>().transposed;
+    const auto& inputs = lower.node.inputs;
+    const ValueId dx = lower.node.outputs[0];
     const Desc stored = shape.stored(is_transposed, type);
-    const Placed dy = lower.in_order(inputs[0]);
-    const Placed w = lower.prepared(inputs[1], right_operand_desc(stored, type, !is_transposed));
-    const Placed result = lower.define(dx, row_major(lower.graph().desc(dx)));
+    const Placed dy = lower.values.in_order(inputs[0]);
+    const Placed w = lower.weights.prepared(inputs[1], right_operand_desc(stored, type, !is_transposed));
+    const Placed result = lower.values.define(dx, row_major(lower.graph.desc(dx)));
     add_tile_product(lower, {shape.rows, shape.outputs, shape.inputs}, dy, w, {}, result);
 }
 
-void lower_dense(Lowering& lower) {
-    const auto& attrs = lower.node().as<DenseAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId y = lower.node().outputs[0];
-    const TensorDesc& x_desc = lower.graph().desc(inputs[0]);
-    const TensorDesc& y_desc = lower.graph().desc(y);
+void lower_dense(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<DenseAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
+    const TensorDesc& y_desc = lower.graph.desc(y);
     const DenseShape shape(x_desc, y_desc);
     const DType type = x_desc.dtype;
-    const std::int64_t all_rows = shape.rows * lower.request().plan.micro_batches;
+    const std::int64_t all_rows = shape.rows * lower.request.plan.micro_batches;
     if (is_for_tiles({shape.rows, shape.inputs, shape.outputs}, type, all_rows, attrs.transposed))
         return lower_dense_by_tiles(lower, shape, type);
     // A copy serves all micro-batches of an update. Transposed weights are read fast as they are.
     const bool copies = !attrs.transposed && pays_for_copy(all_rows, type);
     const Desc weight = shape.weight(attrs.transposed, type);
     const Primitive product =
-        lower.onednn().matmul(matrix(shape.rows, shape.inputs, type), copies ? any_layout(weight) : weight,
-                              matrix(shape.rows, shape.outputs, type), attrs.bias);
-    const Placed x = viewed(lower.in_order(inputs[0]), product.src);
+        lower.onednn.matmul(matrix(shape.rows, shape.inputs, type), copies ? any_layout(weight) : weight,
+                            matrix(shape.rows, shape.outputs, type), attrs.bias);
+    const Placed x = viewed(lower.values.in_order(inputs[0]), product.src);
     const Desc kept = copies ? product.weights : shape.stored(attrs.transposed, type);
-    const Placed w = viewed(lower.prepared(inputs[1], kept), product.weights);
+    const Placed w = viewed(lower.weights.prepared(inputs[1], kept), product.weights);
     Arguments arguments = {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}};
-    if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, viewed(lower.float_vector(inputs[2]), product.bias));
-    arguments.emplace_back(DNNL_ARG_DST, viewed(lower.define(y, row_major(y_desc)), product.dst));
-    lower.add_primitive(product, arguments, {DNNL_ARG_DST});
+    if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, viewed(lower.values.float_vector(inputs[2]), product.bias));
+    arguments.emplace_back(DNNL_ARG_DST, viewed(lower.values.define(y, row_major(y_desc)), product.dst));
+    lower.steps.add_primitive(product, arguments, {DNNL_ARG_DST});
 }
 
-void lower_dense_input_grad(Lowering& lower) {
-    const bool is_transposed = lower.node().as<DenseAttrs>().transposed;
-    const auto& inputs = lower.node().inputs;
-    const ValueId dx = lower.node().outputs[0];
-    const TensorDesc& dy_desc = lower.graph().desc(inputs[0]);
-    const TensorDesc& dx_desc = lower.graph().desc(dx);
+void lower_dense_input_grad(const NodeContext& lower) {
+    const bool is_transposed = lower.node.as<DenseAttrs>().transposed;
+    const auto& inputs = lower.node.inputs;
+    const ValueId dx = lower.node.outputs[0];
+    const TensorDesc& dy_desc = lower.graph.desc(inputs[0]);
+    const TensorDesc& dx_desc = lower.graph.desc(dx);
     const DenseShape shape(dx_desc, dy_desc);
     const DType type = dy_desc.dtype;
-    const std::int64_t all_rows = shape.rows * lower.request().plan.micro_batches;
+    const std::int64_t all_rows = shape.rows * lower.request.plan.micro_batches;
     if (is_for_tiles({shape.rows, shape.outputs, shape.inputs}, type, all_rows, !is_transposed))
         return lower_input_grad_by_tiles(lower, shape, type);
     const Primitive product =
-        lower.onednn().matmul(matrix(shape.rows, shape.outputs, type), shape.turned_weight(is_transposed, type),
-                              matrix(shape.rows, shape.inputs, type), false);
-    const Placed dy = viewed(lower.in_order(inputs[0]), product.src);
-    const Placed w = viewed(lower.prepared(inputs[1], shape.stored(is_transposed, type)), product.weights);
-    const Placed result = viewed(lower.define(dx, row_major(dx_desc)), product.dst);
-    lower.add_primitive(product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+        lower.onednn.matmul(matrix(shape.rows, shape.outputs, type), shape.turned_weight(is_transposed, type),
+                            matrix(shape.rows, shape.inputs, type), false);
+    const Placed dy = viewed(lower.values.in_order(inputs[0]), product.src);
+    const Placed w = viewed(lower.weights.prepared(inputs[1], shape.stored(is_transposed, type)), product.weights);
+    const Placed result = viewed(lower.values.define(dx, row_major(dx_desc)), product.dst);
+    lower.steps.add_primitive(product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}},
+                              {DNNL_ARG_DST});
 }
 
 /// The gradient of a weight, left^T * right: x^T * dy, or dy^T * x where the weight is transposed.
@@ -192,7 +194,7 @@ struct WeightGrad {
         result_fits = type == DType::bf16 || graph.desc(node.outputs[0]).dtype == DType::f32;
     }
     bool uses_tiles() const { return result_fits && is_for_tiles(product, type, product.rows, false); }
-    /// As which matrices the operands lie.
+    /// The operands as matrices.
     Desc left_matrix() const { return matrix(product.inner, product.rows, type); }
     Desc right_matrix() const { return matrix(product.inner, product.columns, type); }
 
@@ -202,17 +204,18 @@ struct WeightGrad {
     bool result_fits = false;  // a product by tiles
 };
 
-/// left^T * right into a result of f32, or of bfloat16.
+/// left^T * right into a result in f32 or bfloat16.
 struct PlacedProduct {
-    PlacedProduct(Lowering& lower, const WeightGrad& grad)
+    PlacedProduct(const NodeContext& lower, const WeightGrad& grad)
         : product(grad.product), unit(tile_unit(grad.type).value()), scratch(tile_scratch(lower, grad.type)) {
         const std::string reason = "the layout that tile products read";
         const bool is_float = grad.type == DType::f32;
-        left = is_float
-                   ? lower.in_order(grad.left)
-                   : lower.relaid(grad.left, grad.left_matrix(), turned_left_tiles_desc(grad.left_matrix()), reason);
-        right = is_float ? lower.in_order(grad.right)
-                         : lower.relaid(grad.right, grad.right_matrix(), right_tiles_desc(grad.right_matrix()), reason);
+        left = is_float ? lower.values.in_order(grad.left)
+                        : lower.values.relaid(grad.left, grad.left_matrix(), turned_left_tiles_desc(grad.left_matrix()),
+                                              reason);
+        right = is_float ? lower.values.in_order(grad.right)
+                         : lower.values.relaid(grad.right, grad.right_matrix(), right_tiles_desc(grad.right_matrix()),
+                                               reason);
     }
 
     void run(const TileResult& result) const {
@@ -232,93 +235,95 @@ struct PlacedProduct {
     Placed left, right;
 };
 
-void lower_weight_grad_by_tiles(Lowering& lower, const WeightGrad& grad) {
+void lower_weight_grad_by_tiles(const NodeContext& lower, const WeightGrad& grad) {
     const PlacedProduct product(lower, grad);
     const std::vector<Placed> operands = {product.left, product.right};
-    const ValueId dw = lower.node().outputs[0];
-    const DType type = lower.graph().desc(dw).dtype;
+    const ValueId dw = lower.node.outputs[0];
+    const DType type = lower.graph.desc(dw).dtype;
     const Desc result_matrix = matrix(grad.product.rows, grad.product.columns, type);
     if (type == DType::bf16) {
-        const Placed result = lower.define(dw, result_matrix);
-        return lower.add_step("tiles", operands, {result},
-                              [=](const StepContext&) { product.run(result.as<BFloat16>()); });
+        const Placed result = lower.values.define(dw, result_matrix);
+        return lower.steps.add("tiles", operands, {result},
+                               [=](const StepContext&) { product.run(result.as<BFloat16>()); });
     }
     const auto run = [=](const Placed& result, bool adds, const Placed& squares) {
         product.run({result.as<float>(), adds, squares ? squares.as<float>() : nullptr});
     };
-    if (const auto sum = lower.own_sum(dw, result_matrix)) {
-        const Placed squares = sum->ends ? lower.place_squares(dw, grad.product.blocks()) : Placed{};
-        lower.add_step("tiles", {product.left, product.right, sum->placed}, {sum->placed},
-                       lower.summing(*sum, [=](bool is_first) { run(sum->placed, !is_first, squares); }));
+    if (const auto sum = lower.sums.accumulator(dw, result_matrix)) {
+        const Placed squares = sum->ends ? lower.sums.place_squares(dw, grad.product.blocks()) : Placed{};
+        lower.steps.add("tiles", {product.left, product.right, sum->placed}, {sum->placed},
+                        lower.sums.summing(*sum, [=](bool is_first) { run(sum->placed, !is_first, squares); }));
         return;
     }
-    const Placed result = lower.define(dw, result_matrix);
-    const Placed squares = lower.place_squares(dw, grad.product.blocks());
-    lower.add_step("tiles", operands, {result}, [=](const StepContext&) { run(result, false, squares); });
+    const Placed result = lower.values.define(dw, result_matrix);
+    const Placed squares = lower.sums.place_squares(dw, grad.product.blocks());
+    lower.steps.add("tiles", operands, {result}, [=](const StepContext&) { run(result, false, squares); });
 }
 
-/// Of several micro-batches, the product adds to their sum.
-void lower_dense_weight_grad(Lowering& lower) {
-    const WeightGrad grad(lower.graph(), lower.node());
+/// With several micro-batches, the product adds to their sum.
+void lower_dense_weight_grad(const NodeContext& lower) {
+    const WeightGrad grad(lower.graph, lower.node);
     if (grad.uses_tiles()) return lower_weight_grad_by_tiles(lower, grad);
-    const ValueId dw = lower.node().outputs[0];
+    const ValueId dw = lower.node.outputs[0];
     const std::int64_t m = grad.product.rows;
     const Desc left_matrix = transposed(m, grad.product.inner, grad.type);
     const Desc right_matrix = grad.right_matrix();
-    const Desc result_matrix = matrix(m, grad.product.columns, lower.graph().desc(dw).dtype);
-    const Primitive product = lower.onednn().matmul(
+    const Desc result_matrix = matrix(m, grad.product.columns, lower.graph.desc(dw).dtype);
+    const Primitive product = lower.onednn.matmul(
         left_matrix, pays_for_copy(m, grad.type) ? any_layout(right_matrix) : right_matrix, result_matrix, false);
-    const Placed a = viewed(lower.in_order(grad.left), product.src);
+    const Placed a = viewed(lower.values.in_order(grad.left), product.src);
     const Placed b =
-        lower.relaid(grad.right, right_matrix, product.weights, "the layout that the product is fastest with");
+        lower.values.relaid(grad.right, right_matrix, product.weights, "the layout that the product is fastest with");
     const Arguments operands = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}};
     const auto with_result = [&](const Placed& result) {
         Arguments all = operands;
         all.emplace_back(DNNL_ARG_DST, viewed(result, product.dst));
         return all;
     };
-    if (const auto sum = lower.own_sum(dw, product.dst)) {
-        const Primitive further = lower.onednn().accumulating_matmul(left_matrix, product.weights, result_matrix);
-        return lower.add_summing_primitive(*sum, product, further, with_result(sum->placed));
+    if (const auto sum = lower.sums.accumulator(dw, product.dst)) {
+        const Primitive further = lower.onednn.accumulating_matmul(left_matrix, product.weights, result_matrix);
+        return lower.sums.add_primitives(*sum, product, further, with_result(sum->placed));
     }
-    lower.add_primitive(product, with_result(lower.define(dw, product.dst)), {DNNL_ARG_DST});
+    lower.steps.add_primitive(product, with_result(lower.values.define(dw, product.dst)), {DNNL_ARG_DST});
 }
 
-/// The gradient of a weight whose product of bfloat16 tiles reads a copy of this value as its right operand, in the current section.
-std::optional<WeightGrad> reader_of_copy(const Lowering& lower, ValueId gradient) {
-    for (const graph::NodeId user : lower.graph().value(gradient).users) {
-        const graph::Node& reader = lower.graph().node(user);
-        if (reader.kind != graph::OpKind::dense_weight_grad || lower.section_of(user) != lower.section()) continue;
-        const WeightGrad grad(lower.graph(), reader);
+/// The weight gradient in the current section that reads a bfloat16 tile copy of this value as its right operand, if
+/// there is one.
+std::optional<WeightGrad> reader_of_copy(const NodeContext& lower, ValueId gradient) {
+    for (const graph::NodeId user : lower.graph.value(gradient).users) {
+        const graph::Node& reader = lower.graph.node(user);
+        if (reader.kind != graph::OpKind::dense_weight_grad || lower.walk.section_of(user) != lower.walk.section())
+            continue;
+        const WeightGrad grad(lower.graph, reader);
         if (grad.right == gradient && grad.type == DType::bf16 && grad.uses_tiles()) return grad;
     }
     return std::nullopt;
 }
 
-/// The sums of the columns, while the copy is made that the tile product reads: both wait for memory.
-void lower_bias_grad_with_copy(Lowering& lower, const WeightGrad& reader) {
-    const ValueId db = lower.node().outputs[0];
-    const Placed dy = lower.in_order(reader.right);
-    const Placed copy = lower.define_copy(reader.right, right_tiles_desc(reader.right_matrix()));
-    const Placed result = lower.define(db, row_major(lower.graph().desc(db)));
+/// Sums the columns while copying them for the tile product, because both are bound by memory.
+void lower_bias_grad_with_copy(const NodeContext& lower, const WeightGrad& reader) {
+    const ValueId db = lower.node.outputs[0];
+    const Placed dy = lower.values.in_order(reader.right);
+    const Placed copy = lower.values.define_copy(reader.right, right_tiles_desc(reader.right_matrix()));
+    const Placed result = lower.values.define(db, row_major(lower.graph.desc(db)));
     const Panels panels = panels_of(copy.desc).value();
-    const auto scratch = lower.scratch_floats(panel_sums_scratch_floats(panels));
-    lower.add_step("kernel", {dy}, {result, copy}, [=](const StepContext&) {
+    const auto scratch = lower.steps.scratch_floats(panel_sums_scratch_floats(panels));
+    lower.steps.add("kernel", {dy}, {result, copy}, [=](const StepContext&) {
         copy_to_panels_and_sum(panels, dy.as<BFloat16>(), copy.as<BFloat16>(), result.as<float>(), scratch());
     });
 }
 
-void lower_bias_grad(Lowering& lower) {
-    const ValueId db = lower.node().outputs[0];
-    const ValueId gradient = lower.node().inputs[0];
+void lower_bias_grad(const NodeContext& lower) {
+    const ValueId db = lower.node.outputs[0];
+    const ValueId gradient = lower.node.inputs[0];
     if (const auto reader = reader_of_copy(lower, gradient)) return lower_bias_grad_with_copy(lower, *reader);
-    const Placed dy = lower.operand(gradient);
-    const Placed result = lower.define(db, row_major(lower.graph().desc(db)));
-    const Blocks shape = lower.channel_blocks(gradient, dy);
-    const auto scratch = lower.scratch_floats(norm_scratch_floats(shape));
+    const Placed dy = lower.values.operand(gradient);
+    const Placed result = lower.values.define(db, row_major(lower.graph.desc(db)));
+    const Blocks shape = lower.layouts.channel_blocks(gradient, dy);
+    const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
     with_float_type(dy.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {dy}, {result},
-                       [=](const StepContext&) { bias_grad(shape, dy.as<T>(), result.as<float>(), scratch()); });
+        lower.steps.add("kernel", {dy}, {result},
+                        [=](const StepContext&) { bias_grad(shape, dy.as<T>(), result.as<float>(), scratch()); });
     });
 }
 

@@ -1,5 +1,5 @@
 // Activation functions without a norm before them, channel gates and random scales: own kernels.
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -14,78 +14,79 @@ std::int64_t stored_elements(const Placed& tensor) {
     return static_cast<std::int64_t>(tensor.desc.get_size() / size_bytes(tensor.dtype));
 }
 
-void lower_activation(Lowering& lower) {
-    const Activation activation = lower.node().as<graph::ActivationAttrs>().activation;
-    const ValueId x = lower.node().inputs[0];
-    const Placed source = lower.operand(x);
-    const Placed result = lower.define_or_reuse(lower.node().outputs[0], source.desc, x);
+void lower_activation(const NodeContext& lower) {
+    const Activation activation = lower.node.as<graph::ActivationAttrs>().activation;
+    const ValueId x = lower.node.inputs[0];
+    const Placed source = lower.values.operand(x);
+    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], source.desc, x);
     const std::int64_t count = stored_elements(source);
     with_float_type(source.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {source}, {result}, [source, result, count, activation](const StepContext&) {
+        lower.steps.add("kernel", {source}, {result}, [source, result, count, activation](const StepContext&) {
             activate(count, activation, source.as<T>(), result.as<T>());
         });
     });
 }
 
-void lower_activation_grad(Lowering& lower) {
-    const Activation activation = lower.node().as<graph::ActivationAttrs>().activation;
-    const auto& inputs = lower.node().inputs;
-    const Placed at = lower.operand(inputs[0]);
-    const Placed dy = lower.operand_as(inputs[1], at.desc, kGateReason);
-    const Placed result = lower.define_or_reuse(lower.node().outputs[0], at.desc, inputs[1]);
+void lower_activation_grad(const NodeContext& lower) {
+    const Activation activation = lower.node.as<graph::ActivationAttrs>().activation;
+    const auto& inputs = lower.node.inputs;
+    const Placed at = lower.values.operand(inputs[0]);
+    const Placed dy = lower.values.operand_as(inputs[1], at.desc, kGateReason);
+    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], at.desc, inputs[1]);
     const std::int64_t count = stored_elements(at);
     with_float_type(at.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {at, dy}, {result}, [at, dy, result, count, activation](const StepContext&) {
+        lower.steps.add("kernel", {at, dy}, {result}, [at, dy, result, count, activation](const StepContext&) {
             activation_grad(count, activation, at.as<T>(), dy.as<T>(), result.as<T>());
         });
     });
 }
 
-void lower_scale_channels(Lowering& lower) {
-    const auto& inputs = lower.node().inputs;
-    const Placed x = lower.operand(inputs[0]);
-    const Placed gate = lower.operand(inputs[1]);
-    const Placed y = lower.define_or_reuse(lower.node().outputs[0], x.desc, inputs[0]);
+void lower_scale_channels(const NodeContext& lower) {
+    const auto& inputs = lower.node.inputs;
+    const Placed x = lower.values.operand(inputs[0]);
+    const Placed gate = lower.values.operand(inputs[1]);
+    const Placed y = lower.values.define_or_reuse(lower.node.outputs[0], x.desc, inputs[0]);
     const Blocks shape = blocks_of(x);
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {x, gate}, {y},
-                       [=](const StepContext&) { scale_channels(shape, x.as<T>(), gate.as<T>(), y.as<T>()); });
+        lower.steps.add("kernel", {x, gate}, {y},
+                        [=](const StepContext&) { scale_channels(shape, x.as<T>(), gate.as<T>(), y.as<T>()); });
     });
 }
 
-void lower_scale_channels_grad(Lowering& lower) {
-    const auto& inputs = lower.node().inputs;
-    const auto& outputs = lower.node().outputs;
-    const Placed x = lower.operand(inputs[0]);
-    const Placed gate = lower.operand(inputs[1]);
-    const Placed dy = lower.operand_as(inputs[2], x.desc, kGateReason);
-    const Placed dx = lower.dies_here(inputs[2], x.desc) ? lower.define_over(outputs[0], x.desc, inputs[2])
-                                                         : lower.define_or_reuse(outputs[0], x.desc, inputs[0]);
-    const Placed dgate = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
+void lower_scale_channels_grad(const NodeContext& lower) {
+    const auto& inputs = lower.node.inputs;
+    const auto& outputs = lower.node.outputs;
+    const Placed x = lower.values.operand(inputs[0]);
+    const Placed gate = lower.values.operand(inputs[1]);
+    const Placed dy = lower.values.operand_as(inputs[2], x.desc, kGateReason);
+    const Placed dx = lower.values.dies_here(inputs[2], x.desc)
+                          ? lower.values.define_over(outputs[0], x.desc, inputs[2])
+                          : lower.values.define_or_reuse(outputs[0], x.desc, inputs[0]);
+    const Placed dgate = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
     const Blocks shape = blocks_of(x);
-    const auto scratch = lower.scratch_floats(scale_channels_scratch_floats(shape));
+    const auto scratch = lower.steps.scratch_floats(scale_channels_scratch_floats(shape));
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {x, gate, dy}, {dx, dgate}, [=](const StepContext&) {
+        lower.steps.add("kernel", {x, gate, dy}, {dx, dgate}, [=](const StepContext&) {
             scale_channels_grad(shape, x.as<T>(), gate.as<T>(), dy.as<T>(), dx.as<T>(), dgate.as<T>(), scratch());
         });
     });
 }
 
-void lower_random_scale(Lowering& lower) {
-    const auto& attrs = lower.node().as<graph::RandomScaleAttrs>();
-    const ValueId input = lower.node().inputs[0];
-    const Placed x = lower.operand(input);
-    const Placed y = lower.define_or_reuse(lower.node().outputs[0], x.desc, input);
-    const TensorDesc& desc = lower.graph().desc(input);
+void lower_random_scale(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<graph::RandomScaleAttrs>();
+    const ValueId input = lower.node.inputs[0];
+    const Placed x = lower.values.operand(input);
+    const Placed y = lower.values.define_or_reuse(lower.node.outputs[0], x.desc, input);
+    const TensorDesc& desc = lower.graph.desc(input);
     const std::int64_t samples = desc.shape.front();
     const Blocks in_order{samples, 1, 1, desc.elements() / samples};
-    const Blocks shape = lower.layout(input) == graph::Layout::image ? blocks_of(x) : in_order;
-    RandomScale base{.seed = lower.request().runtime.seed, .site = attrs.site};
+    const Blocks shape = lower.layouts.layout(input) == graph::Layout::image ? blocks_of(x) : in_order;
+    RandomScale base{.seed = lower.request.runtime.seed, .site = attrs.site};
     base.last_kept = last_word_within(attrs.keep);
     base.factor = static_cast<float>(1 / attrs.keep);
     base.per_sample = attrs.per_sample;
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {x}, {y}, [x, y, shape, base](const StepContext& context) {
+        lower.steps.add("kernel", {x}, {y}, [x, y, shape, base](const StepContext& context) {
             RandomScale scale = base;
             scale.first_sample = context.first_sample;
             random_scale(shape, scale, x.as<T>(), y.as<T>());

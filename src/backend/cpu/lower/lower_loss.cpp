@@ -1,5 +1,5 @@
 // The loss, its gradient and the counts of correct answers.
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 
 namespace cnntrain::cpu {
 
@@ -8,18 +8,18 @@ using graph::ValueId;
 
 namespace {
 
-void lower_softmax_cross_entropy(Lowering& lower) {
-    const auto& attrs = lower.node().as<SoftmaxAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const auto& outputs = lower.node().outputs;
-    const Shape& shape = lower.graph().desc(inputs[0]).shape;
-    const Placed logits = lower.operand(inputs[0]);
-    const Placed labels = lower.operand(inputs[1]);
-    const Placed loss = lower.define(outputs[0], row_major(lower.graph().desc(outputs[0])));
-    const Placed correct = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
-    const auto scratch = lower.scratch_floats(softmax_scratch_floats(shape[0]));
+void lower_softmax_cross_entropy(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<SoftmaxAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const auto& outputs = lower.node.outputs;
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed logits = lower.values.operand(inputs[0]);
+    const Placed labels = lower.values.operand(inputs[1]);
+    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
+    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
     with_float_type(logits.dtype, [&]<typename T>() {
-        lower.add_step(
+        lower.steps.add(
             "kernel", {logits, labels}, {loss, correct},
             [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
                 const LossSums sums = softmax_cross_entropy(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
@@ -30,16 +30,16 @@ void lower_softmax_cross_entropy(Lowering& lower) {
     });
 }
 
-void lower_softmax_cross_entropy_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<SoftmaxAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const Shape& shape = lower.graph().desc(inputs[0]).shape;
-    const Placed logits = lower.operand(inputs[0]);
-    const Placed labels = lower.operand(inputs[1]);
-    const Placed dloss = lower.operand(inputs[2]);
-    const Placed result = lower.define_or_reuse(lower.node().outputs[0], logits.desc, inputs[0]);
+void lower_softmax_cross_entropy_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<SoftmaxAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed logits = lower.values.operand(inputs[0]);
+    const Placed labels = lower.values.operand(inputs[1]);
+    const Placed dloss = lower.values.operand(inputs[2]);
+    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
     with_float_type(logits.dtype, [&]<typename T>() {
-        lower.add_step(
+        lower.steps.add(
             "kernel", {logits, labels, dloss}, {result},
             [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
                 softmax_cross_entropy_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(), smoothing,
@@ -48,20 +48,20 @@ void lower_softmax_cross_entropy_grad(Lowering& lower) {
     });
 }
 
-void lower_top_k_correct(Lowering& lower) {
-    const auto& attrs = lower.node().as<graph::TopKAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId output = lower.node().outputs[0];
-    const Shape& shape = lower.graph().desc(inputs[0]).shape;
-    const Placed logits = lower.operand(inputs[0]);
-    const Placed labels = lower.operand(inputs[1]);
-    const Placed correct = lower.define(output, row_major(lower.graph().desc(output)));
+void lower_top_k_correct(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<graph::TopKAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId output = lower.node.outputs[0];
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed logits = lower.values.operand(inputs[0]);
+    const Placed labels = lower.values.operand(inputs[1]);
+    const Placed correct = lower.values.define(output, row_major(lower.graph.desc(output)));
     with_float_type(logits.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {logits, labels}, {correct},
-                       [=, samples = shape[0], classes = shape[1], k = attrs.k](const StepContext&) {
-                           *correct.as<float>() =
-                               top_k_correct(samples, classes, logits.as<T>(), labels.as<std::int32_t>(), k);
-                       });
+        lower.steps.add("kernel", {logits, labels}, {correct},
+                        [=, samples = shape[0], classes = shape[1], k = attrs.k](const StepContext&) {
+                            *correct.as<float>() =
+                                top_k_correct(samples, classes, logits.as<T>(), labels.as<std::int32_t>(), k);
+                        });
     });
 }
 

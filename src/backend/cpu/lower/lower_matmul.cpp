@@ -1,5 +1,5 @@
 // Batched matrix products: operands are transposed, and read where views have left them, through their strides.
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 
 namespace cnntrain::cpu {
 
@@ -20,21 +20,22 @@ Placed transposed(Placed tensor, bool wanted) {
     return tensor;
 }
 
-void lower_batched_matmul(Lowering& lower) {
-    const auto& attrs = lower.node().as<MatmulAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId y = lower.node().outputs[0];
-    const Desc result_desc = row_major(lower.graph().desc(y));
-    Placed a = transposed(lower.strided(inputs[0]), attrs.transpose_a);
-    Placed b = transposed(lower.strided(inputs[1]), attrs.transpose_b);
-    Primitive product = lower.onednn().matmul(a.desc, b.desc, result_desc, false);
+void lower_batched_matmul(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<MatmulAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const Desc result_desc = row_major(lower.graph.desc(y));
+    Placed a = transposed(lower.values.strided(inputs[0]), attrs.transpose_a);
+    Placed b = transposed(lower.values.strided(inputs[1]), attrs.transpose_b);
+    Primitive product = lower.onednn.matmul(a.desc, b.desc, result_desc, false);
     if (product.is_naive()) {  // for these strides
-        a = transposed(lower.in_order(inputs[0]), attrs.transpose_a);
-        b = transposed(lower.in_order(inputs[1]), attrs.transpose_b);
-        product = lower.onednn().matmul(a.desc, b.desc, result_desc, false);
+        a = transposed(lower.values.in_order(inputs[0]), attrs.transpose_a);
+        b = transposed(lower.values.in_order(inputs[1]), attrs.transpose_b);
+        product = lower.onednn.matmul(a.desc, b.desc, result_desc, false);
     }
-    const Placed result = lower.define(y, result_desc);
-    lower.add_primitive(product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+    const Placed result = lower.values.define(y, result_desc);
+    lower.steps.add_primitive(product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}},
+                              {DNNL_ARG_DST});
 }
 
 constexpr LoweringEntry kLowerings[] = {

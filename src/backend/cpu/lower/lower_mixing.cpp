@@ -1,5 +1,5 @@
 // Mixed images and the loss of mixed targets.
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 
 namespace cnntrain::cpu {
 
@@ -9,23 +9,23 @@ using graph::ValueId;
 
 namespace {
 
-void lower_mix_images(Lowering& lower) {
-    const auto& attrs = lower.node().as<MixImagesAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId y = lower.node().outputs[0];
-    const TensorDesc& desc = lower.graph().desc(y);
-    const Placed x = lower.operand_as(inputs[0], image_desc(desc), "images are mixed pixel by pixel");
+void lower_mix_images(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<MixImagesAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& desc = lower.graph.desc(y);
+    const Placed x = lower.values.operand_as(inputs[0], image_desc(desc), "images are mixed pixel by pixel");
     const bool cutmix = attrs.cutmix_distance != 0;
-    const Placed own = attrs.mixup ? lower.operand(inputs[1]) : Placed{};
-    const Placed box = cutmix ? lower.operand(inputs.back()) : Placed{};
-    const Placed result = lower.define(y, image_desc(desc));
+    const Placed own = attrs.mixup ? lower.values.operand(inputs[1]) : Placed{};
+    const Placed box = cutmix ? lower.values.operand(inputs.back()) : Placed{};
+    const Placed result = lower.values.define(y, image_desc(desc));
     std::vector<Placed> reads = {x};
     if (own) reads.push_back(own);
     if (box) reads.push_back(box);
     MixImages how{.samples = desc.shape[0], .height = desc.shape[1], .width = desc.shape[2], .channels = desc.shape[3]};
     how.cutmix_distance = attrs.cutmix_distance;
     with_float_type(desc.dtype, [&]<typename T>() {
-        lower.add_step("kernel", reads, {result}, [=](const StepContext&) {
+        lower.steps.add("kernel", reads, {result}, [=](const StepContext&) {
             MixImages now = how;
             now.own = own ? own.as<float>() : nullptr;
             now.box = box ? box.as<std::int32_t>() : nullptr;
@@ -34,7 +34,7 @@ void lower_mix_images(Lowering& lower) {
     });
 }
 
-/// What labels and shares say once they are bound.
+/// The contents of labels and shares once they are bound.
 struct BoundTargets {
     Placed labels, shares;
     MixedTargetsAttrs attrs;
@@ -44,43 +44,43 @@ struct BoundTargets {
     }
 };
 
-BoundTargets bind_targets(Lowering& lower) {
-    const auto& inputs = lower.node().inputs;
-    return {lower.operand(inputs[1]), lower.operand(inputs[2]), lower.node().as<MixedTargetsAttrs>()};
+BoundTargets bind_targets(const NodeContext& lower) {
+    const auto& inputs = lower.node.inputs;
+    return {lower.values.operand(inputs[1]), lower.values.operand(inputs[2]), lower.node.as<MixedTargetsAttrs>()};
 }
 
-void lower_mixed_cross_entropy(Lowering& lower) {
-    const auto& outputs = lower.node().outputs;
-    const Shape& shape = lower.graph().desc(lower.node().inputs[0]).shape;
-    const Placed logits = lower.operand(lower.node().inputs[0]);
+void lower_mixed_cross_entropy(const NodeContext& lower) {
+    const auto& outputs = lower.node.outputs;
+    const Shape& shape = lower.graph.desc(lower.node.inputs[0]).shape;
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
     const BoundTargets targets = bind_targets(lower);
-    const Placed loss = lower.define(outputs[0], row_major(lower.graph().desc(outputs[0])));
-    const Placed correct = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
-    const auto scratch = lower.scratch_floats(softmax_scratch_floats(shape[0]));
+    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
+    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
     with_float_type(logits.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {logits, targets.labels, targets.shares}, {loss, correct},
-                       [=, samples = shape[0], classes = shape[1]](const StepContext&) {
-                           const LossSums sums =
-                               mixed_cross_entropy(samples, classes, logits.as<T>(), targets.now(), scratch());
-                           *loss.as<float>() = sums.loss;
-                           *correct.as<float>() = sums.correct;
-                       });
+        lower.steps.add("kernel", {logits, targets.labels, targets.shares}, {loss, correct},
+                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
+                            const LossSums sums =
+                                mixed_cross_entropy(samples, classes, logits.as<T>(), targets.now(), scratch());
+                            *loss.as<float>() = sums.loss;
+                            *correct.as<float>() = sums.correct;
+                        });
     });
 }
 
-void lower_mixed_cross_entropy_grad(Lowering& lower) {
-    const auto& inputs = lower.node().inputs;
-    const Shape& shape = lower.graph().desc(inputs[0]).shape;
-    const Placed logits = lower.operand(inputs[0]);
+void lower_mixed_cross_entropy_grad(const NodeContext& lower) {
+    const auto& inputs = lower.node.inputs;
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed logits = lower.values.operand(inputs[0]);
     const BoundTargets targets = bind_targets(lower);
-    const Placed dloss = lower.operand(inputs[3]);
-    const Placed result = lower.define_or_reuse(lower.node().outputs[0], logits.desc, inputs[0]);
+    const Placed dloss = lower.values.operand(inputs[3]);
+    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
     with_float_type(logits.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {logits, targets.labels, targets.shares, dloss}, {result},
-                       [=, samples = shape[0], classes = shape[1]](const StepContext&) {
-                           mixed_cross_entropy_grad(samples, classes, logits.as<T>(), targets.now(), *dloss.as<float>(),
-                                                    result.as<T>());
-                       });
+        lower.steps.add("kernel", {logits, targets.labels, targets.shares, dloss}, {result},
+                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
+                            mixed_cross_entropy_grad(samples, classes, logits.as<T>(), targets.now(),
+                                                     *dloss.as<float>(), result.as<T>());
+                        });
     });
 }
 

@@ -1,7 +1,7 @@
 // Normalisation: own kernels, in place where a value dies, residual addition and activation fused.
 #include <cmath>
 
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/run/norm_exchange.h"
 #include "cnntrain/base/error.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 const char* const kNormReason = "operands of one elementwise pass lie alike";
 
-/// What the three forward ops share; `first_optional` is where the residual stands among the inputs.
+/// Operands that the three forward ops share.
 struct ForwardOperands {
     Placed x, gamma, beta, residual, mean, variance, y;
 };
@@ -42,27 +42,28 @@ template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at
     return args;
 }
 
-/// x and gamma, beta and the residual; the result is written over the residual or x where they die.
-ForwardOperands place_forward(Lowering& lower, std::size_t residual_at) {
-    const auto& attrs = lower.node().as<NormAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId y = lower.node().outputs[0];
+/// Places x, gamma, beta and the residual (input number `residual_at`). The result overwrites the residual or x if
+/// they die here.
+ForwardOperands place_forward(const NodeContext& lower, std::size_t residual_at) {
+    const auto& attrs = lower.node.as<NormAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
     ForwardOperands at;
-    at.x = lower.operand(inputs[0]);
-    at.gamma = lower.float_vector(inputs[1]);
-    at.beta = lower.float_vector(inputs[2]);
+    at.x = lower.values.operand(inputs[0]);
+    at.gamma = lower.values.float_vector(inputs[1]);
+    at.beta = lower.values.float_vector(inputs[2]);
     if (attrs.residual) {
-        at.residual = lower.operand_as(inputs[residual_at], at.x.desc, kNormReason);
-        if (lower.dies_here(inputs[residual_at], at.x.desc)) {
-            at.y = lower.define_over(y, at.x.desc, inputs[residual_at]);
+        at.residual = lower.values.operand_as(inputs[residual_at], at.x.desc, kNormReason);
+        if (lower.values.dies_here(inputs[residual_at], at.x.desc)) {
+            at.y = lower.values.define_over(y, at.x.desc, inputs[residual_at]);
             return at;
         }
     }
-    at.y = lower.define_or_reuse(y, at.x.desc, inputs[0]);
+    at.y = lower.values.define_or_reuse(y, at.x.desc, inputs[0]);
     return at;
 }
 
-/// With the statistics of several ranks' micro-batches.
+/// Normalises with statistics over the micro-batches of several ranks.
 template <typename T> void shared_batch_norm_forward(const Blocks& shape, const NormForward<T>& args,
                                                      NormExchange& norms, std::span<float> scratch) {
     const auto channels = static_cast<std::size_t>(shape.channels());
@@ -71,49 +72,49 @@ template <typename T> void shared_batch_norm_forward(const Blocks& shape, const 
     batch_norm_inference(shape, args, scratch);
 }
 
-void lower_training_norm(Lowering& lower, std::int64_t groups) {
-    const auto& attrs = lower.node().as<NormAttrs>();
-    const auto& outputs = lower.node().outputs;
+void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
+    const auto& attrs = lower.node.as<NormAttrs>();
+    const auto& outputs = lower.node.outputs;
     ForwardOperands at = place_forward(lower, 3);
-    at.mean = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
-    at.variance = lower.define(outputs[2], row_major(lower.graph().desc(outputs[2])));
+    at.mean = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    at.variance = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
     const Blocks shape = blocks_of(at.x);
-    const auto scratch = lower.scratch_floats(norm_scratch_floats(shape, groups));
+    const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", present({at.x, at.gamma, at.beta, at.residual}), {at.y, at.mean, at.variance},
-                       [at, attrs, shape, groups, scratch](const StepContext& context) {
-                           const auto args = forward_arguments<T>(at, attrs);
-                           if (groups > 0) {
-                               group_norm_forward(shape, groups, args, scratch());
-                           } else if (context.norms != nullptr) {
-                               shared_batch_norm_forward(shape, args, *context.norms, scratch());
-                           } else {
-                               batch_norm_forward(shape, args, scratch());
-                           }
-                       });
+        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.residual}), {at.y, at.mean, at.variance},
+                        [at, attrs, shape, groups, scratch](const StepContext& context) {
+                            const auto args = forward_arguments<T>(at, attrs);
+                            if (groups > 0) {
+                                group_norm_forward(shape, groups, args, scratch());
+                            } else if (context.norms != nullptr) {
+                                shared_batch_norm_forward(shape, args, *context.norms, scratch());
+                            } else {
+                                batch_norm_forward(shape, args, scratch());
+                            }
+                        });
     });
 }
 
-void lower_batch_norm(Lowering& lower) {
+void lower_batch_norm(const NodeContext& lower) {
     lower_training_norm(lower, 0);
 }
 
-void lower_group_norm(Lowering& lower) {
-    lower_training_norm(lower, lower.node().as<NormAttrs>().groups);
+void lower_group_norm(const NodeContext& lower) {
+    lower_training_norm(lower, lower.node.as<NormAttrs>().groups);
 }
 
-void lower_batch_norm_inference(Lowering& lower) {
-    const auto& attrs = lower.node().as<NormAttrs>();
+void lower_batch_norm_inference(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<NormAttrs>();
     ForwardOperands at = place_forward(lower, 5);
-    at.mean = lower.float_vector(lower.node().inputs[3]);
-    at.variance = lower.float_vector(lower.node().inputs[4]);
+    at.mean = lower.values.float_vector(lower.node.inputs[3]);
+    at.variance = lower.values.float_vector(lower.node.inputs[4]);
     const Blocks shape = blocks_of(at.x);
-    const auto scratch = lower.scratch_floats(norm_scratch_floats(shape));
+    const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
     with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", present({at.x, at.gamma, at.beta, at.residual, at.mean, at.variance}), {at.y},
-                       [at, attrs, shape, scratch](const StepContext&) {
-                           batch_norm_inference(shape, forward_arguments<T>(at, attrs), scratch());
-                       });
+        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.residual, at.mean, at.variance}), {at.y},
+                        [at, attrs, shape, scratch](const StepContext&) {
+                            batch_norm_inference(shape, forward_arguments<T>(at, attrs), scratch());
+                        });
     });
 }
 
@@ -141,120 +142,120 @@ template <typename T> NormGradient<T> gradient_arguments(const GradientOperands&
 }
 
 /// The gradients are written over tensors that die here: dresidual over a dy, dx over x or the other dy.
-void place_gradient_results(Lowering& lower, GradientOperands& at, std::vector<ValueId> reusable) {
-    const auto& outputs = lower.node().outputs;
+void place_gradient_results(const NodeContext& lower, GradientOperands& at, std::vector<ValueId> reusable) {
+    const auto& outputs = lower.node.outputs;
     const Desc layout = at.x.desc;
     const auto place = [&](ValueId result) {
         for (auto candidate = reusable.begin(); candidate != reusable.end(); ++candidate) {
-            if (!lower.dies_here(*candidate, layout)) continue;
+            if (!lower.values.dies_here(*candidate, layout)) continue;
             const ValueId dying = *candidate;
             reusable.erase(candidate);
-            return lower.define_over(result, layout, dying);
+            return lower.values.define_over(result, layout, dying);
         }
-        return lower.define(result, layout);
+        return lower.values.define(result, layout);
     };
     if (outputs.size() > 3) at.dresidual = place(outputs[3]);
     at.dx = place(outputs[0]);
-    at.dgamma = lower.define(outputs[1], row_major(lower.graph().desc(outputs[1])));
-    at.dbeta = lower.define(outputs[2], row_major(lower.graph().desc(outputs[2])));
+    at.dgamma = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    at.dbeta = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
 }
 
-void lower_norm_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<NormAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const std::int64_t groups = lower.node().kind == graph::OpKind::group_norm_grad ? attrs.groups : 0;
+void lower_norm_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<NormAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const std::int64_t groups = lower.node.kind == graph::OpKind::group_norm_grad ? attrs.groups : 0;
     GradientOperands at;
-    at.x = lower.operand(inputs[0]);
-    at.gamma = lower.float_vector(inputs[1]);
-    at.beta = lower.float_vector(inputs[2]);
-    at.mean = lower.operand(inputs[3]);
-    at.variance = lower.operand(inputs[4]);
-    at.dy = lower.operand_as(inputs[5], at.x.desc, kNormReason);
+    at.x = lower.values.operand(inputs[0]);
+    at.gamma = lower.values.float_vector(inputs[1]);
+    at.beta = lower.values.float_vector(inputs[2]);
+    at.mean = lower.values.operand(inputs[3]);
+    at.variance = lower.values.operand(inputs[4]);
+    at.dy = lower.values.operand_as(inputs[5], at.x.desc, kNormReason);
     std::vector<ValueId> reusable = {inputs[5]};
     std::size_t next = 6;
     if (attrs.summed_gradient) {
-        at.dy2 = lower.operand_as(inputs[next], at.x.desc, kNormReason);
+        at.dy2 = lower.values.operand_as(inputs[next], at.x.desc, kNormReason);
         reusable.push_back(inputs[next++]);
     }
     if (attrs.residual && attrs.activation != graph::Activation::none) {
-        at.y = lower.operand_as(inputs[next], at.x.desc, kNormReason);
+        at.y = lower.values.operand_as(inputs[next], at.x.desc, kNormReason);
     }
     reusable.push_back(inputs[0]);
     place_gradient_results(lower, at, reusable);
 
     const Blocks shape = blocks_of(at.x);
-    const auto scratch = lower.scratch_floats(norm_scratch_floats(shape, groups));
+    const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", present({at.x, at.gamma, at.beta, at.mean, at.variance, at.dy, at.dy2, at.y}),
-                       present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
-                       [at, attrs, shape, groups, scratch](const StepContext& context) {
-                           auto args = gradient_arguments<T>(at, attrs);
-                           args.over_ranks = context.norms;
-                           if (groups > 0) {
-                               group_norm_gradient(shape, groups, args, scratch());
-                           } else {
-                               batch_norm_gradient(shape, args, scratch());
-                           }
-                       });
+        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.mean, at.variance, at.dy, at.dy2, at.y}),
+                        present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
+                        [at, attrs, shape, groups, scratch](const StepContext& context) {
+                            auto args = gradient_arguments<T>(at, attrs);
+                            args.over_ranks = context.norms;
+                            if (groups > 0) {
+                                group_norm_gradient(shape, groups, args, scratch());
+                            } else {
+                                batch_norm_gradient(shape, args, scratch());
+                            }
+                        });
     });
 }
 
-void lower_fold_norm_weight(Lowering& lower) {
-    const auto& attrs = lower.node().as<FoldNormAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId folded = lower.node().outputs[0];
-    const TensorDesc& desc = lower.graph().desc(folded);
-    const Placed gamma = lower.float_vector(inputs[1]);
-    const Placed variance = lower.float_vector(inputs[2]);
+void lower_fold_norm_weight(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<FoldNormAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId folded = lower.node.outputs[0];
+    const TensorDesc& desc = lower.graph.desc(folded);
+    const Placed gamma = lower.values.float_vector(inputs[1]);
+    const Placed variance = lower.values.float_vector(inputs[2]);
     const std::int64_t output_channels = desc.shape[3];
     const std::int64_t rows = desc.elements() / output_channels;
     // Row-major HWIO here; the convolution's own copy is made from it.
-    const Placed weight = lower.master(graph::strip_casts(lower.graph(), inputs[0]));
-    const Placed result = lower.define(folded, lower.row_major_desc(folded));
+    const Placed weight = lower.weights.master(graph::strip_casts(lower.graph, inputs[0]));
+    const Placed result = lower.values.define(folded, lower.layouts.row_major_desc(folded));
     with_float_type(weight.dtype, [&]<typename In>() {
         with_float_type(result.dtype, [&]<typename Out>() {
-            lower.add_step("kernel", {weight, gamma, variance}, {result},
-                           [weight, gamma, variance, result, rows, output_channels, attrs](const StepContext&) {
-                               for (std::int64_t i = 0; i < rows * output_channels; ++i) {
-                                   const std::int64_t c = i % output_channels;
-                                   const double factor =
-                                       gamma.as<float>()[c] / std::sqrt(variance.as<float>()[c] + attrs.epsilon);
-                                   float w = 0;
-                                   if constexpr (std::is_same_v<In, float>) {
-                                       w = weight.as<float>()[i];
-                                   } else {
-                                       w = to_float(weight.as<BFloat16>()[i]);
-                                   }
-                                   const auto value = static_cast<float>(w * factor);
-                                   if constexpr (std::is_same_v<Out, float>) {
-                                       result.as<float>()[i] = value;
-                                   } else {
-                                       result.as<BFloat16>()[i] = to_bfloat16(value);
-                                   }
-                               }
-                           });
+            lower.steps.add("kernel", {weight, gamma, variance}, {result},
+                            [weight, gamma, variance, result, rows, output_channels, attrs](const StepContext&) {
+                                for (std::int64_t i = 0; i < rows * output_channels; ++i) {
+                                    const std::int64_t c = i % output_channels;
+                                    const double factor =
+                                        gamma.as<float>()[c] / std::sqrt(variance.as<float>()[c] + attrs.epsilon);
+                                    float w = 0;
+                                    if constexpr (std::is_same_v<In, float>) {
+                                        w = weight.as<float>()[i];
+                                    } else {
+                                        w = to_float(weight.as<BFloat16>()[i]);
+                                    }
+                                    const auto value = static_cast<float>(w * factor);
+                                    if constexpr (std::is_same_v<Out, float>) {
+                                        result.as<float>()[i] = value;
+                                    } else {
+                                        result.as<BFloat16>()[i] = to_bfloat16(value);
+                                    }
+                                }
+                            });
         });
     });
 }
 
-void lower_fold_norm_bias(Lowering& lower) {
-    const auto& attrs = lower.node().as<FoldNormAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId bias = lower.node().outputs[0];
-    const Placed gamma = lower.float_vector(inputs[0]);
-    const Placed beta = lower.float_vector(inputs[1]);
-    const Placed mean = lower.float_vector(inputs[2]);
-    const Placed variance = lower.float_vector(inputs[3]);
-    const Placed result = lower.define(bias, row_major(lower.graph().desc(bias)));
-    const std::int64_t channels = lower.graph().desc(bias).elements();
-    lower.add_step("kernel", {gamma, beta, mean, variance}, {result},
-                   [gamma, beta, mean, variance, result, channels, attrs](const StepContext&) {
-                       for (std::int64_t c = 0; c < channels; ++c) {
-                           const double inverse = 1.0 / std::sqrt(variance.as<float>()[c] + attrs.epsilon);
-                           result.as<float>()[c] = static_cast<float>(
-                               beta.as<float>()[c] - mean.as<float>()[c] * gamma.as<float>()[c] * inverse);
-                       }
-                   });
+void lower_fold_norm_bias(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<FoldNormAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId bias = lower.node.outputs[0];
+    const Placed gamma = lower.values.float_vector(inputs[0]);
+    const Placed beta = lower.values.float_vector(inputs[1]);
+    const Placed mean = lower.values.float_vector(inputs[2]);
+    const Placed variance = lower.values.float_vector(inputs[3]);
+    const Placed result = lower.values.define(bias, row_major(lower.graph.desc(bias)));
+    const std::int64_t channels = lower.graph.desc(bias).elements();
+    lower.steps.add("kernel", {gamma, beta, mean, variance}, {result},
+                    [gamma, beta, mean, variance, result, channels, attrs](const StepContext&) {
+                        for (std::int64_t c = 0; c < channels; ++c) {
+                            const double inverse = 1.0 / std::sqrt(variance.as<float>()[c] + attrs.epsilon);
+                            result.as<float>()[c] = static_cast<float>(
+                                beta.as<float>()[c] - mean.as<float>()[c] * gamma.as<float>()[c] * inverse);
+                        }
+                    });
 }
 
 constexpr LoweringEntry kLowerings[] = {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/normal.h"
 
 namespace cnntrain::cpu {
@@ -21,8 +21,8 @@ std::vector<float> proxy_quantiles() {
     return {values.begin(), values.end()};
 }
 
-std::int64_t channels_of(const Lowering& lower, ValueId proxy) {
-    return lower.graph().desc(proxy).shape.at(3);
+std::int64_t channels_of(const NodeContext& lower, ValueId proxy) {
+    return lower.graph.desc(proxy).shape.at(3);
 }
 
 template <typename T> Proxy<T> proxy_at(const Placed& placed, std::int64_t channels, std::span<const float> quantiles,
@@ -30,20 +30,20 @@ template <typename T> Proxy<T> proxy_at(const Placed& placed, std::int64_t chann
     return {channels, placed.as<T>(), quantiles, attrs.activation, static_cast<float>(attrs.epsilon)};
 }
 
-void lower_standardise(Lowering& lower) {
-    const auto& attrs = lower.node().as<StandardiseAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const Placed x = lower.operand(inputs[0]);
+void lower_standardise(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<StandardiseAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const Placed x = lower.values.operand(inputs[0]);
     std::vector<Placed> reads = {x};
     Placed mean;
     Placed scale;
-    if (attrs.mean) reads.push_back(mean = lower.float_vector(inputs[1]));
-    if (attrs.scale) reads.push_back(scale = lower.float_vector(inputs.back()));
-    const Placed y = lower.define_or_reuse(lower.node().outputs[0], x.desc, inputs[0]);
-    const Blocks shape = lower.channel_blocks(inputs[0], x);
-    const auto scratch = lower.scratch_floats(standardise_scratch_floats(shape));
+    if (attrs.mean) reads.push_back(mean = lower.values.float_vector(inputs[1]));
+    if (attrs.scale) reads.push_back(scale = lower.values.float_vector(inputs.back()));
+    const Placed y = lower.values.define_or_reuse(lower.node.outputs[0], x.desc, inputs[0]);
+    const Blocks shape = lower.layouts.channel_blocks(inputs[0], x);
+    const auto scratch = lower.steps.scratch_floats(standardise_scratch_floats(shape));
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", std::move(reads), {y}, [=](const StepContext&) {
+        lower.steps.add("kernel", std::move(reads), {y}, [=](const StepContext&) {
             standardise(shape, x.as<T>(), mean ? mean.as<float>() : nullptr, scale ? scale.as<float>() : nullptr,
                         y.as<T>(), scratch());
         });
@@ -51,40 +51,41 @@ void lower_standardise(Lowering& lower) {
 }
 
 /// dmean = -sum of dy.
-void lower_mean_grad(Lowering& lower) {
-    const Placed dy = lower.operand(lower.node().inputs[0]);
-    const ValueId result = lower.node().outputs[0];
-    const Placed dmean = lower.define(result, row_major(lower.graph().desc(result)));
-    const Blocks shape = lower.channel_blocks(lower.node().inputs[0], dy);
-    const auto scratch = lower.scratch_floats(norm_scratch_floats(shape));
+void lower_mean_grad(const NodeContext& lower) {
+    const Placed dy = lower.values.operand(lower.node.inputs[0]);
+    const ValueId result = lower.node.outputs[0];
+    const Placed dmean = lower.values.define(result, row_major(lower.graph.desc(result)));
+    const Blocks shape = lower.layouts.channel_blocks(lower.node.inputs[0], dy);
+    const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
     with_float_type(dy.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {dy}, {dmean}, [=](const StepContext&) {
+        lower.steps.add("kernel", {dy}, {dmean}, [=](const StepContext&) {
             bias_grad(shape, dy.as<T>(), dmean.as<float>(), scratch());
             std::transform(dmean.as<float>(), dmean.as<float>() + shape.channels(), dmean.as<float>(), std::negate<>());
         });
     });
 }
 
-void lower_standardise_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<StandardiseAttrs>();
+void lower_standardise_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<StandardiseAttrs>();
     if (!attrs.scale) return lower_mean_grad(lower);
-    const auto& inputs = lower.node().inputs;
-    const auto& outputs = lower.node().outputs;
-    const Placed y = lower.operand(inputs[0]);
-    const Placed scale = lower.float_vector(inputs[1]);
-    const Placed dy = lower.operand_as(inputs[2], y.desc, kStandardiseReason);
-    const Placed dx = lower.dies_here(inputs[2], y.desc) ? lower.define_over(outputs[0], y.desc, inputs[2])
-                                                         : lower.define_or_reuse(outputs[0], y.desc, inputs[0]);
-    const auto vector = [&](ValueId value) { return lower.define(value, row_major(lower.graph().desc(value))); };
+    const auto& inputs = lower.node.inputs;
+    const auto& outputs = lower.node.outputs;
+    const Placed y = lower.values.operand(inputs[0]);
+    const Placed scale = lower.values.float_vector(inputs[1]);
+    const Placed dy = lower.values.operand_as(inputs[2], y.desc, kStandardiseReason);
+    const Placed dx = lower.values.dies_here(inputs[2], y.desc)
+                          ? lower.values.define_over(outputs[0], y.desc, inputs[2])
+                          : lower.values.define_or_reuse(outputs[0], y.desc, inputs[0]);
+    const auto vector = [&](ValueId value) { return lower.values.define(value, row_major(lower.graph.desc(value))); };
     std::vector<Placed> writes = {dx};
     Placed dmean;
     if (attrs.mean) writes.push_back(dmean = vector(outputs[1]));
     const Placed dscale = vector(outputs.back());
     writes.push_back(dscale);
-    const Blocks shape = lower.channel_blocks(inputs[0], y);
-    const auto scratch = lower.scratch_floats(standardise_scratch_floats(shape));
+    const Blocks shape = lower.layouts.channel_blocks(inputs[0], y);
+    const auto scratch = lower.steps.scratch_floats(standardise_scratch_floats(shape));
     with_float_type(y.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {y, scale, dy}, std::move(writes), [=](const StepContext&) {
+        lower.steps.add("kernel", {y, scale, dy}, std::move(writes), [=](const StepContext&) {
             standardise_grad<T>(shape,
                                 {.y = y.as<T>(),
                                  .dy = dy.as<T>(),
@@ -97,15 +98,15 @@ void lower_standardise_grad(Lowering& lower) {
     });
 }
 
-void lower_proxy_norm_rows(Lowering& lower) {
-    const ValueId proxy = lower.node().inputs[0];
-    const Placed from = lower.master(proxy);
+void lower_proxy_norm_rows(const NodeContext& lower) {
+    const ValueId proxy = lower.node.inputs[0];
+    const Placed from = lower.weights.master(proxy);
     const std::int64_t channels = channels_of(lower, proxy);
     std::vector<Placed> rows;
-    for (const ValueId row : lower.node().outputs)
-        rows.push_back(lower.define(row, row_major(lower.graph().desc(row))));
+    for (const ValueId row : lower.node.outputs)
+        rows.push_back(lower.values.define(row, row_major(lower.graph.desc(row))));
     with_float_type(from.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {from}, rows, [=](const StepContext&) {
+        lower.steps.add("kernel", {from}, rows, [=](const StepContext&) {
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 const T* row = from.as<T>() + static_cast<std::int64_t>(i) * channels;
                 if constexpr (std::is_same_v<T, float>) {
@@ -118,43 +119,43 @@ void lower_proxy_norm_rows(Lowering& lower) {
     });
 }
 
-void lower_proxy_norm_rows_grad(Lowering& lower) {
-    const auto& attrs = lower.node().as<ProxyNormAttrs>();
-    const ValueId result = lower.node().outputs[0];
+void lower_proxy_norm_rows_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ProxyNormAttrs>();
+    const ValueId result = lower.node.outputs[0];
     std::vector<Placed> rows;
-    for (const ValueId row : lower.node().inputs)
-        rows.push_back(lower.operand(row));
-    const Placed to = lower.define(result, row_major(lower.graph().desc(result)));
+    for (const ValueId row : lower.node.inputs)
+        rows.push_back(lower.values.operand(row));
+    const Placed to = lower.values.define(result, row_major(lower.graph.desc(result)));
     const std::int64_t channels = channels_of(lower, result);
-    lower.add_step("kernel", rows, {to}, [=, numbers = attrs.rows](const StepContext&) {
+    lower.steps.add("kernel", rows, {to}, [=, numbers = attrs.rows](const StepContext&) {
         std::fill_n(to.as<float>(), graph::kProxyRows * channels, 0.0F);
         for (std::size_t i = 0; i < rows.size(); ++i)
             std::copy_n(rows[i].as<float>(), channels, to.as<float>() + numbers[i] * channels);
     });
 }
 
-void lower_proxy_norm_gradient(Lowering& lower) {
-    const auto& attrs = lower.node().as<ProxyNormAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ValueId result = lower.node().outputs[0];
-    const Placed proxy = lower.operand(inputs[0]);
-    const Placed gradient = lower.operand(inputs[1]);
-    const Placed to = lower.define(result, row_major(lower.graph().desc(result)));
+void lower_proxy_norm_gradient(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ProxyNormAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId result = lower.node.outputs[0];
+    const Placed proxy = lower.values.operand(inputs[0]);
+    const Placed gradient = lower.values.operand(inputs[1]);
+    const Placed to = lower.values.define(result, row_major(lower.graph.desc(result)));
     const std::int64_t channels = channels_of(lower, result);
     with_float_type(proxy.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {proxy, gradient}, {to}, [=, quantiles = proxy_quantiles()](const StepContext&) {
+        lower.steps.add("kernel", {proxy, gradient}, {to}, [=, quantiles = proxy_quantiles()](const StepContext&) {
             proxy_norm_gradient<T>(proxy_at<const T>(proxy, channels, quantiles, attrs),
                                    static_cast<float>(attrs.weight_decay), gradient.as<float>(), to.as<float>());
         });
     });
 }
 
-void lower_proxy_norm_statistics(Lowering& lower) {
-    const auto& attrs = lower.node().as<ProxyNormAttrs>();
-    const Placed proxy = lower.operand(lower.node().inputs[0]);
-    const std::int64_t channels = channels_of(lower, lower.node().inputs[0]);
+void lower_proxy_norm_statistics(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ProxyNormAttrs>();
+    const Placed proxy = lower.values.operand(lower.node.inputs[0]);
+    const std::int64_t channels = channels_of(lower, lower.node.inputs[0]);
     with_float_type(proxy.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {proxy}, {proxy}, [=, quantiles = proxy_quantiles()](const StepContext&) {
+        lower.steps.add("kernel", {proxy}, {proxy}, [=, quantiles = proxy_quantiles()](const StepContext&) {
             proxy_norm_statistics(proxy_at<T>(proxy, channels, quantiles, attrs));
         });
     });

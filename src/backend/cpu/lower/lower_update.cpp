@@ -7,7 +7,7 @@
 
 #include "backend/cpu/kernels/tiles.h"
 #include "backend/cpu/lower/layout_copy.h"
-#include "backend/cpu/lower/lowering.h"
+#include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 
@@ -24,27 +24,27 @@ struct UpdateOperands {
     std::int64_t count = 0;
 };
 
-/// The parameter is kept in its gradient's layout where that layout exists for its type; else both are row-major, as they must
-/// be where columns are told apart.
-UpdateOperands place_update(Lowering& lower, bool row_by_row) {
-    const ValueId parameter = lower.node().inputs[0];
-    const ValueId gradient = lower.node().inputs[1];
+/// The parameter is kept in its gradient's layout if that layout exists for its type. Otherwise both are row-major,
+/// as for rules that distinguish columns.
+UpdateOperands place_update(const NodeContext& lower, bool row_by_row) {
+    const ValueId parameter = lower.node.inputs[0];
+    const ValueId gradient = lower.node.inputs[1];
     UpdateOperands at;
-    const Placed as_it_lies = row_by_row ? lower.operand_as(gradient, row_major(lower.graph().desc(gradient)),
-                                                            "blocks of columns have norms of their own")
-                                         : lower.operand(gradient);
-    at.parameter = lower.master(parameter, with_type(as_it_lies.desc, lower.graph().desc(parameter).dtype));
+    const Placed as_it_lies = row_by_row ? lower.values.operand_as(gradient, row_major(lower.graph.desc(gradient)),
+                                                                   "blocks of columns have norms of their own")
+                                         : lower.values.operand(gradient);
+    at.parameter = lower.weights.master(parameter, with_type(as_it_lies.desc, lower.graph.desc(parameter).dtype));
     at.gradient = as_it_lies;
     if (with_type(at.parameter.desc, DType::f32) != as_it_lies.desc) {
         const auto wanted = with_type(at.parameter.desc, DType::f32);
-        CNNTRAIN_CHECK(wanted.has_value(), "a parameter lies in an unnamed layout: " + lower.node().name);
-        at.gradient = lower.operand_as(gradient, *wanted, "the gradient's layout has no 16-bit form");
+        CNNTRAIN_CHECK(wanted.has_value(), "a parameter lies in an unnamed layout: " + lower.node.name);
+        at.gradient = lower.values.operand_as(gradient, *wanted, "the gradient's layout has no 16-bit form");
     }
     at.count = static_cast<std::int64_t>(at.parameter.desc.get_size() / size_bytes(at.parameter.dtype));
     return at;
 }
 
-/// `gradient_factor`: of a scaled update, else 1.
+/// `gradient_factor`: 1 unless the update is scaled.
 UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context, double gradient_factor) {
     const auto step = static_cast<double>(context.iteration + 1);
     const auto correction = [&](double decay) { return bias_correction(attrs, decay, step); };
@@ -61,12 +61,12 @@ UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context, d
 }
 
 /// The iteration is filled in by each step.
-Rounding rounding_of(const Lowering& lower) {
-    return {.stochastic = lower.request().runtime.stochastic_rounding, .seed = lower.request().runtime.seed};
+Rounding rounding_of(const NodeContext& lower) {
+    return {.stochastic = lower.request.runtime.stochastic_rounding, .seed = lower.request.runtime.seed};
 }
 
-std::uint64_t name_hash(const Lowering& lower, ValueId variable) {
-    return hash_text(lower.graph().value(variable).name);
+std::uint64_t name_hash(const NodeContext& lower, ValueId variable) {
+    return hash_text(lower.graph.value(variable).name);
 }
 
 /// Inputs of an update node.
@@ -93,11 +93,11 @@ template <typename T> struct ParameterUpdate {
     UpdateOperands at;
     std::vector<Placed> slots;
     UpdateRounding rounding;
-    Placed gradient_factor = {};                      // set: of a scaled update
-    ColumnBlocks columns = {};                        // of a matrix whose blocks have trusts of their own
-    GradientExchange* exchange = nullptr;             // set: of a piece
-    std::size_t sum = 0;                              // whose piece it is
-    std::optional<Lowering::TileCopies> copies = {};  // of the parameter, made on the way
+    Placed gradient_factor = {};                     // set: of a scaled update
+    ColumnBlocks columns = {};                       // of a matrix whose blocks have trusts of their own
+    GradientExchange* exchange = nullptr;            // set: of a piece
+    std::size_t sum = 0;                             // whose piece it is
+    std::optional<Weights::TileCopies> copies = {};  // of the parameter, made on the way
 
     GradientExchange::Piece range() const {
         if (exchange == nullptr) return {0, at.count};
@@ -163,12 +163,12 @@ template <typename T> struct ParameterUpdate {
 };
 
 /// The copies that products read are made while the new values are in the caches.
-template <typename T> void add_whole_update(Lowering& lower, ParameterUpdate<T> update,
+template <typename T> void add_whole_update(const NodeContext& lower, ParameterUpdate<T> update,
                                             const std::vector<Placed>& reads, std::vector<Placed> writes) {
-    update.copies = lower.take_tile_copies(lower.node().inputs[kTarget]);
+    update.copies = lower.weights.take_tile_copies(lower.node.inputs[kTarget]);
     if (update.copies) writes.insert(writes.end(), {update.copies->right, update.copies->turned});
-    const auto scratch = lower.scratch_floats(update_scratch_floats(update.attrs.rule, update.at.count));
-    lower.add_step("kernel", reads, writes, [=](const StepContext& context) {
+    const auto scratch = lower.steps.scratch_floats(update_scratch_floats(update.attrs.rule, update.at.count));
+    lower.steps.add("kernel", reads, writes, [=](const StepContext& context) {
         double trust = 1;
         if (facts_of(update.attrs.rule).has_trust()) {
             const SquareSums sums = update.norms(context, scratch());
@@ -178,31 +178,31 @@ template <typename T> void add_whole_update(Lowering& lower, ParameterUpdate<T> 
     });
 }
 
-template <typename T> void add_column_update(Lowering& lower, const ParameterUpdate<T>& update,
+template <typename T> void add_column_update(const NodeContext& lower, const ParameterUpdate<T>& update,
                                              const std::vector<Placed>& reads, const std::vector<Placed>& writes) {
-    const auto scratch = lower.scratch_floats(column_scratch_floats(update.columns));
+    const auto scratch = lower.steps.scratch_floats(column_scratch_floats(update.columns));
     const auto blocks = static_cast<std::size_t>(update.columns.blocks);
-    lower.add_step("kernel", reads, writes,
-                   [=, sums = std::vector<SquareSums>(blocks), factors = std::vector<UpdateFactors>(blocks)](
-                       const StepContext& context) mutable { update.run_columns(context, scratch(), sums, factors); });
+    lower.steps.add("kernel", reads, writes,
+                    [=, sums = std::vector<SquareSums>(blocks), factors = std::vector<UpdateFactors>(blocks)](
+                        const StepContext& context) mutable { update.run_columns(context, scratch(), sums, factors); });
 }
 
-/// Norms are over the whole parameter, so that the updates of pieces wait for those of all ranks.
-template <typename T> void add_sharded_update(Lowering& lower, const ParameterUpdate<T>& update,
+/// Norms are over the whole parameter, so updates of pieces wait for the norms of all ranks.
+template <typename T> void add_sharded_update(const NodeContext& lower, const ParameterUpdate<T>& update,
                                               const std::vector<Placed>& reads, const std::vector<Placed>& writes) {
     GradientExchange* const exchange = update.exchange;
     exchange->shard(
         update.sum, update.at.parameter.dtype, [update] { update.publish(); }, [update] { update.collect(); });
     if (!facts_of(update.attrs.rule).has_trust()) {
-        lower.add_step("kernel", reads, writes, [=](const StepContext& context) { update.run(context, 1); });
+        lower.steps.add("kernel", reads, writes, [=](const StepContext& context) { update.run(context, 1); });
         return;
     }
-    const auto scratch = lower.scratch_floats(update_scratch_floats(update.attrs.rule, update.at.count));
-    lower.add_step("kernel", reads, writes, [=](const StepContext& context) {
+    const auto scratch = lower.steps.scratch_floats(update_scratch_floats(update.attrs.rule, update.at.count));
+    lower.steps.add("kernel", reads, writes, [=](const StepContext& context) {
         const SquareSums own = update.norms(context, scratch());
         exchange->give_squares(update.sum, own.target, own.other);
     });
-    lower.add_late_step("kernel", reads, writes, [=](const StepContext& context) {
+    lower.steps.add_late("kernel", reads, writes, [=](const StepContext& context) {
         const auto [target, other] = exchange->squares(update.sum);
         update.run(context, update.trust(target, other));
     });
@@ -213,21 +213,21 @@ ColumnBlocks column_blocks(const UpdateAttrs& attrs, const Shape& shape) {
     return {.rows = shape.at(0), .columns = shape.at(1), .blocks = attrs.column_blocks};
 }
 
-void lower_any_update(Lowering& lower, std::size_t first_slot) {
-    const auto attrs = lower.node().as<UpdateAttrs>();
-    const auto& inputs = lower.node().inputs;
-    const ColumnBlocks columns = column_blocks(attrs, lower.graph().desc(inputs[kTarget]).shape);
+void lower_any_update(const NodeContext& lower, std::size_t first_slot) {
+    const auto attrs = lower.node.as<UpdateAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ColumnBlocks columns = column_blocks(attrs, lower.graph.desc(inputs[kTarget]).shape);
     const UpdateOperands at = place_update(lower, columns.blocks > 1);
-    const std::optional<std::size_t> sum = lower.sharded_sum(inputs[1], at.gradient);
+    const std::optional<std::size_t> sum = lower.sums.sharded_sum(inputs[1], at.gradient);
     if (sum && columns.blocks > 1) {
-        throw Error(ErrorKind::unsupported, lower.graph().value(inputs[kTarget]).name +
+        throw Error(ErrorKind::unsupported, lower.graph.value(inputs[kTarget]).name +
                                                 ": an optimiser's state that processes share needs queries, keys and "
                                                 "values apart; use --use-qkv-split");
     }
     std::vector<Placed> slots;
     for (std::size_t i = first_slot; i < inputs.size(); ++i) {
-        slots.push_back(sum ? lower.sharded_slot(inputs[i], inputs[kTarget], *sum)
-                            : lower.slot_master(inputs[i], inputs[kTarget]));
+        slots.push_back(sum ? lower.weights.sharded_slot(inputs[i], inputs[kTarget], *sum)
+                            : lower.weights.slot_master(inputs[i], inputs[kTarget]));
     }
     UpdateRounding rounding{.how = rounding_of(lower), .target = name_hash(lower, inputs[kTarget])};
     if (slots.size() > 1) rounding.second_slot = name_hash(lower, inputs[first_slot + 1]);
@@ -237,10 +237,10 @@ void lower_any_update(Lowering& lower, std::size_t first_slot) {
     reads.insert(reads.end(), slots.begin(), slots.end());
     writes.insert(writes.end(), slots.begin(), slots.end());
     Placed factor;
-    if (first_slot > kGradientFactor) factor = reads.emplace_back(lower.operand(inputs[kGradientFactor]));
+    if (first_slot > kGradientFactor) factor = reads.emplace_back(lower.values.operand(inputs[kGradientFactor]));
     with_float_type(at.parameter.dtype, [&]<typename T>() {
         const ParameterUpdate<T> update{
-            attrs, at, slots, rounding, factor, columns, sum ? lower.exchange() : nullptr, sum.value_or(0)};
+            attrs, at, slots, rounding, factor, columns, sum ? lower.sums.exchange() : nullptr, sum.value_or(0)};
         if (columns.blocks > 1) {
             add_column_update(lower, update, reads, writes);
         } else if (sum) {
@@ -251,16 +251,16 @@ void lower_any_update(Lowering& lower, std::size_t first_slot) {
     });
 }
 
-void lower_update(Lowering& lower) {
+void lower_update(const NodeContext& lower) {
     lower_any_update(lower, kGradientFactor);
 }
 
-void lower_scaled_update(Lowering& lower) {
+void lower_scaled_update(const NodeContext& lower) {
     lower_any_update(lower, kGradientFactor + 1);
 }
 
-/// A gradient that counts for the norm of all; where processes share the optimiser's state, this one counts its piece of it. Sums of
-/// squares do not ask how a tensor lies.
+/// A gradient that contributes to the norm of all. If processes share the optimiser's state, this one counts its
+/// piece. Sums of squares are independent of the layout.
 struct CountedGradient {
     Placed gradient;
     std::int64_t count = 0;
@@ -275,23 +275,23 @@ struct CountedGradient {
     }
 };
 
-void lower_gradient_factor(Lowering& lower) {
-    const auto attrs = lower.node().as<graph::GradientFactorAttrs>();
-    const ValueId output = lower.node().outputs[0];
-    const Placed result = lower.define(output, row_major(lower.graph().desc(output)));
-    GradientExchange* const exchange = lower.exchange();
+void lower_gradient_factor(const NodeContext& lower) {
+    const auto attrs = lower.node.as<graph::GradientFactorAttrs>();
+    const ValueId output = lower.node.outputs[0];
+    const Placed result = lower.values.define(output, row_major(lower.graph.desc(output)));
+    GradientExchange* const exchange = lower.sums.exchange();
     std::vector<Placed> reads;
     std::vector<CountedGradient> gradients;
     std::int64_t most = 0;
-    for (const ValueId input : lower.node().inputs) {
-        const Placed squares = lower.squares_of(input);
-        const Placed gradient = reads.emplace_back(squares ? squares : lower.as_it_lies(input));
+    for (const ValueId input : lower.node.inputs) {
+        const Placed squares = lower.sums.squares_of(input);
+        const Placed gradient = reads.emplace_back(squares ? squares : lower.values.as_it_lies(input));
         const auto count = static_cast<std::int64_t>(gradient.desc.get_size() / sizeof(float));
-        gradients.push_back({gradient, count, lower.sharded_sum(input, gradient), static_cast<bool>(squares)});
+        gradients.push_back({gradient, count, lower.sums.sharded_sum(input, gradient), static_cast<bool>(squares)});
         if (!squares) most = std::max(most, count);
     }
-    const auto scratch = lower.scratch_floats(square_scratch_floats(most));
-    lower.add_step("kernel", reads, {result}, [=](const StepContext&) {
+    const auto scratch = lower.steps.scratch_floats(square_scratch_floats(most));
+    lower.steps.add("kernel", reads, {result}, [=](const StepContext&) {
         double whole = 0;
         double pieces = 0;
         for (const CountedGradient& counted : gradients)
@@ -301,28 +301,29 @@ void lower_gradient_factor(Lowering& lower) {
     });
 }
 
-/// Both lie alike where the master's layout has a 16-bit form.
-void lower_round_copy(Lowering& lower) {
-    const ValueId parameter = lower.node().inputs[0];
-    const ValueId source = lower.node().inputs[1];
-    const Placed copy =
-        lower.master(parameter, with_type(lower.operand(source).desc, lower.graph().desc(parameter).dtype));
+/// Master and copy have the same layout if the master's has a 16-bit form.
+void lower_round_copy(const NodeContext& lower) {
+    const ValueId parameter = lower.node.inputs[0];
+    const ValueId source = lower.node.inputs[1];
+    const Placed copy = lower.weights.master(
+        parameter, with_type(lower.values.operand(source).desc, lower.graph.desc(parameter).dtype));
     const std::optional<Desc> as_floats = with_type(copy.desc, DType::f32);
-    CNNTRAIN_CHECK(as_floats.has_value(), "a parameter lies in an unnamed layout: " + lower.node().name);
-    const Placed master = lower.operand_as(source, *as_floats, "the master's layout has no 16-bit form");
+    CNNTRAIN_CHECK(as_floats.has_value(), "a parameter lies in an unnamed layout: " + lower.node.name);
+    const Placed master = lower.values.operand_as(source, *as_floats, "the master's layout has no 16-bit form");
     const auto count = static_cast<std::int64_t>(copy.desc.get_size() / sizeof(BFloat16));
-    lower.add_step("kernel", {master}, {copy},
-                   [master, copy, count](const StepContext&) { cast(count, master.as<float>(), copy.as<BFloat16>()); });
+    lower.steps.add("kernel", {master}, {copy}, [master, copy, count](const StepContext&) {
+        cast(count, master.as<float>(), copy.as<BFloat16>());
+    });
 }
 
-void lower_moving_average_update(Lowering& lower) {
-    const auto& attrs = lower.node().as<MovingAverageAttrs>();
-    const Placed moving = lower.master(lower.node().inputs[0]);
-    const Placed value = lower.operand(lower.node().inputs[1]);
-    const UpdateRounding base{.how = rounding_of(lower), .target = name_hash(lower, lower.node().inputs[0])};
-    const std::int64_t count = lower.graph().desc(lower.node().inputs[0]).elements();
+void lower_moving_average_update(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<MovingAverageAttrs>();
+    const Placed moving = lower.weights.master(lower.node.inputs[0]);
+    const Placed value = lower.values.operand(lower.node.inputs[1]);
+    const UpdateRounding base{.how = rounding_of(lower), .target = name_hash(lower, lower.node.inputs[0])};
+    const std::int64_t count = lower.graph.desc(lower.node.inputs[0]).elements();
     with_float_type(moving.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {moving, value}, {moving}, [=](const StepContext& context) {
+        lower.steps.add("kernel", {moving, value}, {moving}, [=](const StepContext& context) {
             UpdateRounding rounding = base;
             rounding.how.iteration = context.iteration;
             moving_average_update(count, moving.as<T>(), value.as<float>(), attrs.decay, attrs.value_scale, rounding);

@@ -1,6 +1,6 @@
-// Views: the operand's memory read otherwise. A copy is made only where the elements would lie in no order of strides, or
-// where the result must outlive the operand.
-#include "backend/cpu/lower/lowering.h"
+// Views: the operand's memory read with other strides. A copy is made only if no strides describe the result, or if
+// it must outlive the operand.
+#include "backend/cpu/lower/node_context.h"
 
 namespace cnntrain::cpu {
 
@@ -10,34 +10,34 @@ using graph::ValueId;
 
 namespace {
 
-void define_view(Lowering& lower, const Placed& view) {
-    const ValueId y = lower.node().outputs[0];
-    if (lower.may_alias(y)) return lower.define_alias(y, view);
-    const Placed result = lower.define(y, row_major(lower.graph().desc(y)));
-    lower.add_primitive(lower.onednn().reorder(view.desc, result.desc), {{DNNL_ARG_FROM, view}, {DNNL_ARG_TO, result}},
-                        {DNNL_ARG_TO});
+void define_view(const NodeContext& lower, const Placed& view) {
+    const ValueId y = lower.node.outputs[0];
+    if (lower.values.may_alias(y)) return lower.values.define_alias(y, view);
+    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
+    lower.steps.add_primitive(lower.onednn.reorder(view.desc, result.desc),
+                              {{DNNL_ARG_FROM, view}, {DNNL_ARG_TO, result}}, {DNNL_ARG_TO});
 }
 
-void lower_reshape(Lowering& lower) {
-    Placed view = lower.in_order(lower.node().inputs[0]);
-    view.desc = row_major(lower.graph().desc(lower.node().outputs[0]));
+void lower_reshape(const NodeContext& lower) {
+    Placed view = lower.values.in_order(lower.node.inputs[0]);
+    view.desc = row_major(lower.graph.desc(lower.node.outputs[0]));
     define_view(lower, view);
 }
 
-void lower_transpose(Lowering& lower) {
-    const std::vector<std::int64_t>& axes = lower.node().as<TransposeAttrs>().axes;
+void lower_transpose(const NodeContext& lower) {
+    const std::vector<std::int64_t>& axes = lower.node.as<TransposeAttrs>().axes;
     std::vector<int> place(axes.size());  // where each axis goes
     for (std::size_t i = 0; i < axes.size(); ++i)
         place[static_cast<std::size_t>(axes[i])] = static_cast<int>(i);
-    Placed view = lower.strided(lower.node().inputs[0]);
+    Placed view = lower.values.strided(lower.node.inputs[0]);
     if (!axes.empty()) view.desc = view.desc.permute_axes(place);
     define_view(lower, view);
 }
 
-void lower_slice(Lowering& lower) {
-    const auto& slice = lower.node().as<SliceAttrs>();
-    const Shape& part = lower.graph().desc(lower.node().outputs[0]).shape;
-    Placed view = lower.strided(lower.node().inputs[0]);
+void lower_slice(const NodeContext& lower) {
+    const auto& slice = lower.node.as<SliceAttrs>();
+    const Shape& part = lower.graph.desc(lower.node.outputs[0]).shape;
+    Placed view = lower.values.strided(lower.node.inputs[0]);
     const Dims strides = strides_of(view.desc);
     const std::int64_t skipped = slice.begin * strides[static_cast<std::size_t>(slice.axis)];
     view.offset += static_cast<std::size_t>(skipped) * size_bytes(view.dtype);
@@ -45,19 +45,19 @@ void lower_slice(Lowering& lower) {
     define_view(lower, view);
 }
 
-void lower_slice_grad(Lowering& lower) {
-    const auto& slice = lower.node().as<SliceAttrs>();
-    const ValueId dx = lower.node().outputs[0];
-    const TensorDesc& desc = lower.graph().desc(dx);
-    const Placed dy = lower.in_order(lower.node().inputs[0]);
-    const Placed result = lower.define(dx, row_major(desc));
+void lower_slice_grad(const NodeContext& lower) {
+    const auto& slice = lower.node.as<SliceAttrs>();
+    const ValueId dx = lower.node.outputs[0];
+    const TensorDesc& desc = lower.graph.desc(dx);
+    const Placed dy = lower.values.in_order(lower.node.inputs[0]);
+    const Placed result = lower.values.define(dx, row_major(desc));
     auto inner = static_cast<std::int64_t>(size_bytes(desc.dtype));  // bytes of one step along the axis
     for (std::size_t i = static_cast<std::size_t>(slice.axis) + 1; i < desc.shape.size(); ++i)
         inner *= desc.shape[i];
     const PartShape shape{static_cast<std::int64_t>(desc.bytes()) / (slice.extent * inner), slice.begin * inner,
                           (slice.end - slice.begin) * inner, slice.extent * inner};
-    lower.add_step("kernel", {dy}, {result},
-                   [=](const StepContext&) { place_part(shape, dy.as<std::byte>(), result.as<std::byte>()); });
+    lower.steps.add("kernel", {dy}, {result},
+                    [=](const StepContext&) { place_part(shape, dy.as<std::byte>(), result.as<std::byte>()); });
 }
 
 constexpr LoweringEntry kLowerings[] = {

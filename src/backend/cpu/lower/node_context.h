@@ -1,0 +1,49 @@
+// What the lowering of a node works with, and the tables of lowerings by kind of node.
+#pragma once
+
+#include <span>
+
+#include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/lower/float_types.h"
+#include "backend/cpu/lower/sums.h"
+#include "cnntrain/backend/backend.h"
+
+namespace cnntrain::cpu {
+
+struct NodeContext {
+    const graph::Graph& graph;
+    const graph::Node& node;
+    const backend::CompileRequest& request;
+    const OneDnn& onednn;
+    const NodeWalk& walk;
+    const GraphLayouts& layouts;
+    StepBuilder& steps;
+    Weights& weights;
+    Values& values;
+    Sums& sums;
+};
+
+/// Reads the node's operands, defines its results and adds its steps.
+using LowerFunction = void (*)(const NodeContext&);
+
+struct LoweringEntry {
+    graph::OpKind kind;
+    LowerFunction lower;
+};
+
+// The tables that lowering_of() searches, one per family file.
+std::span<const LoweringEntry> attention_lowerings();
+std::span<const LoweringEntry> conv_lowerings();
+std::span<const LoweringEntry> dense_lowerings();
+std::span<const LoweringEntry> gate_lowerings();
+std::span<const LoweringEntry> loss_lowerings();
+std::span<const LoweringEntry> matmul_lowerings();
+std::span<const LoweringEntry> mixing_lowerings();
+std::span<const LoweringEntry> norm_lowerings();
+std::span<const LoweringEntry> pointwise_lowerings();
+std::span<const LoweringEntry> proxy_norm_lowerings();
+std::span<const LoweringEntry> token_lowerings();
+std::span<const LoweringEntry> update_lowerings();
+std::span<const LoweringEntry> view_lowerings();
+
+}  // namespace cnntrain::cpu

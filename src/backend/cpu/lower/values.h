@@ -1,0 +1,99 @@
+// Where the values between nodes are kept and in which layout: the operands and results of the node that is being
+// lowered.
+//
+// Layouts propagate. A convolution reads its input in the layout in which it was written and chooses that of its
+// output; other nodes work on any layout that keeps some channels together.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/lower/weights.h"
+
+namespace cnntrain::cpu {
+
+class Values {
+public:
+    /// `are_summed`: does the update read sums over micro-batches or ranks in place of the results of a micro-batch?
+    Values(const NodeWalk& walk, const GraphLayouts& layouts, const OneDnn& onednn, Program& program,
+           StepBuilder& steps, Weights& weights, bool are_summed);
+
+    /// Forgets what the last copy of the stages computed; inputs and results of the prepare section stay.
+    void begin_copy();
+
+    // Operands --------------------------------------------------------------------------------------------------------
+    /// The operand as the current node takes it: images and kernels in any layout, anything else row-major. A value of
+    /// another class that the node takes as an image becomes one.
+    Placed operand(graph::ValueId value);
+    /// The operand in this layout and type. A reorder step is added if needed, once per value and layout.
+    Placed operand_as(graph::ValueId value, const Desc& wanted, const std::string& reason);
+    /// Any operand but a kernel, row-major with the axes of its shape.
+    Placed in_order(graph::ValueId value);
+    /// Like in_order(), with strides of any order, gaps included.
+    Placed strided(graph::ValueId value);
+    /// The value in the layout in which it is kept.
+    Placed as_it_lies(graph::ValueId value);
+    /// A value in the order of its shape, seen as the matrix `view`, in a layout of that matrix. A reorder step is
+    /// added if needed, once per value and layout.
+    Placed relaid(graph::ValueId value, const Desc& view, const Desc& wanted, const std::string& reason);
+    /// Memory for a copy of a value in another layout. The current node's step must fill it; operand_as() and
+    /// relaid() return it from then on.
+    Placed define_copy(graph::ValueId value, const Desc& wanted);
+    /// A vector of one number per channel as floats: a variable, its cast, or a folded bias.
+    Placed float_vector(graph::ValueId value);
+
+    // Results ---------------------------------------------------------------------------------------------------------
+    /// Memory for a result of the current node.
+    Placed define(graph::ValueId result, const Desc& desc);
+    /// Gives the result the memory of a value for which dies_here() is true.
+    Placed define_over(graph::ValueId result, const Desc& desc, graph::ValueId dying);
+    /// True if the current node is the last reader of this intermediate value and may overwrite it with `desc`.
+    bool dies_here(graph::ValueId value, const Desc& desc) const;
+    /// define_over() if the candidate dies here, else define().
+    Placed define_or_reuse(graph::ValueId result, const Desc& desc, graph::ValueId candidate);
+    /// Makes the result a view of memory that other values have, too.
+    void define_alias(graph::ValueId result, const Placed& view);
+    /// False if the result needs memory of its own because it is read after the micro-batch.
+    bool may_alias(graph::ValueId result) const;
+    /// Workspace of the max pooling that read `x`, for its gradient; empty until the pooling sets it.
+    Placed& workspace(graph::ValueId x) { return workspaces_[x]; }
+
+    /// The layout that the last convolution chose, for values that inherit none.
+    Desc preferred_activation(const TensorDesc& tensor) const;
+    void prefer_activation(const Desc& desc) { preferred_ = desc; }
+
+    // After lowering --------------------------------------------------------------------------------------------------
+    /// A value of the copy lowered last, as a section sees it.
+    Placed seen_from(Section section, graph::ValueId value) const;
+    /// Layout changes of copy 0, for the report.
+    const std::vector<std::string>& reorders() const { return reorders_; }
+
+private:
+    const graph::Graph& graph() const { return walk_.graph(); }
+    Placed& placed(graph::ValueId value) { return placed_[static_cast<std::size_t>(value.index)]; }
+    const Placed& placed(graph::ValueId value) const { return placed_[static_cast<std::size_t>(value.index)]; }
+    void place_inputs();
+    bool is_taken_as_image(graph::ValueId value) const;
+    bool is_read_at_end(graph::ValueId result) const;
+    Placed reordered(graph::ValueId value, const Placed& now, const Desc& wanted, const std::string& reason);
+    Placed seen_from(Section section, Placed tensor) const;
+
+    const NodeWalk& walk_;
+    const GraphLayouts& layouts_;
+    const OneDnn& onednn_;
+    Program& program_;
+    StepBuilder& steps_;
+    Weights& weights_;
+    bool are_summed_;
+    std::vector<Placed> placed_;                               // by value; intermediates are those of the current copy
+    std::map<graph::ValueId, std::vector<Placed>> reordered_;  // copies in other layouts
+    std::map<graph::ValueId, Placed> workspaces_;
+    std::set<const Buffer*> viewed_;  // read by several values
+    std::optional<Desc> preferred_;   // layout of the last convolution's output
+    std::vector<std::string> reorders_;
+};
+
+}  // namespace cnntrain::cpu
