@@ -1,7 +1,7 @@
 // Files behind a small interface, with a POSIX implementation and an in-memory twin for tests.
 //
-// A file written through create() is finished or absent: it is written under a temporary name in the target's folder that
-// nobody can guess and that no other file has, synced, and renamed at commit().
+// A file written through create() is finished or absent: it is written under a temporary name in the target's folder
+// that nobody can guess and that no other file has, synced, and renamed at commit().
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,18 @@ public:
     virtual std::int64_t modified_ns() const = 0;  // time of the last change; comparable within one file system only
     /// Fills `out` from `offset`; Error(data) when the file ends before `out` is full. Thread-safe.
     virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
-    /// Asks the system to have these bytes in memory soon; they may well be beyond the end.
+    /// Asks the system to read these bytes ahead; they may lie beyond the end.
     virtual void will_need(std::uint64_t offset, std::uint64_t count) const noexcept = 0;
 };
 
-/// Ends the name of a file that is still being written. What a killed process left behind is removed when the same file is
+/// Suffix of a file that is still being written. A killed process's partial file is removed when the same file is
 /// written again.
 inline constexpr std::string_view kPartialSuffix = ".partial";
-/// The finished file's name: "a" for "a.0123456789ab.partial" and for "a.partial", as earlier versions wrote. Nothing for
-/// the name of a finished file.
+/// The finished file's name: "a" for "a.0123456789ab.partial" and for "a.partial", as earlier versions wrote. Nothing
+/// for the name of a finished file.
 std::optional<std::string_view> finished_name(std::string_view file_name);
 
-/// No text that this program reads is larger; training.csv of a year has a tenth of it.
+/// Upper limit of texts that this program reads; training.csv of a year has a tenth of it.
 inline constexpr std::uint64_t kLargestTextBytes = std::uint64_t{1} << 30;
 
 class OutputFile {
@@ -45,15 +45,15 @@ public:
     virtual void commit() = 0;
 };
 
-/// Held until it is destroyed or its process dies, however that happens.
+/// Held until it is destroyed or its process dies.
 class FileLock {
 public:
     virtual ~FileLock() = default;
 };
 
 struct LockAttempt {
-    std::unique_ptr<FileLock> lock;  // null: somebody else has it
-    std::string holder = {};         // then: what that one has written about itself
+    std::unique_ptr<FileLock> lock;  // null: another process holds it
+    std::string holder = {};         // then: the text that the holder wrote
 };
 
 class FileSystem {
@@ -65,8 +65,8 @@ public:
     virtual void append(const std::string& path, std::string_view text) = 0;  // for log.txt and CSV
     virtual bool exists(const std::string& path) const = 0;
     virtual bool is_directory(const std::string& path) const = 0;
-    /// Error(data) when the system does not say whether `path` exists: a folder without permission, a loop of links. Asked
-    /// before a user is told that something is not there.
+    /// Error(data) when the system does not say whether `path` exists: a folder without permission, a loop of links.
+    /// Asked before a user is told that something is not there.
     virtual void check_reachable(const std::string& /*path*/) const {}
     /// Names (not paths) in a folder, sorted as text.
     virtual std::vector<std::string> list(const std::string& directory) const = 0;
@@ -74,8 +74,9 @@ public:
     virtual void remove(const std::string& path) = 0;  // no error if absent
     /// Makes room for `count` more files to be open at the same time; returns how many of them the system allows.
     virtual std::size_t allow_open_files(std::size_t count) = 0;
-    /// Locks `path`, which is made if it is absent, against all other processes and all other calls in this one, and writes
-    /// `holder` into it for them to read. On a file system without locks, the lock keeps nobody out and a warning says so.
+    /// Locks `path`, which is made if it is absent, against all other processes and all other calls in this one, and
+    /// writes `holder` into it for them to read. On a file system without locks, the lock keeps nobody out and a
+    /// warning says so.
     virtual LockAttempt try_lock(const std::string& path, std::string_view holder) = 0;
 
     /// Error(data) when the file is larger than `most_bytes`.

@@ -1,9 +1,9 @@
 // Checkpoints: one safetensors file each, `ckpt-<iteration>.safetensors` in the run's folder.
 //
-// Layout (https://github.com/huggingface/safetensors): u64 little-endian length of the header, the header as JSON, then the
-// tensors without gaps. The header's __metadata__ holds "iteration", "epoch", whatever the caller adds, and two CRC-32C as 8
-// hexadecimal digits: "tensors_crc32c" of everything behind the header and, first of all, "header_crc32c" of the header's text
-// with 0 for each of its own digits. Early versions wrote "data_crc32c" in the place of the two.
+// Layout (https://github.com/huggingface/safetensors): u64 little-endian length of the header, the header as JSON, then
+// the tensors without gaps. The header's __metadata__ holds "iteration", "epoch", whatever the caller adds, and two
+// CRC-32C as 8 hexadecimal digits: "tensors_crc32c" of everything behind the header and, first of all, "header_crc32c"
+// of the header's text with 0 for each of its own digits. Early versions wrote "data_crc32c" in the place of the two.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,16 @@ TensorSource source_of(const std::map<std::string, HostTensor>& tensors);
 
 /// Written whole or not at all; Error(storage) leaves what stood there before.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint);
-/// With other tensors than its own. Asks for each of them twice.
+/// Writes `tensors` instead of the checkpoint's own. Calls for each of them twice.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint, const TensorSource& tensors);
 
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
 /// Error(unsupported) when its tensors do not fit into this machine's memory.
 Checkpoint load(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
-/// Every variable must be there, in its shape, and nothing else. The element type may differ (cast it). Error(data)
-/// lists all missing, extra and differing tensors at once.
+/// Checks that the checkpoint holds exactly the expected variables in their shapes. Element types may differ (cast
+/// them).
+/// Error(data) lists all missing, extra and differing tensors at once.
 void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path);
 
 }  // namespace cnntrain::checkpoint

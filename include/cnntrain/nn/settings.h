@@ -1,5 +1,5 @@
-// What is asked of a model: which network, which number formats, what goes in. The user says ModelSettings and
-// PrecisionSettings; the others follow from them, the data set and the backend.
+// Settings of a model: network, number formats, inputs. The user sets ModelSettings and PrecisionSettings; the others
+// follow from them, the data set and the backend.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ struct ModelSettings {
 /// No default: the user must choose.
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// What the user gets who names a family and nothing else, for one form of it.
+/// Defaults of one form of a family.
 struct FamilyDefaults {
     Family family;
     bool imagenet;  // false: small images
@@ -93,7 +93,7 @@ inline const std::vector<FamilyDefaults>& family_defaults() {
 /// The two forms in which the families are published: small images get a smaller stem and other sizes.
 enum class DatasetKind : std::uint8_t { imagenet, cifar };
 
-/// A model and what the data set makes of it.
+/// A model with the settings that follow from the data set.
 struct NetworkSettings : ModelSettings {
     std::int64_t norm_processes = 1;  // whose micro-batches share batch-norm statistics
     DatasetKind dataset = DatasetKind::imagenet;
@@ -104,8 +104,8 @@ struct NetworkSettings : ModelSettings {
 /// Compute type . master-weight type; "16" is the backend's 16-bit type.
 enum class Precision : std::uint8_t { p16_16, p16_32, p32_32 };
 
-/// What the compute type "16" computes in: automatic is what the backend is fastest in on its processor. Weights of 16 bits
-/// are kept in the backend's 16-bit type whatever this is.
+/// The arithmetic of the compute type "16"; automatic: the backend's fastest on this processor. 16-bit weights are kept
+/// in the backend's 16-bit type in any case.
 enum class ComputeType : std::uint8_t { automatic, bf16, f32 };
 
 struct PrecisionSettings {
@@ -115,9 +115,10 @@ struct PrecisionSettings {
     std::vector<std::string> force_weight_to_fp32;
 };
 
-/// 16.16: {half or f32, half}; 16.32: {half or f32, f32}; 32.32: {f32, f32}. A weight whose stored type is not the compute type
-/// passes through a cast node at each use, except that norms read f32 gamma, beta and moving values, and the last layer
-/// its f32 bias, as they are, and that the rows of proxies are read in f32 always: their arithmetic is f32 anyway.
+/// 16.16: {half or f32, half}; 16.32: {half or f32, f32}; 32.32: {f32, f32}. A weight whose stored type is not the
+/// compute type passes through a cast node at each use, except that norms read f32 gamma, beta and moving values, and
+/// the last layer its f32 bias, as they are, and that the rows of proxies are read in f32 always: their arithmetic is
+/// f32 anyway.
 struct NumericsSettings {
     DType compute = DType::f32;                     // activations and their gradients
     DType parameters = DType::f32;                  // stored parameters and moving averages
