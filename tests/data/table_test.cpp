@@ -75,5 +75,14 @@ TEST(Table, OnlyUtf8) {
                 HasSubstr("f is UTF-16"));
 }
 
+TEST(Table, CellsInMessagesAreShortAndHarmless) {
+    EXPECT_EQ(quoted_cells({"a", "b\n\x1b[2J\u00e9"}), "'a' and 'b  [2J\u00e9'");
+    std::string wide;
+    for (int i = 0; i < 30; ++i)
+        wide += "\u00e9";
+    EXPECT_EQ(quoted_cells({wide}), "'" + wide.substr(0, 40) + "...'");
+    EXPECT_THAT(quoted_cells(std::vector<std::string>(12, "x")), testing::EndsWith(", 'x' and 2 more"));
+}
+
 }  // namespace
 }  // namespace cnntrain::data

@@ -4,7 +4,6 @@
 #include <cctype>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "data/text/code_points.h"
 #include "data/text/table.h"
 
@@ -57,15 +56,7 @@ public:
     bool is_any(std::size_t column, auto&& names) const {
         return column < size() && std::ranges::find(names, names_[column]) != std::ranges::end(names);
     }
-    /// "'id', 'tweet' and 'mood'", the first ones.
-    std::string text() const {
-        constexpr std::size_t kMost = 8;
-        std::vector<std::string> words;
-        for (std::size_t i = 0; i < std::min(size(), kMost); ++i)
-            words.push_back("'" + cells_[i].substr(0, 40) + "'");
-        if (size() > kMost) words.push_back(std::to_string(size() - kMost) + " more");
-        return listed(words);
-    }
+    std::string text() const { return quoted_cells(cells_); }
 
 private:
     static std::optional<std::size_t> place(const std::vector<std::string>& names, std::string_view name) {

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/sets/labelled_rows.h"
 #include "data/text/code_points.h"
@@ -38,16 +37,6 @@ void sort_classes(std::vector<std::string>& classes) {
     std::ranges::stable_sort(classes, {}, [](const std::string& name) { return *whole_number(name); });
 }
 
-/// "'a', 'b' and 3 more".
-std::string names_text(const std::vector<std::string>& names) {
-    constexpr std::size_t kMost = 10;
-    std::vector<std::string> words;
-    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
-        words.push_back("'" + names[i].substr(0, 40) + "'");
-    if (names.size() > kMost) words.push_back(std::to_string(names.size() - kMost) + " more");
-    return listed(words);
-}
-
 /// The file's own classes, checked for signs that something else than a label was read.
 std::vector<std::string> classes_of(const LabelledRows& table, const std::vector<std::string>& labels,
                                     const std::string& path) {
@@ -62,18 +51,18 @@ std::vector<std::string> classes_of(const LabelledRows& table, const std::vector
     sort_classes(classes);
     const std::string found = std::to_string(labels.size()) + " rows";
     if (classes.size() == 1) {
-        throw Error(ErrorKind::data, path + ": expected at least two different labels, found " + names_text(classes) +
+        throw Error(ErrorKind::data, path + ": expected at least two different labels, found " + quoted_cells(classes) +
                                          " in all of its " + found);
     }
     if (!table.columns().has_header && labels.size() > kFewRows && counts.at(labels.front()) == 1) {
         throw Error(ErrorKind::data, place_in(path, table.rows().front().line) + ": the label " +
-                                         names_text({labels.front()}) +
+                                         quoted_cells({labels.front()}) +
                                          " is in no other row; if this is a header line, name its columns text and "
                                          "label, else leave the row out");
     }
     if (labels.size() > kManyRows && classes.size() > labels.size() / 2) {
         throw Error(ErrorKind::data, path + ": expected few different labels, found " + std::to_string(classes.size()) +
-                                         " in its " + found + " (" + names_text(classes) +
+                                         " in its " + found + " (" + quoted_cells(classes) +
                                          "); does another column have the labels?");
     }
     return classes;
@@ -97,8 +86,8 @@ void number_labels(const LabelledRows& table, const LabelledTextSettings& settin
         const auto known = numbers.find(labels[i]);
         if (known == numbers.end()) {
             throw Error(ErrorKind::data, place_in(settings.file, table.rows()[i].line) +
-                                             ": expected a label of the training (" + names_text(tokens.classes) +
-                                             "), found " + names_text({labels[i]}));
+                                             ": expected a label of the training (" + quoted_cells(tokens.classes) +
+                                             "), found " + quoted_cells({labels[i]}));
         }
         tokens.labels.push_back(known->second);
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "data/text/code_points.h"
 
 namespace cnntrain::data {
@@ -16,6 +17,17 @@ bool ends_like(std::string_view path, std::string_view ending) {
     if (path.size() < ending.size()) return false;
     return std::ranges::equal(path.substr(path.size() - ending.size()), ending,
                               [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
+std::string quoted(std::string_view cell) {
+    constexpr std::size_t kMostBytes = 40;
+    std::string text;
+    CodePoint value = 0;
+    while (!cell.empty() && text.size() < kMostBytes) {
+        const bool is_control = std::iscntrl(static_cast<unsigned char>(cell.front())) != 0;
+        if (take_code_point(cell, value)) append_utf8(is_control ? U' ' : value, text);
+    }
+    return "'" + text + (cell.empty() ? "'" : "...'");
 }
 
 bool is_utf16(std::string_view text) {
@@ -54,6 +66,15 @@ std::string_view checked_utf8(std::string_view text, const std::string& path) {
 
 std::string place_in(const std::string& path, std::int64_t line) {
     return path + ":" + std::to_string(line);
+}
+
+std::string quoted_cells(const std::vector<std::string>& cells) {
+    constexpr std::size_t kMostCells = 10;
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < std::min(cells.size(), kMostCells); ++i)
+        words.push_back(quoted(cells[i]));
+    if (cells.size() > kMostCells) words.push_back(std::to_string(cells.size() - kMostCells) + " more");
+    return listed(words);
 }
 
 TableReader::TableReader(std::string& text, TableFormat format, std::string path)

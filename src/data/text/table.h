@@ -26,6 +26,9 @@ std::string_view checked_utf8(std::string_view text, const std::string& path);
 /// "FILE:12".
 std::string place_in(const std::string& path, std::int64_t line);
 
+/// Cells in a message: "'a', 'b' and 3 more". Long cells are cut, control characters become blanks.
+std::string quoted_cells(const std::vector<std::string>& cells);
+
 struct TableRow {
     std::vector<std::string_view> cells;
     std::int64_t line = 0;  // where it begins, from 1
