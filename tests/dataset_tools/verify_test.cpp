@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "data/records/raw_records.h"
+#include "dataset_tools/inspection/raw_records.h"
 #include "dataset_tools/writing/shard_journal.h"
 #include "fixtures.h"
 #include "sequences.h"
