@@ -262,7 +262,7 @@ std::vector<std::string> Pattern::matches(std::string_view line) const {
     std::size_t begin = 0;
     while (found.size() < kMostMatches && begin <= text.size() &&
            engine_->Match(text, begin, text.size(), RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()))) {
-        found.emplace_back(groups[1].data() == nullptr ? "" : groups[1].as_string());
+        found.emplace_back(groups[1].data(), groups[1].size());
         const auto end = static_cast<std::size_t>(groups[0].data() - text.data()) + groups[0].size();
         begin = groups[0].empty() ? end + 1 : end;
     }

@@ -14,8 +14,9 @@ namespace cnntrain::checkpoint {
 namespace {
 
 enum class Kind : std::uint8_t { same, transposed };
-/// What a network may lack: then the other layout gets zeros, if it must have the tensor.
-enum class Need : std::uint8_t { always, bias_of_layer, head };
+/// What a network may lack: then the other layout gets zeros, if it must have the tensor. `head`: of the scores of masked words and
+/// of the next sentence. `classifier`: of a network that tells classes.
+enum class Need : std::uint8_t { always, bias_of_layer, head, classifier };
 
 /// One variable under both names; '#' stands for the number of the layer.
 struct Pair {
@@ -31,6 +32,8 @@ constexpr std::string_view kTransform = "cls/predictions/transform/dense/kernel"
 constexpr std::string_view kTheirKeyBias = "bert.encoder.layer.#.attention.self.key.bias";
 constexpr std::string_view kDecoder = "cls.predictions.decoder.weight";
 constexpr std::string_view kDecoderBias = "cls.predictions.decoder.bias";
+constexpr std::string_view kClassifier = "cls/classifier/";
+constexpr std::string_view kTheirClassifier = "classifier.";
 constexpr std::string_view kPredictionBias = "cls.predictions.bias";
 
 constexpr Pair kPairs[] = {
@@ -48,6 +51,8 @@ constexpr Pair kPairs[] = {
     {"cls/predictions/output_bias", kPredictionBias, Kind::same, Need::head},
     {"cls/seq_relationship/output_weights", "cls.seq_relationship.weight", Kind::same, Need::head},
     {"cls/seq_relationship/output_bias", "cls.seq_relationship.bias", Kind::same, Need::head},
+    {"cls/classifier/output_weights", "classifier.weight", Kind::same, Need::classifier},
+    {"cls/classifier/output_bias", "classifier.bias", Kind::same, Need::classifier},
 };
 
 constexpr Pair kPairsOfLayer[] = {
@@ -83,6 +88,12 @@ std::string of_layer(std::string_view pattern, std::int64_t layer) {
     const std::size_t place = name.find('#');
     if (place != std::string::npos) name.replace(place, 1, std::to_string(layer));
     return name;
+}
+
+/// A variable whose name begins like this?
+bool has_any(const Checkpoint& checkpoint, std::string_view prefix) {
+    const auto at = checkpoint.tensors.lower_bound(std::string(prefix));
+    return at != checkpoint.tensors.end() && at->first.starts_with(prefix);
 }
 
 /// Where a network's layers end: one more than the highest number behind `prefix` ("bert/encoder/layer_").
@@ -239,7 +250,9 @@ bool equal(const HostTensor& one, const HostTensor& other) {
 class Import {
 public:
     Import(const Checkpoint& source, const ImportSettings& settings, const std::string& path)
-        : source_(renamed(source.tensors), path), settings_(settings) {}
+        : source_(renamed(source.tensors), path),
+          settings_(settings),
+          has_classifier_(has_any(source, kTheirClassifier)) {}
 
     Converted run() {
         settle_decoder();
@@ -293,7 +306,8 @@ private:
 
     void move(const Pair& pair, std::int64_t layer) {
         const std::string theirs = of_layer(pair.theirs, layer);
-        if (pair.need != Need::always && !source_.has(theirs)) return;
+        const bool must_be = pair.need == Need::always || (pair.need == Need::classifier && has_classifier_);
+        if (!must_be && !source_.has(theirs)) return;
         if (auto tensor = source_.take(theirs, pair.kind))
             ours().insert_or_assign(of_layer(pair.ours, layer), std::move(*tensor));
     }
@@ -323,13 +337,16 @@ private:
 
     Source source_;
     const ImportSettings& settings_;
+    bool has_classifier_;
     Converted result_;
 };
 
 class Export {
 public:
     Export(const Checkpoint& source, const std::string& path)
-        : source_(source.tensors, path), has_head_(source.tensors.contains(std::string(kTransform))) {}
+        : source_(source.tensors, path),
+          has_head_(source.tensors.contains(std::string(kTransform))),
+          has_classifier_(has_any(source, kClassifier)) {}
 
     Converted run() {
         const std::int64_t layers = count_layers(source_.tensors(), "bert/encoder/layer_");
@@ -379,6 +396,7 @@ private:
         const std::string ours = of_layer(pair.ours, layer);
         const std::string name = of_layer(pair.theirs, layer);
         if (pair.need == Need::head && !has_head_) return;
+        if (pair.need == Need::classifier && !has_classifier_) return;
         const bool may_lack = pair.need == Need::bias_of_layer || pair.theirs == kPredictionBias;
         if (may_lack && !source_.has(ours)) {
             theirs().emplace(name, HostTensor({type_, {zeros}}));
@@ -389,6 +407,7 @@ private:
 
     Source source_;
     bool has_head_;
+    bool has_classifier_;
     DType type_ = DType::f32;
     std::int64_t words_ = 0;
     Converted result_;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iostream>
 
 #include "cli/commands.h"
@@ -15,6 +14,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/comm/launcher.h"
+#include "cnntrain/config/line.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/progress.h"
 
@@ -38,7 +38,7 @@ struct Line {
     Values without_effect;
 };
 
-enum class Takes { nothing, one, several };
+using config::Takes;
 
 struct BenchmarkOption {
     std::string_view flag;
@@ -50,12 +50,11 @@ struct BenchmarkOption {
 
 double positive(const std::string& text, std::string_view flag) {
     constexpr double kMostSeconds = 1e9;
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= kMostSeconds)) {
+    const std::optional<double> value = config::decimal_number(text);
+    if (!value || !(*value > 0 && *value <= kMostSeconds)) {
         refuse(std::string(flag) + " expects a number of seconds above 0 and up to 1e9, got '" + text + "'");
     }
-    return value;
+    return *value;
 }
 
 void set_level(Line& line, const Values& values) {
@@ -150,52 +149,20 @@ constexpr BenchmarkOption kOptions[] = {
     {"--custom-metrics-files", Takes::several, "", "", refuse_python_metrics},
 };
 
-const BenchmarkOption& option_for(const std::string& flag) {
-    Values names;
-    Values matches;
-    const BenchmarkOption* match = nullptr;
-    for (const BenchmarkOption& option : kOptions) {
-        if (option.flag == flag) return option;
-        names.emplace_back(option.flag);
-        if (flag.size() < 3 || !option.flag.starts_with(flag)) continue;
-        matches.emplace_back(option.flag);
-        match = &option;
-    }
-    if (matches.size() == 1) return *match;
-    if (matches.size() > 1) {
-        std::string message = "ambiguous option " + flag + ": could be";
-        for (const std::string& name : matches)
-            message += " " + name;
-        refuse(message);
-    }
-    if (flag.starts_with("--submit-on-") || flag.starts_with("--slurm"))
-        throw Error(ErrorKind::unsupported, "benchmark: " + flag + ": there is no batch queue here");
-    const std::string nearest = nearest_name(flag, names);
-    refuse("unknown option " + flag + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
-}
-
-/// Words behind a flag, up to the next one.
-Values values_of(const BenchmarkOption& option, const std::string& word, const Values& arguments, std::size_t& at) {
-    Values values;
-    const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
-    const std::size_t most = option.takes == Takes::several ? arguments.size() : option.takes == Takes::one ? 1 : 0;
-    while (equals == std::string::npos && values.size() < most && at + 1 < arguments.size() &&
-           !arguments[at + 1].starts_with("--"))
-        values.push_back(arguments[++at]);
-    if (option.takes == Takes::nothing && !values.empty()) refuse(std::string(option.flag) + " takes no value");
-    if (option.takes != Takes::nothing && values.empty()) refuse(std::string(option.flag) + " needs a value");
-    return values;
-}
-
 Line parse(const Values& arguments) {
+    std::vector<config::Spelling> spellings = {{"-h", "--help", Takes::nothing, "true", false}};
+    for (const BenchmarkOption& option : kOptions)
+        spellings.push_back({std::string(option.flag), std::string(option.flag), option.takes});
+    config::LineHabits habits{.program = "benchmark", .hyphen_values = true};
+    habits.unknown = [](const std::string& word, bool) -> std::optional<config::Spelling> {
+        const std::string flag = word.substr(0, word.find('='));
+        if (flag.starts_with("--submit-on-") || flag.starts_with("--slurm"))
+            throw Error(ErrorKind::unsupported, "benchmark: " + flag + ": there is no batch queue here");
+        return std::nullopt;
+    };
     Line line;
-    for (std::size_t at = 0; at < arguments.size(); ++at) {
-        const std::string word = arguments[at] == "-h" ? "--help" : arguments[at];
-        if (!word.starts_with("--")) refuse("unexpected word '" + word + "': options start with --");
-        const BenchmarkOption& option = option_for(word.substr(0, word.find('=')));
-        option.apply(line, values_of(option, word, arguments, at));
-    }
+    for (const config::GivenValues& given : config::read_line(spellings, arguments, habits).options)
+        std::ranges::find(kOptions, given.option, &BenchmarkOption::flag)->apply(line, given.values);
     return line;
 }
 

@@ -1,11 +1,11 @@
 #include "cli/flags.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/line.h"
 
 namespace cnntrain::cli {
 
@@ -15,64 +15,46 @@ namespace {
     throw Error(ErrorKind::usage, message);
 }
 
-/// By its name, its alias, or the beginning of its name where that fits no other.
-const Flag& known_flag(const std::string& command, const std::vector<Flag>& known, std::string name) {
-    std::vector<std::string> names = {"--help"};
-    std::vector<const Flag*> begun;
-    std::replace(name.begin(), name.end(), '_', '-');
-    for (const Flag& flag : known) {
-        if (flag.name == name || (!flag.alias.empty() && flag.alias == name)) return flag;
-        names.emplace_back(flag.name);
-        if (name.starts_with("--") && name.size() > 2 && flag.name.starts_with(name)) begun.push_back(&flag);
-    }
-    if (begun.size() == 1) return *begun.front();
-    if (begun.size() > 1) {
-        std::string all;
-        for (const Flag* flag : begun)
-            all += (all.empty() ? "" : ", ") + std::string(flag->name);
-        refuse(command + ": ambiguous flag '" + name + "': could be " + all);
-    }
-    const std::string nearest = nearest_name(name, names);
-    refuse(command + ": unknown flag '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
-}
-
 /// The row of the word without a flag; null if there is none.
 const Flag* positional(const std::vector<Flag>& known) {
     const auto found = std::ranges::find_if(known, [](const Flag& flag) { return !flag.name.starts_with('-'); });
     return found == known.end() ? nullptr : &*found;
 }
 
+std::string option_of(const Flag& flag) {
+    return (flag.name.starts_with('-') ? "" : "--") + std::string(flag.name);
+}
+
+std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
+    using config::Takes;
+    std::vector<config::Spelling> all = {{"--help", "--help", Takes::nothing}};
+    for (const Flag& flag : known) {
+        const Takes takes = flag.is_switch ? Takes::nothing : Takes::any;
+        all.push_back({std::string(flag.name), option_of(flag), takes});
+        if (!flag.alias.empty()) all.push_back({std::string(flag.alias), option_of(flag), takes, "true", false});
+    }
+    return all;
+}
+
 }  // namespace
 
-Flags::Flags(std::string command, const std::vector<Flag>& known, const std::vector<std::string>& arguments)
-    : command_(std::move(command)), known_(known) {
-    for (const Flag& flag : known) {
+Flags::Flags(std::string command, std::vector<Flag> known, const std::vector<std::string>& arguments,
+             const Foreign& foreign)
+    : command_(std::move(command)), known_(std::move(known)) {
+    config::LineHabits habits{.program = command_, .quotes = true, .underscores = true};
+    habits.foreign = [&](const std::string& word, bool follows) {
+        wants_help_ = wants_help_ || word == "--help" || word == "-h";
+        return wants_help_ || (foreign && foreign(word, follows));
+    };
+    config::Line line = config::read_line(spellings(known_), arguments, habits);
+    rest_ = std::move(line.rest);
+    for (const Flag& flag : known_) {
         if (!flag.fallback.empty()) values_.emplace(flag.name, flag.fallback);
+        for (const config::GivenValues& given : line.options) {
+            if (given.option == option_of(flag)) values_.insert_or_assign(std::string(flag.name), given.values.front());
+        }
     }
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const std::string& word = arguments[i];
-        if (word == "--help" || word == "-h") {
-            wants_help_ = true;
-            return;
-        }
-        const Flag* place = word.starts_with('-') ? nullptr : positional(known);
-        if (place != nullptr) {
-            const bool first = values_.emplace(place->name, word).second;
-            if (!first) refuse(command_ + ": one " + std::string(place->name) + " only, got also '" + word + "'");
-            continue;
-        }
-        const std::size_t equals = word.find('=');
-        const std::string name = word.substr(0, equals);
-        const Flag& flag = known_flag(command_, known, name);
-        if (flag.is_switch) {
-            if (equals != std::string::npos) refuse(command_ + ": " + name + " takes no value");
-            values_.insert_or_assign(std::string(flag.name), "");
-            continue;
-        }
-        if (equals == std::string::npos && i + 1 == arguments.size()) refuse(command_ + ": " + name + " needs a value");
-        values_.insert_or_assign(std::string(flag.name),
-                                 equals == std::string::npos ? arguments[++i] : word.substr(equals + 1));
-    }
+    wants_help_ = wants_help_ || std::ranges::count(line.options, "--help", &config::GivenValues::option) > 0;
 }
 
 std::string Flags::help() const {
@@ -101,26 +83,18 @@ const std::string& Flags::text(std::string_view name) const {
 }
 
 std::int64_t Flags::integer(std::string_view name, std::int64_t least, std::int64_t most) const {
-    const std::string& word = text(name);
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || value < least || value > most) {
-        refuse(command_ + ": " + std::string(name) + " expects a whole number from " + std::to_string(least) + " to " +
-               std::to_string(most) + ", got '" + word + "'");
-    }
-    return value;
+    return config::whole_number(command_ + ": " + std::string(name), text(name), least, most);
 }
 
 double Flags::number(std::string_view name, double least, double most) const {
     const std::string& word = text(name);
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || !(value >= least && value <= most)) {
+    const std::optional<double> value = config::decimal_number(word);
+    if (!value || !(*value >= least && *value <= most)) {
         std::ostringstream range;
         range << least << " to " << most;
         refuse(command_ + ": " + std::string(name) + " expects a number from " + range.str() + ", got '" + word + "'");
     }
-    return value;
+    return *value;
 }
 
 }  // namespace cnntrain::cli

@@ -1,8 +1,9 @@
-// A small command line: `--flag value`, `--flag=value` and switches, for commands whose options are not a model's. An
-// underscore in a flag's name is read as a hyphen, as scripts spell them.
+// The command lines of commands whose options are not a model's: `--flag value`, `--flag=value` and switches. An underscore in
+// a flag's name is read as a hyphen, as scripts spell them.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -21,10 +22,15 @@ struct Flag {
 
 class Flags {
 public:
-    /// Error(usage) for unknown flags, with the nearest name, and for values that are missing.
-    Flags(std::string command, const std::vector<Flag>& known, const std::vector<std::string>& arguments);
+    /// Does another command read this word, in the place of a flag? `follows`: the word before it was such a word.
+    using Foreign = std::function<bool(const std::string& word, bool follows)>;
+
+    /// Nothing is read behind --help or -h. Error(usage) for unknown flags, with the nearest name, and for values that are missing.
+    Flags(std::string command, std::vector<Flag> known, const std::vector<std::string>& arguments,
+          const Foreign& foreign = {});
 
     bool wants_help() const { return wants_help_; }
+    const std::vector<std::string>& rest() const { return rest_; }  // the foreign words
     std::string help() const;
 
     bool given(std::string_view name) const;  // on the line, or with a fallback
@@ -41,6 +47,7 @@ private:
     std::string command_;
     std::vector<Flag> known_;
     std::map<std::string, std::string, std::less<>> values_;
+    std::vector<std::string> rest_;
     bool wants_help_ = false;
 };
 

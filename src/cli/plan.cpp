@@ -39,26 +39,9 @@ const std::vector<Flag>& own_flags() {
     return flags;
 }
 
-/// The words of a plan: its own options, and the training line.
-struct Words {
-    std::vector<std::string> own;
-    std::vector<std::string> line;
-};
-
-Words divided(const std::vector<std::string>& arguments) {
-    Words words;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const std::string& word = arguments[i];
-        const auto own = std::ranges::find(own_flags(), word.substr(0, word.find('=')), &Flag::name);
-        if (own == own_flags().end()) {
-            words.line.push_back(word);
-            continue;
-        }
-        words.own.push_back(word);
-        const bool has_value = !own->is_switch && word.find('=') == std::string::npos;
-        if (has_value && i + 1 < arguments.size()) words.own.push_back(arguments[++i]);
-    }
-    return words;
+/// The options of a plan in full; all other words are the training line.
+bool of_line(const std::string& word, bool) {
+    return std::ranges::find(own_flags(), word.substr(0, word.find('=')), &Flag::name) == own_flags().end();
 }
 
 /// "train", "train.py" and "some/folder/train.py" may stand before the options of the line; another command may not.
@@ -116,12 +99,10 @@ constexpr const char* kExplanation =
 }  // namespace
 
 int plan_command(const Invocation& invocation) {
-    Words words = divided(invocation.arguments);
-    drop_command(words.line);
-    const bool wants_help = std::ranges::find(words.line, "--help") != words.line.end() ||
-                            std::ranges::find(words.line, "-h") != words.line.end();
-    const Flags flags(called(invocation), own_flags(), words.own);
-    if (wants_help) {
+    const Flags flags(called(invocation), own_flags(), invocation.arguments, of_line);
+    std::vector<std::string> words = flags.rest();
+    drop_command(words);
+    if (flags.wants_help()) {
         std::cout << flags.help() << kExplanation;
         return 0;
     }
@@ -129,7 +110,7 @@ int plan_command(const Invocation& invocation) {
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;
     const bool is_first = !world || world->rank == 0;
-    const config::ParseResult line = parsed_line(words.line, flags);
+    const config::ParseResult line = parsed_line(words, flags);
     for (const std::string& notice : line.notices) {
         if (is_first) log::info(notice);
     }

@@ -113,32 +113,17 @@ bool is_flag(std::string_view word) {
     return (word.starts_with("--") && word.size() > 2) || word == "-h";
 }
 
-/// A line's words: those of the table's flags, and those that are options of our own command.
-struct Parts {
-    std::vector<std::string> recipe;
-    std::vector<std::string> ours;
-};
-
-Parts parts_of(const std::string& called, const std::vector<RecipeFlag>& table, const std::vector<std::string>& words) {
-    const auto in_table = [&](const std::string& word) {
-        const std::string name = with_hyphens(word);
-        return name == "--help" || name == "-h" ||
-               std::ranges::any_of(table, [&](const RecipeFlag& row) { return row.flag.name == name; });
-    };
-    Parts parts;
-    bool after_ours = false;  // a word that is no flag belongs to the option before it
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string& word = words[i];
-        if (!is_flag(word) && !after_ours)
+/// The words that our own command reads. Only these programs write flags with underscores: one that is not in the table is a
+/// slip. A word that is no flag belongs to the option before it.
+Flags::Foreign ours(const std::string& called, const std::vector<RecipeFlag>& table) {
+    return [&](const std::string& word, bool follows) {
+        if (!is_flag(word) && !follows)
             throw Error(ErrorKind::usage, called + ": unexpected word '" + word + "': options start with --");
-        // Only these programs write flags with underscores: one that is not in the table is a slip.
-        const bool theirs = is_flag(word) && (in_table(word) || word.substr(0, word.find('=')).find('_') != word.npos);
-        after_ours = !theirs;
-        (theirs ? parts.recipe : parts.ours).push_back(word);
-        const bool has_value = theirs && word.find('=') == word.npos && with_hyphens(word) != "--help" && word != "-h";
-        if (has_value && i + 1 < words.size()) parts.recipe.push_back(words[++i]);
-    }
-    return parts;
+        const std::string name = with_hyphens(word);
+        const bool theirs = std::ranges::any_of(table, [&](const RecipeFlag& row) { return row.flag.name == name; }) ||
+                            name == "--help" || word.substr(0, word.find('=')).find('_') != word.npos;
+        return !(is_flag(word) && theirs);
+    };
 }
 
 template <std::size_t N> void append(std::vector<std::string>& words, const std::string_view (&more)[N]) {
@@ -242,14 +227,13 @@ void translate_run_folder(RecipeLine& line, const std::string& model_dir, const 
 RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vector<std::string>& words,
                        const RecipeHost& host, const std::function<void(RecipeLine&, const Flags&)>& translate) {
     const std::vector<RecipeFlag> table = joined(own, kBothPrograms);
-    const Parts parts = parts_of(called, table, without_no_break_spaces(words));
-    const Flags flags(called, plain(table), parts.recipe);
+    const Flags flags(called, plain(table), without_no_break_spaces(words), ours(called, table));
     RecipeLine line;
     line.wants_help = flags.wants_help();
     if (line.wants_help) return line;
     translate_common(line, flags, table, host);
     translate(line, flags);
-    line.options.insert(line.options.end(), parts.ours.begin(), parts.ours.end());
+    line.options.insert(line.options.end(), flags.rest().begin(), flags.rest().end());
     return line;
 }
 

@@ -1,9 +1,10 @@
 // From the words of a poprun line to a request.
 #include <algorithm>
-#include <cctype>
+#include <utility>
 
 #include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/line.h"
 #include "cnntrain/launch/poprun.h"
 #include "launch/hosts.h"
 #include "launch/poprun_options.h"
@@ -12,77 +13,63 @@ namespace cnntrain::launch {
 
 namespace {
 
-using Words = std::vector<std::string>;
-
-/// Documents have escaped blanks before line breaks, which make words begin with one.
-std::string without_first_blanks(std::string word) {
-    const auto first =
-        std::ranges::find_if(word, [](char c) { return std::isspace(static_cast<unsigned char>(c)) == 0; });
-    word.erase(word.begin(), first);
-    return word;
+/// "--num=ilds" for "--num-ilds" stands in a documented line: "=" where a hyphen was meant.
+const PoprunOption* hyphen_typed_as_equals(std::string word) {
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos) word[equals] = '-';
+    return equals == std::string::npos ? nullptr : option_named(word);
 }
 
-std::string long_form(const std::string& word) {
-    if (word == "-v") return "--verbose";
-    if (word == "-vv") return "--vv";
-    if (word == "-h") return "--help";
-    if (word == "-H") return "--host";
-    return word;
+config::Spelling spelling_of(const PoprunOption& option, const std::string& flag) {
+    const config::Takes takes = option.takes == Takes::nothing ? config::Takes::nothing
+                                : option.takes == Takes::words ? config::Takes::any
+                                                               : config::Takes::one;
+    return {flag, std::string(option.flag), takes};
 }
 
-/// What a line says, before anything is made of it.
-struct Line {
-    std::vector<GivenOption> options;
-    std::vector<std::string> notices;
-    Words program;
-};
-
-class LineReader {
-public:
-    explicit LineReader(const Words& words) : words_(words) {}
-
-    Line read() {
-        for (; at_ < words_.size(); ++at_) {
-            const std::string word = long_form(without_first_blanks(words_[at_]));
-            if (word.empty()) continue;
-            if (!word.starts_with('-')) {
-                line_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
-                line_.program.front() = word;
-                break;
-            }
-            read_option(word);
-        }
-        return std::move(line_);
+std::vector<config::Spelling> spellings() {
+    std::vector<config::Spelling> all;
+    for (const PoprunOption& option : poprun_options())
+        all.push_back(spelling_of(option, std::string(option.flag)));
+    for (const auto& [letters, flag] :
+         {std::pair{"-v", "--verbose"}, {"-vv", "--vv"}, {"-h", "--help"}, {"-H", "--host"}}) {
+        all.push_back(spelling_of(*option_named(flag), letters));
+        all.back().preferred = false;
     }
+    return all;
+}
 
-private:
-    void read_option(const std::string& word) {
-        if (!word.starts_with("--")) refuse_line("unknown option " + word + "; see --help");
-        const FoundOption found = find_option(word, line_.notices);
-        const std::string flag = word.substr(0, word.find('='));
-        const PoprunOption& option = *found.option;
-        std::string text;
-        if (found.has_value) {
-            if (option.takes == Takes::nothing) refuse_line(std::string(option.flag) + " takes no value");
-            text = word.substr(flag.size() + 1);
-        } else if (option.takes != Takes::nothing) {
-            text = next_value(option, flag);
-        }
-        if (option.takes != Takes::words) text = without_first_blanks(text);
-        line_.options.push_back({&option, text, &option == &kOtherVipu ? flag : std::string(option.flag)});
+/// An option without a row, or a slip that documents make. Error(usage) for those of the program.
+std::optional<config::Spelling> unlisted_option(const std::string& word, bool ambiguous,
+                                                std::vector<std::string>& notices) {
+    if (const PoprunOption* meant = hyphen_typed_as_equals(word)) {
+        notices.push_back(word + " is taken for " + std::string(meant->flag));
+        return spelling_of(*meant, word);
     }
+    if (ambiguous) return std::nullopt;
+    const std::string flag = word.substr(0, word.find('='));
+    if (flag.starts_with("--vipu-")) return config::Spelling{flag, flag};
+    if (flag == "--synthetic-data" || flag.starts_with("--instance-") || flag.starts_with("--tag-"))
+        refuse_line(flag + " belongs after the program");
+    return std::nullopt;
+}
 
-    std::string next_value(const PoprunOption& option, const std::string& flag) {
-        const bool there = at_ + 1 < words_.size();
-        const bool is_option = there && option.takes != Takes::words && words_[at_ + 1].starts_with("--");
-        if (!there || is_option) refuse_line(flag + " needs a value");
-        return words_[++at_];
+/// Documents have escaped blanks before line breaks, which make words begin with one. All from the program's name on is its own.
+config::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
+    config::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
+    habits.foreign = [](const std::string& word, bool follows) { return follows || !word.starts_with('-'); };
+    habits.unknown = [&](const std::string& word, bool ambiguous) { return unlisted_option(word, ambiguous, notices); };
+    return config::read_line(spellings(), words, habits);
+}
+
+std::vector<GivenOption> given_options(const config::Line& line) {
+    std::vector<GivenOption> all;
+    for (const config::GivenValues& given : line.options) {
+        const PoprunOption* option = option_named(given.option);
+        all.push_back({option == nullptr ? &kOtherVipu : option, given.values.front(), given.option});
     }
-
-    const Words& words_;
-    std::size_t at_ = 0;
-    Line line_;
-};
+    return all;
+}
 
 bool names_hosts(const PoprunOption& option) {
     return option.flag == "--host" || option.flag == "--hostfile";
@@ -123,10 +110,9 @@ void apply(const GivenOption& given, PoprunRequest& request, const FileSystem& f
 }  // namespace
 
 PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const FileSystem& files) {
-    Line line = LineReader(arguments).read();
     PoprunRequest request;
-    request.notices = line.notices;
-    const std::vector<GivenOption> options = with_imported(line.options, files);
+    config::Line line = read_words(arguments, request.notices);
+    const std::vector<GivenOption> options = with_imported(given_options(line), files);
     if (gives(options, "--host") && gives(options, "--hostfile"))
         refuse_line("--host and --hostfile are both given; choose one");
     for (const GivenOption& given : options) {
@@ -135,7 +121,7 @@ PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const File
         if (is_for_ipus(*given.option) && !named) request.without_effect.push_back(given.flag);
     }
     request.exported_settings = settings_text(options);
-    request.program = std::move(line.program);
+    request.program = std::move(line.rest);
     if (request.program.empty() && !request.help && !request.version)
         refuse_line("expected a program behind the options, as in: poprun --num-instances 2 --num-replicas 2 train.py");
     return request;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/line.h"
 #include "cnntrain/launch/words.h"
 #include "launch/hosts.h"
 
@@ -135,20 +135,6 @@ constexpr PoprunOption kOptions[] = {
     {"--distribute-ssh-key", Takes::boolean},
 };
 
-/// "--num=ilds" for "--num-ilds" stands in a documented line: "=" where a hyphen was meant.
-const PoprunOption* hyphen_typed_as_equals(const std::string& flag) {
-    std::string meant = flag;
-    const std::size_t equals = meant.find('=');
-    if (equals == std::string::npos) return nullptr;
-    meant[equals] = '-';
-    const auto* const found = std::ranges::find(kOptions, meant, &PoprunOption::flag);
-    return found == std::end(kOptions) ? nullptr : found;
-}
-
-bool belongs_to_the_program(const std::string& flag) {
-    return flag == "--synthetic-data" || flag.starts_with("--instance-") || flag.starts_with("--tag-");
-}
-
 }  // namespace
 
 void refuse_line(const std::string& message) {
@@ -161,31 +147,9 @@ std::span<const PoprunOption> poprun_options() {
     return kOptions;
 }
 
-FoundOption find_option(const std::string& word, std::vector<std::string>& notices) {
-    const std::string flag = word.substr(0, word.find('='));
-    const bool has_value = flag.size() < word.size();
-    std::vector<std::string> names;
-    std::vector<const PoprunOption*> matches;
-    for (const PoprunOption& option : kOptions) {
-        if (option.flag == flag) return {&option, has_value};
-        names.emplace_back(option.flag);
-        if (flag.size() > 2 && option.flag.starts_with(flag)) matches.push_back(&option);
-    }
-    if (matches.size() == 1) return {matches.front(), has_value};
-    if (const PoprunOption* meant = hyphen_typed_as_equals(word)) {
-        notices.push_back(word + " is taken for " + std::string(meant->flag));
-        return {meant, false};
-    }
-    if (matches.size() > 1) {
-        std::string message = "ambiguous option " + flag + ": could be";
-        for (const PoprunOption* option : matches)
-            message += " " + std::string(option->flag);
-        refuse_line(message);
-    }
-    if (flag.starts_with("--vipu-")) return {&kOtherVipu, has_value};
-    if (belongs_to_the_program(flag)) refuse_line(flag + " belongs after the program");
-    const std::string nearest = nearest_name(flag, names);
-    refuse_line("unknown option " + flag + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+const PoprunOption* option_named(std::string_view flag) {
+    const auto* const found = std::ranges::find(kOptions, flag, &PoprunOption::flag);
+    return found == std::end(kOptions) ? nullptr : found;
 }
 
 OptionValue read_value(const GivenOption& given) {
@@ -200,12 +164,8 @@ OptionValue read_value(const GivenOption& given) {
     }
     if (option.takes == Takes::number) {
         constexpr int kMost = 1'000'000;
-        const char* end = given.text.data() + given.text.size();
-        const auto [read, error] = std::from_chars(given.text.data(), end, value.number);
-        if (error != std::errc{} || read != end || value.number < option.least || value.number > kMost) {
-            refuse_line(std::string(option.flag) + " expects a whole number from " + std::to_string(option.least) +
-                        " to " + std::to_string(kMost) + ", got '" + given.text + "'");
-        }
+        value.number = static_cast<int>(
+            config::whole_number("poprun: " + std::string(option.flag), given.text, option.least, kMost));
     }
     if (option.takes == Takes::text && given.text.empty())
         refuse_line(std::string(option.flag) + " needs a value, and got an empty one");

@@ -44,17 +44,11 @@ struct GivenOption {
     std::string flag;  // its name
 };
 
-struct FoundOption {
-    const PoprunOption* option = nullptr;
-    bool has_value = false;  // the word also holds it, behind "="
-};
-
 /// Stands for every option of the V-IPU server that has no row.
 extern const PoprunOption kOtherVipu;
 
-/// The option that a word like "--host=a" means: by its name, a beginning that no other has, or a slip that documents
-/// make, which adds to `notices`. Error(usage) with the nearest name.
-FoundOption find_option(const std::string& word, std::vector<std::string>& notices);
+/// Null when there is none.
+const PoprunOption* option_named(std::string_view flag);
 
 /// Does it only steer IPUs and their server?
 inline bool is_for_ipus(const PoprunOption& option) {

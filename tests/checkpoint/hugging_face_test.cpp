@@ -11,6 +11,7 @@ namespace cnntrain::checkpoint {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -141,6 +142,33 @@ TEST(HuggingFace, WithoutALayerInTheHeadTheEncoderIsWritten) {
                 ElementsAre("cls/seq_relationship/output_bias", "cls/seq_relationship/output_weights"));
     for (const auto& [name, tensor] : theirs.checkpoint.tensors)
         EXPECT_TRUE(name.starts_with("bert.")) << name;
+}
+
+TEST(HuggingFace, AClassifierComesAlong) {
+    Checkpoint net = make_net({.head = false});
+    std::erase_if(net.tensors, [](const auto& entry) { return entry.first.starts_with("cls/"); });
+    net.tensors.emplace("cls/classifier/output_weights", numbered({3, kHidden}, 0.5));
+    net.tensors.emplace("cls/classifier/output_bias", numbered({3}, 0.25));
+    const Converted theirs = to_hugging_face(net, "net");
+    EXPECT_THAT(theirs.left_out, ElementsAre());
+    EXPECT_EQ(theirs.checkpoint.tensors.at("classifier.weight").shape(), (Shape{3, kHidden}));
+    EXPECT_EQ(theirs.checkpoint.tensors.at("classifier.bias").shape(), Shape{3});
+    EXPECT_FALSE(theirs.checkpoint.tensors.contains("cls.seq_relationship.weight"));
+    const Converted ours = from_hugging_face(theirs.checkpoint, {}, "theirs");
+    EXPECT_THAT(ours.left_out, Each(HasSubstr("key.bias")));
+    expect_equal(net, ours.checkpoint);
+    EXPECT_FALSE(to_hugging_face(make_net({}), "net").checkpoint.tensors.contains("classifier.weight"));
+}
+
+TEST(HuggingFace, HalfAClassifierIsRefused) {
+    Checkpoint net = make_net({});
+    net.tensors.emplace("cls/classifier/output_weights", numbered({3, kHidden}, 0));
+    EXPECT_THAT(message_of([&] { to_hugging_face(net, "net"); }, ErrorKind::data),
+                HasSubstr("lacks cls/classifier/output_bias"));
+    Checkpoint theirs = to_hugging_face(make_net({}), "net").checkpoint;
+    theirs.tensors.emplace("classifier.bias", numbered({3}, 0));
+    EXPECT_THAT(message_of([&] { from_hugging_face(theirs, {}, "theirs"); }, ErrorKind::data),
+                HasSubstr("lacks classifier.weight"));
 }
 
 TEST(HuggingFace, OldSpellingsAndBareEncodersAreRead) {

@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "data/fixtures.h"
 #include "data/sets/raw_files.h"
-#include "fixtures.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 class Annotations : public testing::Test {
 protected:
     std::string file(const std::string& text, const std::string& name = "list.txt") {
-        write_file(folder_ / name, text);
+        data::write_file(folder_ / name, text);
         return folder_ / name;
     }
     test::TemporaryFolder folder_;
@@ -44,26 +44,28 @@ TEST_F(Annotations, ClassesOnly) {
 
 TEST_F(Annotations, BadLabels) {
     const auto message = [&](const std::string& text) {
-        return message_of(ErrorKind::data, [&] { read_labels(file(text)); });
+        return data::message_of(ErrorKind::data, [&] { read_labels(file(text)); });
     };
     EXPECT_THAT(message("a.jpg n01\nb.jpg\n"), AllOf(HasSubstr("list.txt, line 2"), HasSubstr("'b.jpg'")));
     EXPECT_THAT(message("a.jpg n01\n,n02\n"), HasSubstr("line 2"));
     EXPECT_THAT(message("a.jpg,\n"), HasSubstr("line 1"));
     EXPECT_THAT(message("a.jpg n01\nb.jpg n01\na.jpg n02"), AllOf(HasSubstr("line 3"), HasSubstr("line 1 already")));
     EXPECT_THAT(message("\n \n"), HasSubstr("no labels"));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_labels(folder_ / "none"); }), HasSubstr("none"));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_labels_or_classes(file("")); }), HasSubstr("no labels"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_labels(folder_ / "none"); }), HasSubstr("none"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_labels_or_classes(file("")); }), HasSubstr("no labels"));
 }
 
 TEST_F(Annotations, ClassesAndTheirNames) {
     EXPECT_THAT(read_classes(file("n02\nn01 tench\n")), ElementsAre("n02", "n01"));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_classes(file("n02\nn02\n")); }), HasSubstr("line 2"));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_classes(file("")); }), HasSubstr("no classes"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_classes(file("n02\nn02\n")); }), HasSubstr("line 2"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_classes(file("")); }), HasSubstr("no classes"));
     const auto names = read_class_names(file("n01 tench, Tinca tinca\nn02\t goldfish\r\n"));
     EXPECT_EQ(names.at("n01"), "tench, Tinca tinca");
     EXPECT_EQ(names.at("n02"), "goldfish");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn02\n")); }), HasSubstr("line 2"));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn01 b\n")); }), HasSubstr("repeated"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn02\n")); }),
+                HasSubstr("line 2"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn01 b\n")); }),
+                HasSubstr("repeated"));
 }
 
 TEST_F(Annotations, BoxesFromCsv) {
@@ -89,7 +91,7 @@ TEST_F(Annotations, BoxesFromCsv) {
 TEST_F(Annotations, BadCsv) {
     for (const std::string line :
          {"x.jpg,0,0,1", "x.jpg,0,0,1,a", "x.jpg,0,0,120,80", ",0,0,1,1", "x.jpg,0,0,1,nan", "x.jpg,-0.5,0,1,1"}) {
-        EXPECT_THAT(message_of(ErrorKind::data, [&] { BoxTable::read(file("a.jpg,0,0,1,1\n" + line), 1); }),
+        EXPECT_THAT(data::message_of(ErrorKind::data, [&] { BoxTable::read(file("a.jpg,0,0,1,1\n" + line), 1); }),
                     HasSubstr("list.txt, line 2"))
             << line;
     }
@@ -125,7 +127,7 @@ TEST_F(Annotations, BadXml) {
     posix_files().make_directories(folder_ / "xml");
     const auto message = [&](const std::string& text) {
         file(text, "xml/a.xml");
-        return message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); });
+        return data::message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); });
     };
     const std::string no_ymax = object("n01", "<xmin>20</xmin><ymin>25</ymin><xmax>100</xmax>");
     EXPECT_THAT(message(annotation(no_ymax)), AllOf(HasSubstr("a.xml, line 4"), HasSubstr("no <ymax>")));
@@ -139,7 +141,8 @@ TEST_F(Annotations, BadXml) {
     const std::string zero = "<annotation><size><width>0</width><height>9</height></size><object/></annotation>";
     EXPECT_THAT(message(zero), HasSubstr("not positive"));
     posix_files().remove(folder_ / "xml/a.xml");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); }), HasSubstr("no .xml file"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); }),
+                HasSubstr("no .xml file"));
 }
 
 TEST_F(Annotations, DigestSeesEveryBox) {
@@ -158,10 +161,11 @@ TEST_F(Annotations, FilesOfAFolder) {
     }
     ASSERT_EQ(::symlink("../other", (folder_ / "raw/c").c_str()), 0);
     const std::vector<std::string> expected = {"b/a.jpeg", "c/linked.jpg", "z.JPG"};
-    EXPECT_EQ(list_files(folder_ / "raw", {".jpg", ".jpeg"}).names, expected);
-    EXPECT_EQ(list_files(folder_ / "raw/", {".jpg", ".jpeg"}).names, expected);
+    EXPECT_EQ(data::list_files(folder_ / "raw", {".jpg", ".jpeg"}).names, expected);
+    EXPECT_EQ(data::list_files(folder_ / "raw/", {".jpg", ".jpeg"}).names, expected);
     ASSERT_EQ(::symlink("..", (folder_ / "raw/b/loop").c_str()), 0);
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { list_files(folder_ / "raw", {".jpg"}); }), HasSubstr("folder"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { data::list_files(folder_ / "raw", {".jpg"}); }),
+                HasSubstr("folder"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "fixtures.h"
+#include "data/fixtures.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
@@ -53,7 +53,7 @@ std::string repeated(const std::string& pixel, int count) {
 }
 
 void expect_colour(const StoredImage& image, int red, int green, int blue) {
-    const TestImage pixels = decode_whole(image.jpeg, {DctMethod::accurate});
+    const data::TestImage pixels = data::decode_whole(image.jpeg, {data::DctMethod::accurate});
     ASSERT_EQ(pixels.channels, 3);
     EXPECT_EQ(pixels.height, image.height);
     EXPECT_EQ(pixels.width, image.width);
@@ -64,14 +64,15 @@ void expect_colour(const StoredImage& image, int red, int green, int blue) {
 
 std::string reason(const std::string& file) {
     ImageConverter converter;
-    return message_of(ErrorKind::data, [&] { converter.convert(file); });
+    return data::message_of(ErrorKind::data, [&] { converter.convert(file); });
 }
 
 TEST(ImageConvert, SoundJpegsPassUnchanged) {
     ImageConverter converter;
     for (const bool progressive : {false, true}) {
         for (const std::int64_t channels : {1, 3}) {
-            const std::string jpeg = encode_jpeg(make_photo(37, 53, 1, channels), {.progressive = progressive});
+            const std::string jpeg =
+                data::encode_jpeg(data::make_photo(37, 53, 1, channels), {.progressive = progressive});
             const StoredImage stored = converter.convert(jpeg);
             EXPECT_EQ(stored.jpeg, jpeg);
             EXPECT_EQ(stored.height, 37);
@@ -85,8 +86,8 @@ TEST(ImageConvert, InksBecomeRgb) {
     // libjpeg writes an Adobe marker, so that the stored values are inverted inks: light * black / 255.
     ImageConverter converter;
     for (const bool cmyk : {true, false}) {
-        const StoredImage stored =
-            converter.convert(encode_jpeg(make_plain(16, 24, {200, 100, 50, 204}), {.quality = 100, .cmyk = cmyk}));
+        const StoredImage stored = converter.convert(
+            data::encode_jpeg(data::make_plain(16, 24, {200, 100, 50, 204}), {.quality = 100, .cmyk = cmyk}));
         EXPECT_EQ(stored.converted_from, "CMYK");
         EXPECT_EQ(stored.height, 16);
         EXPECT_EQ(stored.width, 24);
@@ -136,7 +137,7 @@ TEST(ImageConvert, TransparentPartsAreWhite) {
 
 TEST(ImageConvert, DamageIsFoundWhereverItIs) {
     for (const bool progressive : {false, true}) {
-        const std::string jpeg = encode_jpeg(make_photo(64, 64), {.progressive = progressive});
+        const std::string jpeg = data::encode_jpeg(data::make_photo(64, 64), {.progressive = progressive});
         for (std::size_t size = 0; size < jpeg.size(); size += 61) {
             reason(jpeg.substr(0, size));
         }
@@ -149,7 +150,7 @@ TEST(ImageConvert, DamageIsFoundWhereverItIs) {
     std::string wrong_checksum = png;
     wrong_checksum[60] = static_cast<char>(wrong_checksum[60] ^ 1);
     EXPECT_THAT(reason(wrong_checksum), HasSubstr("PNG file is damaged"));
-    const std::string inks = encode_jpeg(make_photo(64, 64, 1, 4));
+    const std::string inks = data::encode_jpeg(data::make_photo(64, 64, 1, 4));
     reason(inks.substr(0, inks.size() / 2));
 }
 
@@ -157,7 +158,7 @@ TEST(ImageConvert, BadFilesAreNamedAndTheConverterGoesOn) {
     EXPECT_EQ(reason(""), "the file is empty");
     EXPECT_THAT(reason("hello"), HasSubstr("neither"));
     ImageConverter converter;
-    const std::string good = encode_jpeg(make_photo(64, 64));
+    const std::string good = data::encode_jpeg(data::make_photo(64, 64));
     for (int i = 0; i < 3; ++i) {
         EXPECT_THROW(converter.convert(good.substr(0, 500)), Error);
         EXPECT_EQ(converter.convert(good).jpeg, good);

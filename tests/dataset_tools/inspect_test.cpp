@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <limits>
 
+#include "data/fixtures.h"
+#include "data/wire_text.h"
 #include "dataset_tools/inspection/features.h"
 #include "dataset_tools/writing/example_writer.h"
-#include "fixtures.h"
 #include "support/temporary_folder.h"
-#include "wire_text.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
@@ -35,15 +35,16 @@ SetReport inspect_one(const std::string& path, std::int64_t records_per_file = 0
 
 TEST(Inspect, TellsSizesAndKindsOfImages) {
     const test::TemporaryFolder folder;
-    JpegOptions progressive;
+    data::JpegOptions progressive;
     progressive.progressive = true;
-    ImageDescription boxed{encode_jpeg(make_photo(20, 30)), 7, "n7", "boxed.JPEG", 20, 30};
+    ImageDescription boxed{data::encode_jpeg(data::make_photo(20, 30)), 7, "n7", "boxed.JPEG", 20, 30};
     boxed.boxes = {{0, 0, 1, 1}, {0.25F, 0.25F, 0.5F, 0.5F}};
     boxed.box_labels = {7, 7};
-    write_records(folder / "set.tfrecord", {make_example(encode_jpeg(make_photo(40, 10), progressive), 7),
-                                            make_example(encode_jpeg(make_photo(30, 50, 1, 1)), 1000),
-                                            make_example(encode_jpeg(make_photo(10, 20, 1, 4)), 3),
-                                            make_example("this is text", 3), serialise_image_example(boxed)});
+    data::write_records(folder / "set.tfrecord",
+                        {data::make_example(encode_jpeg(data::make_photo(40, 10), progressive), 7),
+                         data::make_example(data::encode_jpeg(data::make_photo(30, 50, 1, 1)), 1000),
+                         data::make_example(data::encode_jpeg(data::make_photo(10, 20, 1, 4)), 3),
+                         data::make_example("this is text", 3), serialise_image_example(boxed)});
     const SetReport set = inspect_one(folder / "set.tfrecord");
     EXPECT_EQ(set.name, "set.tfrecord");
     EXPECT_EQ(set.format, "TFRecord");
@@ -63,7 +64,7 @@ TEST(Inspect, TellsSizesAndKindsOfImages) {
     EXPECT_EQ(set.images.boxes.max, 2);
     EXPECT_EQ(set.images.without_box, 4);
     EXPECT_THAT(set.labels, ElementsAre(Pair(3, 2), Pair(7, 2), Pair(1000, 1)));
-    EXPECT_EQ(set.features.at("image/encoded").type(), FeatureType::bytes);
+    EXPECT_EQ(set.features.at("image/encoded").type(), data::FeatureType::bytes);
     EXPECT_EQ(set.features.at("image/encoded").value_bytes.min, 12);
     EXPECT_EQ(set.features.at("image/class/label").integers.max, 1000);
 }
@@ -71,18 +72,20 @@ TEST(Inspect, TellsSizesAndKindsOfImages) {
 TEST(Inspect, TellsTypesLengthsAndRangesOfAnyKeys) {
     const test::TemporaryFolder folder;
     const float infinity = std::numeric_limits<float>::infinity();
-    write_records(folder / "bert.tfrecord",
-                  {wire::example({{"input_ids", wire::integers({5, -3, 30521})},
-                                  {"masked_lm_weights", wire::floats({0.5F, 1, infinity})},
-                                  {"either", wire::integers({1})}}),
-                   wire::example({{"input_ids", wire::unpacked_integers({9, 8})},
-                                  {"masked_lm_weights", wire::unpacked_floats({-1})},
-                                  {"either", wire::bytes({"ab", "", "abcd"})}}),
-                   wire::example({{"input_ids", wire::integers({})}, {"either", wire::bytes({"a"})}, {"none", ""}})});
+    data::write_records(
+        folder / "bert.tfrecord",
+        {data::wire::example({{"input_ids", data::wire::integers({5, -3, 30521})},
+                              {"masked_lm_weights", data::wire::floats({0.5F, 1, infinity})},
+                              {"either", data::wire::integers({1})}}),
+         data::wire::example({{"input_ids", data::wire::unpacked_integers({9, 8})},
+                              {"masked_lm_weights", data::wire::unpacked_floats({-1})},
+                              {"either", data::wire::bytes({"ab", "", "abcd"})}}),
+         data::wire::example(
+             {{"input_ids", data::wire::integers({})}, {"either", data::wire::bytes({"a"})}, {"none", ""}})});
     const SetReport set = inspect_one(folder / "bert.tfrecord");
     EXPECT_EQ(set.not_examples, 0);
     const FeatureReport& ids = set.features.at("input_ids");
-    EXPECT_EQ(ids.type(), FeatureType::integers);
+    EXPECT_EQ(ids.type(), data::FeatureType::integers);
     EXPECT_EQ(ids.records(), 3);
     EXPECT_EQ(ids.list_length.min, 0);
     EXPECT_EQ(ids.list_length.max, 3);
@@ -90,25 +93,26 @@ TEST(Inspect, TellsTypesLengthsAndRangesOfAnyKeys) {
     EXPECT_EQ(ids.integers.min, -3);
     EXPECT_EQ(ids.integers.max, 30521);
     const FeatureReport& weights = set.features.at("masked_lm_weights");
-    EXPECT_EQ(weights.type(), FeatureType::floats);
+    EXPECT_EQ(weights.type(), data::FeatureType::floats);
     EXPECT_EQ(weights.list_length.max, 3);
     EXPECT_EQ(weights.floats.count, 3) << "infinity has no place in a mean";
     EXPECT_EQ(weights.floats.min, -1);
     EXPECT_EQ(weights.floats.max, 1);
     const FeatureReport& either = set.features.at("either");
     EXPECT_THAT(either.records_by_type, ElementsAre(0, 2, 0, 1));
-    EXPECT_EQ(either.type(), FeatureType::bytes);
+    EXPECT_EQ(either.type(), data::FeatureType::bytes);
     EXPECT_EQ(either.value_bytes.count, 4);
     EXPECT_EQ(either.value_bytes.max, 4);
-    EXPECT_EQ(set.features.at("none").type(), FeatureType::none);
+    EXPECT_EQ(set.features.at("none").type(), data::FeatureType::none);
     EXPECT_EQ(set.images.boxes.count, 0);
 }
 
 TEST(Inspect, CountsWhatIsNoExampleAndNothingOfIt) {
     const test::TemporaryFolder folder;
-    std::string broken = wire::example({{"key", wire::integers({1})}});
+    std::string broken = data::wire::example({{"key", data::wire::integers({1})}});
     broken += "\x0a\x7f";  // one more list of features, longer than the record
-    write_records(folder / "set.tfrecord", {broken, "hello, world", wire::example({{"key", wire::integers({4})}})});
+    data::write_records(folder / "set.tfrecord",
+                        {broken, "hello, world", data::wire::example({{"key", data::wire::integers({4})}})});
     const SetReport set = inspect_one(folder / "set.tfrecord");
     EXPECT_EQ(set.records, 3);
     EXPECT_EQ(set.not_examples, 2);
@@ -117,9 +121,9 @@ TEST(Inspect, CountsWhatIsNoExampleAndNothingOfIt) {
 }
 
 TEST(Inspect, CutAndChangedExamplesAreSurvived) {
-    const std::string whole = wire::example({{"ids", wire::integers({5, -3, 30521})},
-                                             {"weights", wire::floats({0.5F, 1})},
-                                             {"text", wire::bytes({"ab", "abcd"})}});
+    const std::string whole = data::wire::example({{"ids", data::wire::integers({5, -3, 30521})},
+                                                   {"weights", data::wire::floats({0.5F, 1})},
+                                                   {"text", data::wire::bytes({"ab", "abcd"})}});
     std::size_t values = 0;
     const auto visit = [&](const std::string& record) {
         values = 0;
@@ -144,11 +148,11 @@ TEST(Inspect, CutAndChangedExamplesAreSurvived) {
 
 TEST(Inspect, ManyKeysAndLabelsAreCountedWithoutBeingKept) {
     const test::TemporaryFolder folder;
-    std::vector<wire::Entry> entries;
+    std::vector<data::wire::Entry> entries;
     for (std::size_t i = 0; i < kMostKeys + 20; ++i) {
-        entries.push_back({"key " + std::to_string(i), wire::integers({1})});
+        entries.push_back({"key " + std::to_string(i), data::wire::integers({1})});
     }
-    write_records(folder / "set.tfrecord", {wire::example(entries)});
+    data::write_records(folder / "set.tfrecord", {data::wire::example(entries)});
     const SetReport set = inspect_one(folder / "set.tfrecord");
     EXPECT_THAT(set.features, SizeIs(kMostKeys));
     EXPECT_EQ(set.other_features, 20);
@@ -156,9 +160,11 @@ TEST(Inspect, ManyKeysAndLabelsAreCountedWithoutBeingKept) {
 
 TEST(Inspect, MedianAndLimitOfRecords) {
     const test::TemporaryFolder folder;
-    const auto sized = [](std::size_t bytes) { return wire::example({{"k", wire::bytes({std::string(bytes, 'x')})}}); };
+    const auto sized = [](std::size_t bytes) {
+        return data::wire::example({{"k", data::wire::bytes({std::string(bytes, 'x')})}});
+    };
     const std::vector<std::string> payloads = {sized(500), sized(1), sized(20), sized(2), sized(1000)};
-    write_records(folder / "set.tfrecord", payloads);
+    data::write_records(folder / "set.tfrecord", payloads);
     EXPECT_EQ(inspect_one(folder / "set.tfrecord").median_record_bytes, static_cast<std::int64_t>(payloads[2].size()));
     const SetReport first = inspect_one(folder / "set.tfrecord", 2);
     EXPECT_EQ(first.records, 2);
@@ -172,13 +178,13 @@ void write_folder(const test::TemporaryFolder& folder) {
         const std::string end = "-0000" + std::to_string(shard) + "-of-00003";
         std::vector<std::string> records;
         for (int i = 0; i <= shard; ++i) {
-            records.push_back(make_example(encode_jpeg(make_photo(8 + i, 9 + shard)), 1 + shard + i));
+            records.push_back(data::make_example(data::encode_jpeg(data::make_photo(8 + i, 9 + shard)), 1 + shard + i));
         }
-        write_records(folder / ("train" + end), records);
-        write_records(folder / ("validation" + end), {make_example("", 5)});
+        data::write_records(folder / ("train" + end), records);
+        data::write_records(folder / ("validation" + end), {data::make_example("", 5)});
     }
-    write_file(folder / "labels.txt", "one\ntwo\n");
-    write_file(folder / "train-00001-of-00003.partial", "begun");
+    data::write_file(folder / "labels.txt", "one\ntwo\n");
+    data::write_file(folder / "train-00001-of-00003.partial", "begun");
 }
 
 TEST(Inspect, FolderHasOneReportForEachSplitWhateverTheThreads) {
@@ -203,9 +209,9 @@ TEST(Inspect, FolderHasOneReportForEachSplitWhateverTheThreads) {
 TEST(Inspect, DamageIsReportedAndTheRestIsRead) {
     const test::TemporaryFolder folder;
     write_folder(folder);
-    std::string bytes = read_file(folder / "train-00002-of-00003");
+    std::string bytes = data::read_file(folder / "train-00002-of-00003");
     bytes[20] = static_cast<char>(bytes[20] ^ 1);  // in the first payload
-    write_file(folder / "train-00002-of-00003", bytes.substr(0, bytes.size() - 3));
+    data::write_file(folder / "train-00002-of-00003", bytes.substr(0, bytes.size() - 3));
     const std::vector<SetReport> sets = inspect_path(folder.path());
     EXPECT_EQ(sets[0].records, 5);
     EXPECT_EQ(sets[0].damaged_records, 1);
@@ -217,8 +223,8 @@ TEST(Inspect, DamageIsReportedAndTheRestIsRead) {
 TEST(Inspect, CifarFilesAndFolders) {
     const test::TemporaryFolder folder;
     std::filesystem::create_directory(folder / "cifar-10-batches-bin");
-    write_file(folder / "cifar-10-batches-bin/data_batch_1.bin", cifar10_records(0, 300));
-    write_file(folder / "cifar-10-batches-bin/test_batch.bin", cifar10_records(0, 4) + "x");
+    data::write_file(folder / "cifar-10-batches-bin/data_batch_1.bin", data::cifar10_records(0, 300));
+    data::write_file(folder / "cifar-10-batches-bin/test_batch.bin", data::cifar10_records(0, 4) + "x");
     const std::vector<SetReport> sets = inspect_path(folder.path());
     ASSERT_THAT(sets, SizeIs(2));
     EXPECT_EQ(sets[0].name, "cifar-10 train");
@@ -232,7 +238,7 @@ TEST(Inspect, CifarFilesAndFolders) {
     std::string record(3074, '\0');
     record[0] = 19;  // coarse
     record[1] = 99;  // fine: the one that is used
-    write_file(folder / "mine.bin", record + record);
+    data::write_file(folder / "mine.bin", record + record);
     const SetReport cifar100 = inspect_one(folder / "mine.bin");
     EXPECT_EQ(cifar100.format, "cifar-100");
     EXPECT_THAT(cifar100.labels, ElementsAre(Pair(99, 2)));
@@ -240,14 +246,14 @@ TEST(Inspect, CifarFilesAndFolders) {
 
 TEST(Inspect, WhatIsNoDataIsRefused) {
     const test::TemporaryFolder folder;
-    write_file(folder / "notes.txt", "these are notes and no records");
+    data::write_file(folder / "notes.txt", "these are notes and no records");
     const auto refusal = [&](const std::string& path) {
-        return message_of(ErrorKind::data, [&] { inspect_path(path); });
+        return data::message_of(ErrorKind::data, [&] { inspect_path(path); });
     };
     EXPECT_THAT(refusal(folder / "notes.txt"), HasSubstr("not a TFRecord file"));
     EXPECT_THAT(refusal(folder.path()), HasSubstr("no data file in"));
     EXPECT_THAT(refusal(folder / "nowhere"), HasSubstr("no such file or folder"));
-    write_file(folder / "train-00000-of-00001.partial", "begun");
+    data::write_file(folder / "train-00000-of-00001.partial", "begun");
     EXPECT_THAT(refusal(folder.path()), HasSubstr("only unfinished ones, such as train-00000-of-00001.partial"));
 }
 

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <sstream>
 
-#include "bert_golden.h"
 #include "cnntrain/data/tfrecord.h"
+#include "data/bert_golden.h"
+#include "data/fixtures.h"
 #include "dataset_tools/writing/pretraining_plan.h"
 #include "example.pb.h"
-#include "fixtures.h"
 #include "support/sha256.h"
 #include "support/temporary_folder.h"
 
@@ -22,10 +22,10 @@ using testing::Not;
 
 /// "key:1,2,;" for every key in alphabetical order, then a line feed; values as whole numbers.
 std::string text_of_record(std::span<const std::byte> record) {
-    proto::Example example;
+    data::proto::Example example;
     EXPECT_TRUE(example.ParseFromArray(record.data(), static_cast<int>(record.size())));
     const auto& features = example.features().feature();
-    const std::map<std::string, proto::Feature> sorted(features.begin(), features.end());
+    const std::map<std::string, data::proto::Feature> sorted(features.begin(), features.end());
     std::ostringstream text;
     for (const auto& [key, feature] : sorted) {
         text << key << ':';
@@ -45,7 +45,7 @@ std::string text_of_record(std::span<const std::byte> record) {
 }
 
 std::vector<std::string> texts_of(const std::string& path) {
-    const RecordFiles records({path});
+    const data::RecordFiles records({path});
     std::vector<std::byte> buffer;
     std::vector<std::string> texts;
     for (std::int64_t i = 0; i < records.size(); ++i)
@@ -57,9 +57,9 @@ class PretrainingWriter : public ::testing::Test {
 protected:
     PretrainingWriterSettings golden_settings(const nlohmann::json& arguments) const {
         PretrainingWriterSettings settings;
-        settings.input_files = bert_file("corpus.txt");
+        settings.input_files = data::bert_file("corpus.txt");
         settings.output_files = folder_ / "out.tfrecord";
-        settings.vocabulary = bert_file("vocab.txt");
+        settings.vocabulary = data::bert_file("vocab.txt");
         settings.lower_case = true;
         settings.instances.sequence_length = arguments.at("seq");
         settings.instances.max_predictions = arguments.at("mask");
@@ -79,7 +79,7 @@ protected:
 
 TEST_F(PretrainingWriter, TheReferencesRecords) {
     int compared = 0;
-    for (const auto& row : bert_golden().at("pretraining_data")) {
+    for (const auto& row : data::bert_golden().at("pretraining_data")) {
         if (!row.contains("sha256_all")) continue;
         PretrainingWriterSettings how = golden_settings(row.at("args"));
         how.overwrite = true;
@@ -101,7 +101,7 @@ TEST_F(PretrainingWriter, DigestsAreSensitive) {
     std::string all;
     for (const std::string& text : texts_of(out()))
         all += text;
-    EXPECT_NE(sha256(all), bert_golden().at("pretraining_data").at(0).at("sha256_all").get<std::string>());
+    EXPECT_NE(sha256(all), data::bert_golden().at("pretraining_data").at(0).at("sha256_all").get<std::string>());
     EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
@@ -114,7 +114,7 @@ TEST_F(PretrainingWriter, FilesAreFilledInTurn) {
     EXPECT_EQ(result.files_written, 2);
     const std::vector<std::string> a = texts_of(out("new/a.tfrecord"));
     const std::vector<std::string> b = texts_of(out("b.tfrecord"));
-    const auto& sizes = bert_golden().at("pretraining_data").at(4).at("num_records_per_file");
+    const auto& sizes = data::bert_golden().at("pretraining_data").at(4).at("num_records_per_file");
     EXPECT_EQ(a.size(), sizes.at(0).get<std::size_t>());
     EXPECT_EQ(b.size(), sizes.at(1).get<std::size_t>());
     for (std::size_t k = 0; k < whole.size(); ++k)
@@ -122,7 +122,7 @@ TEST_F(PretrainingWriter, FilesAreFilledInTurn) {
 }
 
 TEST_F(PretrainingWriter, CountsOfMaskedTokens) {
-    for (const auto& row : bert_golden().at("num_to_predict")) {
+    for (const auto& row : data::bert_golden().at("num_to_predict")) {
         InstanceSettings how;
         how.sequence_length = row.at("seq");
         how.max_predictions = row.at("mask");
@@ -144,7 +144,7 @@ std::string make_text(const test::TemporaryFolder& folder) {
             if (mixed % 397 == 0) text += ".\n\n";
         }
         const std::string path = folder / ("text" + std::to_string(file));
-        write_file(path, text);
+        data::write_file(path, text);
         list += (list.empty() ? "" : ",") + path;
     }
     return list;
@@ -156,17 +156,17 @@ TEST_F(PretrainingWriter, ThreadsChangeNothing) {
     how.instances.duplication_factor = 1;
     how.threads = 1;
     const PretrainingWriterResult first = write_pretraining_records(how);
-    const std::string bytes = read_file(out());
+    const std::string bytes = data::read_file(out());
     EXPECT_GT(first.records, 10000);
     EXPECT_EQ(first.input_files, 3);
     how.output_files = out("other.tfrecord");
     how.threads = 4;
     EXPECT_EQ(write_pretraining_records(how).records, first.records);
-    EXPECT_TRUE(read_file(out("other.tfrecord")) == bytes);
+    EXPECT_TRUE(data::read_file(out("other.tfrecord")) == bytes);
     how.input_files = folder_ / "text[0-2]";
     how.output_files = out("third.tfrecord");
     write_pretraining_records(how);
-    EXPECT_TRUE(read_file(out("third.tfrecord")) == bytes) << "a pattern gives its files in order";
+    EXPECT_TRUE(data::read_file(out("third.tfrecord")) == bytes) << "a pattern gives its files in order";
 }
 
 TEST_F(PretrainingWriter, DocumentsEndAtBlankLinesOnly) {
@@ -177,8 +177,8 @@ TEST_F(PretrainingWriter, DocumentsEndAtBlankLinesOnly) {
         const PretrainingWriterResult result = write_pretraining_records(how);
         return std::pair(result.documents, result.sentences);
     };
-    write_file(out("a"), "the cat\nthe dog");
-    write_file(out("b"), "a bird\n\u00a0\x1f\n\n\na tree\n\x01\u200b\nthe mat\x0bthe\rroad\n");
+    data::write_file(out("a"), "the cat\nthe dog");
+    data::write_file(out("b"), "a bird\n\u00a0\x1f\n\n\na tree\n\x01\u200b\nthe mat\x0bthe\rroad\n");
     EXPECT_EQ(records(out("a") + "," + out("b"), "1"), std::pair(std::int64_t{2}, std::int64_t{5}));
     EXPECT_EQ(records(out("b"), "2"), std::pair(std::int64_t{2}, std::int64_t{3}))
         << "a line of dropped characters neither ends a document nor is a sentence";
@@ -188,40 +188,40 @@ TEST_F(PretrainingWriter, GoesOnWhereItWas) {
     PretrainingWriterSettings how = settings();
     how.output_files = out("a") + "," + out("b") + "," + out("c");
     write_pretraining_records(how);
-    const std::string b = read_file(out("b"));
+    const std::string b = data::read_file(out("b"));
     fs::remove(out("b"));
     PretrainingWriterResult result = write_pretraining_records(how);
     EXPECT_EQ(result.files_kept, 2);
     EXPECT_EQ(result.files_written, 1);
     EXPECT_EQ(result.records, 13);
-    EXPECT_EQ(read_file(out("b")), b);
+    EXPECT_EQ(data::read_file(out("b")), b);
     result = write_pretraining_records(how);
     EXPECT_EQ(result.files_kept, 3);
     EXPECT_EQ(result.records, 13);
     EXPECT_EQ(result.tokens, 0) << "nothing is read again";
-    write_file(out("b"), b.substr(0, 50));
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
+    data::write_file(out("b"), b.substr(0, 50));
+    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
                 AllOf(HasSubstr("output file " + out("b")), HasSubstr("--overwrite")))
         << "somebody has changed it";
 }
 
 TEST_F(PretrainingWriter, OtherConversionsAreRefused) {
     write_pretraining_records(settings());
-    const std::string before = read_file(out());
+    const std::string before = data::read_file(out());
     PretrainingWriterSettings how = settings();
     how.instances.seed = 3;
     how.remask = true;
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
+    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
                 AllOf(HasSubstr(out()), HasSubstr("seed is 3, was 1984"),
                       HasSubstr("masked tokens in front is yes, was no"), Not(HasSubstr("vocabulary"))));
-    EXPECT_EQ(read_file(out()), before);
+    EXPECT_EQ(data::read_file(out()), before);
     how.overwrite = true;
     EXPECT_EQ(write_pretraining_records(how).files_written, 1);
-    EXPECT_NE(read_file(out()), before);
-    write_file(out("foreign"), "somebody's");
+    EXPECT_NE(data::read_file(out()), before);
+    data::write_file(out("foreign"), "somebody's");
     how.overwrite = false;
     how.output_files = out("foreign");
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
+    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
                 HasSubstr("there is no " + out("foreign") + ".conversion.jsonl"));
 }
 
@@ -231,7 +231,7 @@ TEST_F(PretrainingWriter, StopsLeaveWholeFiles) {
     how.instances.duplication_factor = 1;
     how.output_files = out("a") + "," + out("b");
     write_pretraining_records(how);
-    const std::string b = read_file(out("b"));
+    const std::string b = data::read_file(out("b"));
     fs::remove(out("a"));
     fs::remove(out("b"));
     // Stopped in each stage, last while the second file is written.
@@ -253,14 +253,14 @@ TEST_F(PretrainingWriter, StopsLeaveWholeFiles) {
     events.progress = [&](const PretrainingProgress& now) { kept = now.kept; };
     EXPECT_EQ(write_pretraining_records(how, events).files_kept, 1);
     EXPECT_GT(kept, 1000) << "the progress begins with what was there";
-    EXPECT_TRUE(read_file(out("b")) == b);
+    EXPECT_TRUE(data::read_file(out("b")) == b);
 }
 
 TEST_F(PretrainingWriter, WrongSettings) {
     const auto refused = [&](ErrorKind kind, const std::string& part, auto change) {
         PretrainingWriterSettings how = settings();
         change(how);
-        EXPECT_THAT(message_of(kind, [&] { write_pretraining_records(how); }), HasSubstr(part));
+        EXPECT_THAT(data::message_of(kind, [&] { write_pretraining_records(how); }), HasSubstr(part));
     };
     using Settings = PretrainingWriterSettings;
     refused(ErrorKind::usage, "sequence length is 4, not in 5..",
@@ -278,8 +278,8 @@ TEST_F(PretrainingWriter, WrongSettings) {
     refused(ErrorKind::data, "there is no file '/nowhere'", [](Settings& how) { how.input_files = "/nowhere"; });
     refused(ErrorKind::data, "/nowhere", [](Settings& how) { how.vocabulary = "/nowhere"; });
     refused(ErrorKind::data, "[UNK], [CLS], [SEP], [MASK] are missing",
-            [](Settings& how) { how.vocabulary = bert_file("corpus.txt"); });
-    write_file(out("blank"), "\n \n\n");
+            [](Settings& how) { how.vocabulary = data::bert_file("corpus.txt"); });
+    data::write_file(out("blank"), "\n \n\n");
     refused(ErrorKind::data, "there is no text in", [&](Settings& how) { how.input_files = out("blank"); });
     EXPECT_FALSE(fs::exists(out()));
 }

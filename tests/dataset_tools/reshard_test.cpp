@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "cnntrain/data/tfrecord.h"
-#include "fixtures.h"
+#include "data/fixtures.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
@@ -24,7 +24,7 @@ std::string shard(const std::string& prefix, int index, int count) {
 }
 
 std::vector<std::string> records_of(const std::string& path) {
-    const RecordFiles files({path});
+    const data::RecordFiles files({path});
     std::vector<std::string> records;
     std::vector<std::byte> buffer;
     for (std::int64_t i = 0; i < files.size(); ++i) {
@@ -59,10 +59,10 @@ protected:
                 records.push_back("train " + std::to_string(i) + " " + std::string(static_cast<std::size_t>(k), 'x'));
             }
             if (i == 3) records[4] = "";
-            write_records(input_ + "/" + shard("train", i, 5), records);
+            data::write_records(input_ + "/" + shard("train", i, 5), records);
         }
-        write_records(input_ + "/" + shard("validation", 0, 2), {"v0", "v1", "v2"});
-        write_records(input_ + "/" + shard("validation", 1, 2), {"v3"});
+        data::write_records(input_ + "/" + shard("validation", 0, 2), {"v0", "v1", "v2"});
+        data::write_records(input_ + "/" + shard("validation", 1, 2), {"v3"});
         train_ = records_of(input_, "train", 5);
     }
 
@@ -172,14 +172,14 @@ TEST_F(Reshard, OutputMustNotBeTheInput) {
     for (const std::string& output : {input_, input_ + "/", folder_ / "in/../in", folder_ / "link"}) {
         ReshardSettings job = settings(2);
         job.output_folder = output;
-        EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(job); }), HasSubstr("is the input folder"));
+        EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(job); }), HasSubstr("is the input folder"));
     }
     EXPECT_EQ(records_of(input_, "train", 5), train_);
 }
 
 TEST_F(Reshard, OtherShardsInTheOutputAreKeptUnlessToldOtherwise) {
     reshard(settings(2));
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(3)); }), HasSubstr("--overwrite"));
+    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(settings(3)); }), HasSubstr("--overwrite"));
     EXPECT_THAT(written(2), SizeIs(81));
     ReshardSettings job = settings(3);
     job.overwrite = true;
@@ -193,8 +193,8 @@ TEST_F(Reshard, AChangedSourceIsAnotherJobWhateverItsSize) {
     const std::string path = input_ + "/" + shard("train", 1, 5);
     std::vector<std::string> records = records_of(path);
     records[0].back() = 'y';
-    write_records(path, records);
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(2)); }), HasSubstr("source is"));
+    data::write_records(path, records);
+    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(settings(2)); }), HasSubstr("source is"));
     ReshardSettings job = settings(2);
     job.overwrite = true;
     EXPECT_EQ(reshard(job).shards_kept, 0);
@@ -203,44 +203,45 @@ TEST_F(Reshard, AChangedSourceIsAnotherJobWhateverItsSize) {
 
 TEST_F(Reshard, AnEmptyShardAmongFullOnesIsRefused) {
     const std::string path = input_ + "/" + shard("train", 2, 5);
-    write_file(path, "");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { reshard(settings(2)); }),
+    data::write_file(path, "");
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { reshard(settings(2)); }),
                 AllOf(HasSubstr(path), HasSubstr("is empty"), HasSubstr("32 records")));
     for (int i = 0; i < 5; ++i) {  // fewer records than files
-        write_records(input_ + "/" + shard("train", i, 5),
-                      i == 3 ? std::vector<std::string>{"x"} : std::vector<std::string>{});
+        data::write_records(input_ + "/" + shard("train", i, 5),
+                            i == 3 ? std::vector<std::string>{"x"} : std::vector<std::string>{});
     }
     EXPECT_THAT(reshard(settings(2)).records, ElementsAre(1));
 }
 
 TEST_F(Reshard, IncompleteMixedAndDamagedSourcesAreRefused) {
-    const auto refusal = [&] { return message_of(ErrorKind::data, [&] { reshard(settings(2)); }); };
-    write_records(input_ + "/" + shard("train", 0, 6), {"x"});
+    const auto refusal = [&] { return data::message_of(ErrorKind::data, [&] { reshard(settings(2)); }); };
+    data::write_records(input_ + "/" + shard("train", 0, 6), {"x"});
     EXPECT_THAT(refusal(), HasSubstr("shards of two sets"));
     fs::remove(input_ + "/" + shard("train", 0, 6));
 
     const std::string path = input_ + "/" + shard("train", 2, 5);
-    const std::string bytes = read_file(path);
+    const std::string bytes = data::read_file(path);
     fs::remove(path);
     EXPECT_THAT(refusal(), AllOf(HasSubstr("1 of the 5 train shards"), HasSubstr(shard("train", 2, 5))));
 
     std::string damaged = bytes;
     damaged[13] = static_cast<char>(damaged[13] ^ 1);
-    write_file(path, damaged);
+    data::write_file(path, damaged);
     EXPECT_THAT(refusal(), AllOf(HasSubstr(path + ", record 0"), HasSubstr("checksum")));
 
-    write_file(path, bytes.substr(0, bytes.size() - 1));
+    data::write_file(path, bytes.substr(0, bytes.size() - 1));
     EXPECT_THAT(refusal(), AllOf(HasSubstr(path), HasSubstr("cut short")));
 
-    write_file(path, bytes);
+    data::write_file(path, bytes);
     ReshardSettings job = settings(2);
     job.splits = {{"test", 2}};
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { reshard(job); }), HasSubstr("no test shard"));
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { reshard(job); }), HasSubstr("no test shard"));
 }
 
 TEST_F(Reshard, ImpossibleNumbersOfShards) {
     for (const int shards : {0, -1, 100000}) {
-        EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(shards)); }), HasSubstr("not in 1..99999"));
+        EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(settings(shards)); }),
+                    HasSubstr("not in 1..99999"));
     }
 }
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "cnntrain/data/tfrecord.h"
+#include "data/fixtures.h"
 #include "dataset_tools/writing/shard_journal.h"
-#include "fixtures.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
@@ -58,7 +58,7 @@ Contents contents(const std::string& folder, const FileSystem& files = posix_fil
 }
 
 std::vector<std::string> records_of(const std::string& path) {
-    const RecordFiles records({path});
+    const data::RecordFiles records({path});
     std::vector<std::string> texts;
     std::vector<std::byte> buffer;
     for (std::int64_t i = 0; i < records.size(); ++i) {
@@ -104,7 +104,7 @@ TEST_F(ShardWriter, WritesThePlanInItsOrder) {
     EXPECT_EQ(result.files_kept, 0);
     EXPECT_EQ(result.notes, (std::map<std::string, std::int64_t>{{"even", 4}}));
     EXPECT_THAT(skipped, ElementsAre("source 5: damaged"));
-    EXPECT_EQ(read_file(out + "/skipped.txt"), "source 5\tdamaged\n");
+    EXPECT_EQ(data::read_file(out + "/skipped.txt"), "source 5\tdamaged\n");
     EXPECT_EQ(last.done, 7);
     EXPECT_EQ(last.total, 7);
     EXPECT_EQ(last.skipped, 1);
@@ -131,10 +131,10 @@ TEST_F(ShardWriter, FinishedFilesAreKept) {
 TEST_F(ShardWriter, FilesOfAnotherSizeOrGoneAreMadeAgain) {
     const std::string out = folder_ / "out";
     write_shards(plan_in(out), job_of());
-    write_file(out + "/train-00000-of-00003", "cut");
+    data::write_file(out + "/train-00000-of-00003", "cut");
     posix_files().remove(out + "/validation-00000-of-00001");
-    write_file(out + "/train-00001-of-00003.partial", "of a killed process");
-    write_file(out + "/train-00002-of-00003.0123456789ab.partial", "of a killed process");
+    data::write_file(out + "/train-00001-of-00003.partial", "of a killed process");
+    data::write_file(out + "/train-00002-of-00003.0123456789ab.partial", "of a killed process");
     const ShardResult result = write_shards(plan_in(out), job_of());
     EXPECT_EQ(result.files_kept, 2);
     EXPECT_EQ(result.files_written, 2);
@@ -226,10 +226,10 @@ TEST_F(ShardWriter, GoesOnAfterAKillAtAnyMoment) {
 TEST_F(ShardWriter, AnyJournalThatIsCutIsUnderstood) {
     const std::string out = folder_ / "out";
     write_shards(plan_in(out), job_of());
-    const std::string journal = read_file(journal_path(out));
+    const std::string journal = data::read_file(journal_path(out));
     const std::size_t first_line = journal.find('\n') + 1;
     for (std::size_t size = first_line; size < journal.size(); size += 23) {
-        write_file(journal_path(out), journal.substr(0, size));
+        data::write_file(journal_path(out), journal.substr(0, size));
         // Files that the journal does not know are made anew, not taken for another conversion's.
         const auto whole_lines = std::count(journal.begin() + static_cast<std::ptrdiff_t>(first_line),
                                             journal.begin() + static_cast<std::ptrdiff_t>(size), '\n');
@@ -241,10 +241,10 @@ TEST_F(ShardWriter, AnyJournalThatIsCutIsUnderstood) {
 TEST_F(ShardWriter, AnotherPlansFilesAreRefused) {
     const std::string out = folder_ / "reference";
     const Contents before = contents(out);
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out, "8"), job_of()); }),
+    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_shards(plan_in(out, "8"), job_of()); }),
                 AllOf(HasSubstr("seed is 8, was 7"), Not(HasSubstr("files is")), HasSubstr("--overwrite")));
     posix_files().remove(journal_path(out));
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
+    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
                 AllOf(HasSubstr("train-00000-of-00003"), HasSubstr("conversion.jsonl"), HasSubstr("--overwrite")));
     EXPECT_EQ(contents(out), before);
 }
@@ -254,7 +254,7 @@ TEST_F(ShardWriter, OverwriteLeavesNothingOfAnotherPlan) {
     ShardPlan other = plan_in(out, "8");
     other.sets[0].sources.push_back({6});
     write_shards(other, job_of());
-    write_file(out + "/notes.txt", "mine");
+    data::write_file(out + "/notes.txt", "mine");
     ShardJob job = job_of();
     job.overwrite = true;
     EXPECT_EQ(write_shards(plan_in(out), job).files_written, 4);
@@ -266,7 +266,7 @@ TEST_F(ShardWriter, OverwriteLeavesNothingOfAnotherPlan) {
 TEST_F(ShardWriter, AFullDiskKeepsWhatIsFinished) {
     MemoryFiles files(650);  // of about 1500
     const ShardPlan plan = plan_in("memory");
-    EXPECT_THAT(message_of(ErrorKind::storage, [&] { write_shards(plan, job_of(), files); }),
+    EXPECT_THAT(data::message_of(ErrorKind::storage, [&] { write_shards(plan, job_of(), files); }),
                 AllOf(HasSubstr("No space left"), HasSubstr("run the same command again")));
     for (const auto& [name, text] : contents("memory", files)) {
         EXPECT_THAT(name, Not(HasSubstr("partial")));
@@ -303,9 +303,9 @@ TEST_F(ShardWriter, TooManySkipped) {
     ShardJob job = job_of();
     job.max_skipped = 0;
     job.unit = "images";
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { write_shards(plan_in(out), job); }),
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { write_shards(plan_in(out), job); }),
                 AllOf(HasSubstr("1 of 7 images"), HasSubstr("--max-skipped"), HasSubstr("skipped.txt")));
-    EXPECT_EQ(read_file(out + "/skipped.txt"), "source 5\tdamaged\n");
+    EXPECT_EQ(data::read_file(out + "/skipped.txt"), "source 5\tdamaged\n");
     job.max_skipped = 1;
     write_shards(plan_in(out), job);
     expect_complete(out);
@@ -317,7 +317,7 @@ TEST_F(ShardWriter, TwoProcessesInOneFolder) {
     const std::string out = folder_ / "out";
     ShardJob job = job_of();
     job.produce = [&](std::int64_t source, int worker) {
-        EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
+        EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
                     HasSubstr("another process"));
         return make(source, worker);
     };
@@ -331,7 +331,8 @@ TEST_F(ShardWriter, OtherErrorsEndTheJob) {
         if (source == 2) throw Error(ErrorKind::data, "source 2 is gone");
         return {"x"};
     };
-    EXPECT_EQ(message_of(ErrorKind::data, [&] { write_shards(plan_in(folder_ / "out"), job); }), "source 2 is gone");
+    EXPECT_EQ(data::message_of(ErrorKind::data, [&] { write_shards(plan_in(folder_ / "out"), job); }),
+              "source 2 is gone");
 }
 
 TEST(ShardNames, AreTheStandardOnes) {

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "data/fixtures.h"
+#include "data/sequences.h"
+#include "data/wire_text.h"
 #include "dataset_tools/inspection/raw_records.h"
 #include "dataset_tools/writing/shard_journal.h"
-#include "fixtures.h"
-#include "sequences.h"
 #include "support/temporary_folder.h"
-#include "wire_text.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
@@ -34,15 +34,15 @@ auto finds(Fault fault, const std::string& file, std::int64_t record = -1, const
 }
 
 std::string image_record(std::int64_t label = 1) {
-    static const std::string jpeg = encode_jpeg(make_photo(16, 24));
-    return make_example(jpeg, label);
+    static const std::string jpeg = data::encode_jpeg(data::make_photo(16, 24));
+    return data::make_example(jpeg, label);
 }
 
 void write_shards_of(const test::TemporaryFolder& folder, const std::string& prefix, int count,
                      const std::vector<std::string>& records) {
     for (int shard = 0; shard < count; ++shard) {
-        write_records(folder / (prefix + "-0000" + std::to_string(shard) + "-of-0000" + std::to_string(count)),
-                      records);
+        data::write_records(folder / (prefix + "-0000" + std::to_string(shard) + "-of-0000" + std::to_string(count)),
+                            records);
     }
 }
 
@@ -50,7 +50,7 @@ TEST(Verify, SoundSetHasNoFindings) {
     const test::TemporaryFolder folder;
     write_shards_of(folder, "train", 3, {image_record(1), image_record(1000)});
     write_shards_of(folder, "validation", 2, {image_record(2)});
-    write_file(folder / "labels.txt", "not data");
+    data::write_file(folder / "labels.txt", "not data");
     for (const int threads : {1, 4}) {
         const VerifyResult result = verify_path(folder.path(), true, threads);
         EXPECT_THAT(result.findings, IsEmpty());
@@ -69,11 +69,11 @@ TEST(Verify, MissingMixedLeftoverAndEmptyFiles) {
     write_shards_of(folder, "train", 4, {image_record(), image_record()});
     std::filesystem::remove(folder / "train-00001-of-00004");
     std::filesystem::remove(folder / "train-00002-of-00004");
-    write_file(folder / "train-00003-of-00004", "");
-    write_file(folder / "train-00001-of-00004.partial", "begun");
+    data::write_file(folder / "train-00003-of-00004", "");
+    data::write_file(folder / "train-00001-of-00004.partial", "begun");
     write_shards_of(folder, "validation", 2, {image_record()});
-    write_records(folder / "validation-00000-of-00001", {image_record()});
-    write_records(folder / "validation-00007-of-00002", {image_record()});
+    data::write_records(folder / "validation-00000-of-00001", {image_record()});
+    data::write_records(folder / "validation-00007-of-00002", {image_record()});
     EXPECT_THAT(verify_path(folder.path()).findings,
                 ElementsAre(finds(Fault::mixed_sets, "validation-00000-of-00001", -1,
                                   "1 of 1 (validation-00000-of-00001) and 3 of 2 (validation-00000-of-00002)"),
@@ -87,7 +87,7 @@ TEST(Verify, MissingMixedLeftoverAndEmptyFiles) {
 TEST(Verify, EmptyShardsAreRightWhereThereAreFewerRecordsThanShards) {
     const test::TemporaryFolder folder;
     write_shards_of(folder, "train", 3, {image_record()});
-    write_file(folder / "train-00001-of-00003", "");
+    data::write_file(folder / "train-00001-of-00003", "");
     const VerifyResult result = verify_path(folder.path());
     EXPECT_THAT(result.findings, IsEmpty());
     EXPECT_THAT(result.notes, ElementsAre(HasSubstr("fewer records than shards")));
@@ -96,13 +96,13 @@ TEST(Verify, EmptyShardsAreRightWhereThereAreFewerRecordsThanShards) {
 TEST(Verify, EveryBadRecordIsListedWithItsPlace) {
     const test::TemporaryFolder folder;
     const std::string good = image_record();
-    write_records(folder / "train-00000-of-00001",
-                  {good, image_record(0), "no example", make_example("", 5), image_record(1001), good,
-                   wire::example({{"image/encoded", wire::integers({3})}})});
-    std::string bytes = read_file(folder / "train-00000-of-00001");
+    data::write_records(folder / "train-00000-of-00001",
+                        {good, image_record(0), "no example", data::make_example("", 5), image_record(1001), good,
+                         data::wire::example({{"image/encoded", data::wire::integers({3})}})});
+    std::string bytes = data::read_file(folder / "train-00000-of-00001");
     const std::size_t frame = good.size() + 16;
     bytes[40] = static_cast<char>(bytes[40] ^ 0x10);
-    write_file(folder / "train-00000-of-00001", bytes);
+    data::write_file(folder / "train-00000-of-00001", bytes);
     const VerifyResult result = verify_path(folder.path());
     const std::string file = "train-00000-of-00001";
     ASSERT_THAT(
@@ -120,9 +120,9 @@ TEST(Verify, DamagedLengthEndsTheFileAndSaysWhatIsUnchecked) {
     const std::string good = image_record();
     const std::size_t frame = good.size() + 16;
     write_shards_of(folder, "train", 2, {good, good, good});
-    std::string bytes = read_file(folder / "train-00000-of-00002");
+    std::string bytes = data::read_file(folder / "train-00000-of-00002");
     bytes[frame + 1] = static_cast<char>(bytes[frame + 1] ^ 0x40);
-    write_file(folder / "train-00000-of-00002", bytes);
+    data::write_file(folder / "train-00000-of-00002", bytes);
     const VerifyResult result = verify_path(folder.path());
     ASSERT_THAT(result.findings, ElementsAre(finds(Fault::damaged_length, "train-00000-of-00002", 1,
                                                    std::to_string(2 * frame) + " bytes from here on")));
@@ -140,9 +140,9 @@ void write_quickly(const std::string& path, const std::string& bytes) {
 TEST(Verify, EveryFlippedBitAndEveryCutIsFound) {
     const test::TemporaryFolder folder;
     const std::string path = folder / "small.tfrecord";
-    const std::string record = wire::example({{"k", wire::integers({1})}});
-    write_records(path, {record, record, record});
-    const std::string sound = read_file(path);
+    const std::string record = data::wire::example({{"k", data::wire::integers({1})}});
+    data::write_records(path, {record, record, record});
+    const std::string sound = data::read_file(path);
     ASSERT_THAT(verify_path(path).findings, IsEmpty());
     for (std::size_t bit = 0; bit < 8 * sound.size(); ++bit) {
         std::string bytes = sound;
@@ -173,9 +173,9 @@ TEST(Verify, RecordsLargerThanOneReadAndAcrossReads) {
     const test::TemporaryFolder folder;
     std::vector<std::string> records;
     for (const std::size_t size : {400'000U, 3'000'000U, 1U, 1'048'560U, 700'000U, 700'000U}) {
-        records.push_back(wire::example({{"k", wire::bytes({std::string(size, 'x')})}}));
+        records.push_back(data::wire::example({{"k", data::wire::bytes({std::string(size, 'x')})}}));
     }
-    write_records(folder / "large.tfrecord", records);
+    data::write_records(folder / "large.tfrecord", records);
     const auto file = posix_files().open(folder / "large.tfrecord");
     RawRecords reader(*file);
     RawRecord record;
@@ -190,15 +190,16 @@ TEST(Verify, RecordsLargerThanOneReadAndAcrossReads) {
 
 TEST(Verify, DecodingFindsWhatChecksumsCannot) {
     const test::TemporaryFolder folder;
-    const std::string jpeg = encode_jpeg(make_photo(64, 64));
+    const std::string jpeg = data::encode_jpeg(data::make_photo(64, 64));
     std::string stray = jpeg;
     stray.insert(2, "stray");  // bytes between two markers: a warning
-    JpegOptions progressive;
+    data::JpegOptions progressive;
     progressive.progressive = true;
-    write_records(folder / "train-00000-of-00001",
-                  {make_example(jpeg, 1), make_example(jpeg.substr(0, jpeg.size() / 2), 1), make_example(stray, 1),
-                   make_example("not a JPEG", 1), make_example(encode_jpeg(make_photo(20, 20, 1, 4)), 1),
-                   make_example(encode_jpeg(make_photo(20, 20, 1, 1), progressive), 1)});
+    data::write_records(folder / "train-00000-of-00001",
+                        {data::make_example(jpeg, 1), data::make_example(jpeg.substr(0, jpeg.size() / 2), 1),
+                         data::make_example(stray, 1), data::make_example("not a JPEG", 1),
+                         data::make_example(data::encode_jpeg(data::make_photo(20, 20, 1, 4)), 1),
+                         data::make_example(encode_jpeg(data::make_photo(20, 20, 1, 1), progressive), 1)});
     EXPECT_THAT(verify_path(folder.path()).findings, IsEmpty());
     const std::string file = "train-00000-of-00001";
     const VerifyResult result = verify_path(folder.path(), true);
@@ -211,17 +212,17 @@ TEST(Verify, DecodingFindsWhatChecksumsCannot) {
 TEST(Verify, PretrainingRecordsKeepTheirLayout) {
     for (const bool static_mask : {false, true}) {
         const test::TemporaryFolder folder;
-        const SequenceRecord sound = four_token_record(static_mask);
-        SequenceRecord shorter = sound;
+        const data::SequenceRecord sound = data::four_token_record(static_mask);
+        data::SequenceRecord shorter = sound;
         shorter.integers["input_ids"].pop_back();
-        SequenceRecord wrong_value = sound;
+        data::SequenceRecord wrong_value = sound;
         wrong_value.integers["next_sentence_labels"] = {2};
-        SequenceRecord many_types = sound;
+        data::SequenceRecord many_types = sound;
         many_types.integers["segment_ids"] = {0, 5, 1, 0};
-        write_records(folder / "wiki_00.tfrecord",
-                      {sound.bytes(), four_token_record(static_mask, 99).bytes(), shorter.bytes(), wrong_value.bytes(),
-                       four_token_record(!static_mask).bytes(), many_types.bytes(),
-                       wire::example({{"other", wire::integers({1})}})});
+        data::write_records(folder / "wiki_00.tfrecord",
+                            {sound.bytes(), data::four_token_record(static_mask, 99).bytes(), shorter.bytes(),
+                             wrong_value.bytes(), data::four_token_record(!static_mask).bytes(), many_types.bytes(),
+                             data::wire::example({{"other", data::wire::integers({1})}})});
         const std::string missing = static_mask ? "input_position" : "input_mask";
         EXPECT_THAT(
             verify_path(folder.path()).findings,
@@ -231,14 +232,14 @@ TEST(Verify, PretrainingRecordsKeepTheirLayout) {
                         finds(Fault::not_an_example, "wiki_00.tfrecord", 6, "input_ids is missing")));
     }
     const test::TemporaryFolder folder;
-    write_records(folder / "a.tfrecord", {wire::example({{"input_ids", wire::integers({1})}})});
+    data::write_records(folder / "a.tfrecord", {data::wire::example({{"input_ids", data::wire::integers({1})}})});
     EXPECT_THAT(verify_path(folder.path()).findings,
                 ElementsAre(finds(Fault::not_an_example, "a.tfrecord", 0, "masked_lm_weights has no float value")));
 }
 
 TEST(Verify, OtherRecordsAreNotJudgedByTheirKeys) {
     const test::TemporaryFolder folder;
-    write_records(folder / "own.tfrecord", {wire::example({{"mine", wire::integers({1})}})});
+    data::write_records(folder / "own.tfrecord", {data::wire::example({{"mine", data::wire::integers({1})}})});
     const VerifyResult result = verify_path(folder.path());
     EXPECT_THAT(result.findings, IsEmpty());
     EXPECT_THAT(result.notes, ElementsAre(HasSubstr("neither images nor made for pretraining")));
@@ -247,11 +248,11 @@ TEST(Verify, OtherRecordsAreNotJudgedByTheirKeys) {
 TEST(Verify, CifarSizesLabelsAndBatches) {
     const test::TemporaryFolder folder;
     for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_4.bin", "data_batch_5.bin"}) {
-        write_file(folder / name, cifar10_records(0, 300));
+        data::write_file(folder / name, data::cifar10_records(0, 300));
     }
-    std::string bytes = cifar10_records(0, 3) + "rest";
+    std::string bytes = data::cifar10_records(0, 3) + "rest";
     bytes[3073] = 10;
-    write_file(folder / "test_batch.bin", bytes);
+    data::write_file(folder / "test_batch.bin", bytes);
     const VerifyResult result = verify_path(folder.path());
     ASSERT_THAT(result.findings,
                 ElementsAre(finds(Fault::missing_file, "data_batch_3.bin"),
@@ -268,7 +269,7 @@ TEST(Verify, Cifar100HasTwoLabels) {
     std::string records(2 * 3074, '\0');
     records[0] = 20;
     records[3074 + 1] = 100;
-    write_file(folder / "train.bin", records);
+    data::write_file(folder / "train.bin", records);
     EXPECT_THAT(verify_path(folder.path()).findings,
                 ElementsAre(finds(Fault::missing_file, "test.bin"),
                             finds(Fault::wrong_label, "train.bin", 0, "label 20 is not in 0..19"),
@@ -285,8 +286,9 @@ TEST(Verify, FileThatCannotBeReadIsAFinding) {
 
 TEST(Verify, TellsItsProgress) {
     const test::TemporaryFolder folder;
-    write_records(folder / "large.tfrecord",
-                  std::vector<std::string>(10, wire::example({{"k", wire::bytes({std::string(1'000'000, 'x')})}})));
+    data::write_records(
+        folder / "large.tfrecord",
+        std::vector<std::string>(10, data::wire::example({{"k", data::wire::bytes({std::string(1'000'000, 'x')})}})));
     VerifySettings settings;
     settings.path = folder.path();
     std::uint64_t last = 0;

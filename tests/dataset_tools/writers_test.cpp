@@ -9,8 +9,8 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/data/tfrecord.h"
+#include "data/fixtures.h"
 #include "example.pb.h"
-#include "fixtures.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
@@ -22,16 +22,16 @@ using testing::HasSubstr;
 TEST(GeneratedCifar, IsAReadableBalancedSet) {
     const test::TemporaryFolder folder;
     const std::string written = write_generated_cifar({folder.path(), 3, 52, 20, 10});
-    EXPECT_EQ(written, find_data_folder(DatasetId::cifar10, folder.path()));
-    InputSettings settings;
+    EXPECT_EQ(written, data::find_data_folder(data::DatasetId::cifar10, folder.path()));
+    data::InputSettings settings;
     settings.folder = written;
-    EXPECT_EQ(InputData(settings, Split::train).samples(), 52);
-    const InputData test(settings, Split::validation);
+    EXPECT_EQ(data::InputData(settings, data::Split::train).samples(), 52);
+    const data::InputData test(settings, data::Split::validation);
     ASSERT_EQ(test.samples(), 20);
     const auto stream = test.stream({.micro_batch = 20});
-    const Batch batch = stream->next();
+    const data::Batch batch = stream->next();
     std::map<std::int32_t, int> counts;
-    for (const std::int32_t label : labels_in(batch)) {
+    for (const std::int32_t label : data::labels_in(batch)) {
         ++counts[label];
     }
     EXPECT_EQ(counts.size(), 10u);
@@ -41,7 +41,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
 TEST(GeneratedCifar, SeedDecidesEverything) {
     const test::TemporaryFolder folder;
     const auto test_file = [&](const std::string& name, std::uint64_t seed, std::int64_t images) {
-        return read_file(write_generated_cifar({folder / name, seed, 5, images, 10}) + "/test_batch.bin");
+        return data::read_file(write_generated_cifar({folder / name, seed, 5, images, 10}) + "/test_batch.bin");
     };
     const std::string first = test_file("a", 1, 10);
     EXPECT_EQ(first, test_file("b", 1, 10));
@@ -52,7 +52,8 @@ TEST(GeneratedCifar, SeedDecidesEverything) {
 TEST(GeneratedCifar, MeanColourTellsNothing) {
     // The class means of brightness differ by much less than brightness itself varies inside a class.
     const test::TemporaryFolder folder;
-    const std::string bytes = read_file(write_generated_cifar({folder.path(), 1, 5, 1000, 10}) + "/test_batch.bin");
+    const std::string bytes =
+        data::read_file(write_generated_cifar({folder.path(), 1, 5, 1000, 10}) + "/test_batch.bin");
     std::map<int, std::vector<double>> brightness;
     for (std::size_t record = 0; record < 1000; ++record) {
         double sum = 0;
@@ -81,8 +82,8 @@ public:
     explicit Keys(std::span<const std::byte> record) {
         EXPECT_TRUE(message_.ParseFromArray(record.data(), static_cast<int>(record.size())));
     }
-    const proto::Feature& of(const std::string& key) const {
-        static const proto::Feature none;
+    const data::proto::Feature& of(const std::string& key) const {
+        static const data::proto::Feature none;
         const auto found = message_.features().feature().find(key);
         EXPECT_NE(found, message_.features().feature().end()) << key;
         return found == message_.features().feature().end() ? none : found->second;
@@ -96,7 +97,7 @@ public:
     std::size_t size() const { return message_.features().feature().size(); }
 
 private:
-    proto::Example message_;
+    data::proto::Example message_;
 };
 
 class ImagenetWriter : public testing::Test {
@@ -115,14 +116,14 @@ protected:
     }
     void image(const std::string& name, int height) {
         posix_files().make_directories(std::filesystem::path(folder_ / name).parent_path().string());
-        write_file(folder_ / name, encode_jpeg(make_photo(height, 30)));
+        data::write_file(folder_ / name, data::encode_jpeg(data::make_photo(height, 30)));
     }
     std::string list(const std::string& name, const std::string& text) {
-        write_file(folder_ / name, text);
+        data::write_file(folder_ / name, text);
         return folder_ / name;
     }
-    std::vector<Keys> read_split(Split split) {
-        const RecordFiles records(split_files(DatasetId::imagenet, settings_.output_folder, split));
+    std::vector<Keys> read_split(data::Split split) {
+        const data::RecordFiles records(split_files(data::DatasetId::imagenet, settings_.output_folder, split));
         std::vector<Keys> all;
         std::vector<std::byte> buffer;
         for (std::int64_t i = 0; i < records.size(); ++i) {
@@ -131,7 +132,7 @@ protected:
         return all;
     }
     /// Label and class by file name.
-    std::map<std::string, std::string> labels(Split split) {
+    std::map<std::string, std::string> labels(data::Split split) {
         std::map<std::string, std::string> found;
         for (const Keys& keys : read_split(split)) {
             found[keys.text("image/filename")] =
@@ -140,12 +141,13 @@ protected:
         return found;
     }
     std::string failure(ErrorKind kind) {
-        return message_of(kind, [&] { write_imagenet_tfrecords(settings_); });
+        return data::message_of(kind, [&] { write_imagenet_tfrecords(settings_); });
     }
     std::map<std::string, std::string> shards() {
         std::map<std::string, std::string> all;
         for (const std::string& name : posix_files().list(settings_.output_folder)) {
-            if (name.find("-of-") != std::string::npos) all[name] = read_file(settings_.output_folder + "/" + name);
+            if (name.find("-of-") != std::string::npos)
+                all[name] = data::read_file(settings_.output_folder + "/" + name);
         }
         return all;
     }
@@ -163,7 +165,7 @@ TEST_F(ImagenetWriter, EveryImageOnceWithItsLabelShuffled) {
     EXPECT_EQ(result.skipped + result.converted_png + result.converted_cmyk + result.files_kept, 0);
     std::map<std::int64_t, int> counts;
     std::vector<std::int64_t> heights;
-    for (const Keys& keys : read_split(Split::train)) {
+    for (const Keys& keys : read_split(data::Split::train)) {
         const std::int64_t label = keys.integer("image/class/label");
         const std::int64_t height = keys.integer("image/height");
         ++counts[label];
@@ -181,10 +183,10 @@ TEST_F(ImagenetWriter, AllStandardKeys) {
     settings_.synset_names = list("names.txt", "n03 some thing, thing\n");
     settings_.bounding_boxes = list("boxes.csv", "x2.jpg,0.125,0.25,0.5,1\nx2.jpg,0,0,0.5,0.5\n");
     EXPECT_EQ(write_imagenet_tfrecords(settings_).boxes, 1);
-    const std::vector<Keys> records = read_split(Split::train);
+    const std::vector<Keys> records = read_split(data::Split::train);
     ASSERT_EQ(records.size(), 1u);
     const Keys& keys = records.front();
-    EXPECT_EQ(keys.text("image/encoded"), read_file(folder_ / "raw/n03/x2.jpg"));
+    EXPECT_EQ(keys.text("image/encoded"), data::read_file(folder_ / "raw/n03/x2.jpg"));
     EXPECT_EQ(keys.text("image/format"), "JPEG");
     EXPECT_EQ(keys.text("image/colorspace"), "RGB");
     EXPECT_EQ(keys.text("image/filename"), "x2.jpg");
@@ -212,7 +214,7 @@ TEST_F(ImagenetWriter, BoxesHaveTheirObjectsLabels) {
          "</annotation>");
     settings_.bounding_boxes = folder_ / "xml";
     EXPECT_EQ(write_imagenet_tfrecords(settings_).boxes, 1);
-    for (const Keys& keys : read_split(Split::train)) {
+    for (const Keys& keys : read_split(data::Split::train)) {
         const auto& box_labels = keys.of("image/object/bbox/label").int64_list().value();
         const bool marked = keys.text("image/filename") == "n01_a_b.JPEG";
         EXPECT_EQ(std::vector<std::int64_t>(box_labels.begin(), box_labels.end()),
@@ -248,9 +250,9 @@ TEST_F(ImagenetWriter, ChangedSourcesAreAnotherConversion) {
 TEST_F(ImagenetWriter, APhotographOfTheSameSizeIsAChangeToo) {
     write_imagenet_tfrecords(settings_);
     const std::string path = folder_ / "raw/n02_1.JPEG";
-    std::string bytes = read_file(path);
+    std::string bytes = data::read_file(path);
     bytes[bytes.size() - 10] = static_cast<char>(bytes[bytes.size() - 10] ^ 1);
-    write_file(path, bytes);
+    data::write_file(path, bytes);
     EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("training images is 9"));
     settings_.overwrite = true;
     EXPECT_EQ(write_imagenet_tfrecords(settings_).files_kept, 0);
@@ -274,8 +276,8 @@ TEST_F(ImagenetWriter, ValidationSharesTheClasses) {
     image("val/n02_v.jpg", 20);
     settings_.validation_folder = folder_ / "val";
     write_imagenet_tfrecords(settings_);
-    EXPECT_EQ(labels(Split::train)["n02_0.JPEG"], "2 n02");
-    const std::vector<Keys> validation = read_split(Split::validation);
+    EXPECT_EQ(labels(data::Split::train)["n02_0.JPEG"], "2 n02");
+    const std::vector<Keys> validation = read_split(data::Split::validation);
     ASSERT_EQ(validation.size(), 2u);
     EXPECT_EQ(validation[0].integer("image/class/label") + validation[1].integer("image/class/label"), 2 + 3);
     image("val/n09/strange.jpg", 20);
@@ -301,13 +303,13 @@ TEST_F(ImagenetWriter, LayoutOfThePublishedFiles) {
     list("published/synset_labels.txt", "n02\nn01\n");
     find_raw_images(folder_ / "published", settings_);
     write_imagenet_tfrecords(settings_);
-    EXPECT_EQ(labels(Split::validation),
+    EXPECT_EQ(labels(data::Split::validation),
               (std::map<std::string, std::string>{{"ILSVRC2012_val_00000001.JPEG", "2 n02"},
                                                   {"ILSVRC2012_val_00000002.JPEG", "1 n01"}}));
     list("published/synset_labels.txt", "n02\n");
     settings_.output_folder = folder_ / "other";
     EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("1 classes"), HasSubstr("2 images")));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { find_raw_images(folder_ / "none", settings_); }),
+    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { find_raw_images(folder_ / "none", settings_); }),
                 HasSubstr("no such folder"));
 }
 
@@ -335,7 +337,7 @@ TEST_F(ImagenetWriter, LabelFilesAndClassOrder) {
     settings_.train_labels = list("labels.txt", "n03/x1.jpg zebra\nn02_1.JPEG\tant\n");
     settings_.classes = list("classes.txt", "zebra\nbee\nant\n");
     EXPECT_EQ(write_imagenet_tfrecords(settings_).classes, 3);
-    EXPECT_EQ(labels(Split::train),
+    EXPECT_EQ(labels(data::Split::train),
               (std::map<std::string, std::string>{{"x1.jpg", "1 zebra"}, {"n02_1.JPEG", "3 ant"}}));
     settings_.output_folder = folder_ / "other";
     list("classes.txt", "zebra\n");
@@ -349,8 +351,8 @@ TEST_F(ImagenetWriter, HeldOutImages) {
     const ImagenetWriterResult result = write_imagenet_tfrecords(settings_);
     EXPECT_EQ(result.validation_images, 4);
     EXPECT_EQ(result.train_images, 5);
-    std::map<std::string, std::string> all = labels(Split::train);
-    all.merge(labels(Split::validation));
+    std::map<std::string, std::string> all = labels(data::Split::train);
+    all.merge(labels(data::Split::validation));
     EXPECT_EQ(all.size(), 9u);
     settings_.validation_folder = settings_.train_folder;
     EXPECT_THAT(failure(ErrorKind::usage), HasSubstr("fraction"));
@@ -359,9 +361,9 @@ TEST_F(ImagenetWriter, HeldOutImages) {
 }
 
 TEST_F(ImagenetWriter, DamagedImagesAreSkippedAndOthersConverted) {
-    write_file(folder_ / "raw/n02_bad.JPEG", "no image");
-    write_file(folder_ / "raw/n02_empty.JPEG", "");
-    write_file(folder_ / "raw/n01_inks.JPEG", encode_jpeg(make_plain(16, 24, {200, 100, 50, 204})));
+    data::write_file(folder_ / "raw/n02_bad.JPEG", "no image");
+    data::write_file(folder_ / "raw/n02_empty.JPEG", "");
+    data::write_file(folder_ / "raw/n01_inks.JPEG", data::encode_jpeg(data::make_plain(16, 24, {200, 100, 50, 204})));
     ASSERT_EQ(::symlink("/nowhere", (folder_ / "raw/n01_gone.JPEG").c_str()), 0);
     std::map<std::string, std::string> skipped;
     ConversionEvents events;
@@ -373,7 +375,7 @@ TEST_F(ImagenetWriter, DamagedImagesAreSkippedAndOthersConverted) {
     EXPECT_EQ(result.converted_cmyk, 1);
     EXPECT_EQ(skipped.size(), 3u);
     EXPECT_EQ(skipped[folder_ / "raw/n02_empty.JPEG"], "the file is empty");
-    EXPECT_THAT(read_file(settings_.output_folder + "/skipped.txt"),
+    EXPECT_THAT(data::read_file(settings_.output_folder + "/skipped.txt"),
                 AllOf(HasSubstr("n02_bad.JPEG\t"), HasSubstr("n02_empty.JPEG\t"), HasSubstr("n01_gone.JPEG\t")));
     EXPECT_EQ(write_imagenet_tfrecords(settings_).converted_cmyk, 1);  // also when all files are kept
     settings_.max_skipped = 2;

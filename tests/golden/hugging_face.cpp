@@ -9,6 +9,8 @@
 #include "cnntrain/checkpoint/hugging_face.h"
 #include "cnntrain/graph/passes.h"
 #include "cnntrain/nn/bert.h"
+#include "cnntrain/nn/bert_classification.h"
+#include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
@@ -55,11 +57,15 @@ HostTensor rows(const json& values) {
     return tensor;
 }
 
-test::TensorSource batch_of(const json& golden) {
-    const HostTensor ids = rows(golden.at("input_ids"));
+HostTensor positions_of(const HostTensor& ids) {
     HostTensor positions(ids.desc());
     for (std::int64_t i = 0; i < ids.elements(); ++i)
         positions.set(i, static_cast<double>(i % ids.shape()[1]));
+    return positions;
+}
+
+test::TensorSource batch_of(const json& golden) {
+    const HostTensor ids = rows(golden.at("input_ids"));
     const HostTensor labels = rows(golden.at("masked_lm_ids"));
     HostTensor weights({DType::f32, labels.shape()});
     for (std::int64_t i = 0; i < weights.elements(); ++i)
@@ -67,12 +73,26 @@ test::TensorSource batch_of(const json& golden) {
     const auto name = [](std::string_view text) { return std::string(text); };
     return test::TensorSource({{name(nn::kInputIds), ids},
                                {name(nn::kSegmentIds), rows(golden.at("segment_ids"))},
-                               {name(nn::kInputPosition), positions},
+                               {name(nn::kInputPosition), positions_of(ids)},
                                {name(nn::kInputMask), rows(golden.at("input_mask"))},
                                {name(nn::kMaskedPositions), rows(golden.at("masked_lm_positions"))},
                                {name(nn::kMaskedIds), labels},
                                {name(nn::kMaskedWeights), weights},
                                {name(nn::kNextSentenceLabels), HostTensor({DType::i32, {ids.shape()[0], 1}})}});
+}
+
+/// As batch_of(), for a network that tells classes.
+test::TensorSource labelled_batch_of(const json& golden) {
+    const HostTensor ids = rows(golden.at("input_ids"));
+    HostTensor labels({DType::i32, {ids.shape()[0]}});
+    for (std::int64_t i = 0; i < labels.elements(); ++i)
+        labels.set(i, golden.at("labels").at(static_cast<std::size_t>(i)).get<double>());
+    const auto name = [](std::string_view text) { return std::string(text); };
+    return test::TensorSource({{name(nn::kInputIds), ids},
+                               {name(nn::kSegmentIds), rows(golden.at("segment_ids"))},
+                               {name(nn::kInputPosition), positions_of(ids)},
+                               {name(nn::kInputMask), rows(golden.at("input_mask"))},
+                               {name(nn::kLabels), labels}});
 }
 
 /// With the logits as outputs.
@@ -104,6 +124,14 @@ checkpoint::Checkpoint imported(const graph::Graph& graph) {
     return std::move(result.checkpoint);
 }
 
+std::unique_ptr<backend::Executable> executable_of(const graph::Graph& graph, const test::TensorSource& source,
+                                                   const backend::Backend& backend) {
+    auto executable = backend.compile({&graph, source.fields(), {}});
+    for (const auto& [variable, tensor] : imported(graph).tensors)
+        executable->load(variable, tensor);
+    return executable;
+}
+
 void expect_logits(const HostTensor& logits, const json& expected, std::int64_t step, const std::string& what) {
     const std::int64_t columns = logits.shape()[1];
     std::int64_t row = 0;
@@ -127,9 +155,7 @@ void compare_with_transformers(const std::string& name, nn::BertSettings model) 
     const auto backend = backend::make_cpu_backend();
     const graph::Graph graph = network(model, golden, *backend);
     test::TensorSource source = batch_of(golden);
-    const auto executable = backend->compile({&graph, source.fields(), {}});
-    for (const auto& [variable, tensor] : imported(graph).tensors)
-        executable->load(variable, tensor);
+    const auto executable = executable_of(graph, source, *backend);
     const backend::StepResult result = executable->evaluate(source, 1);
     EXPECT_NEAR(result.sums.at(std::string(nn::kMaskedLoss)), golden.at("masked_lm_loss").get<double>(), kTolerance);
     json words = json::array();
@@ -139,6 +165,28 @@ void compare_with_transformers(const std::string& name, nn::BertSettings model) 
     }
     expect_logits(executable->output("word_logits"), words, golden.at("column_step"), "words");
     expect_logits(executable->output("sentence_logits"), golden.at("sentence_logits"), 1, "sentences");
+}
+
+void compare_classes_with_transformers(nn::BertSettings model) {
+    const json golden = read_golden("classes");
+    model.qkv_split = model.qkv_bias = model.projection_bias = true;
+    test::TensorSource source = labelled_batch_of(golden);
+    const Shape ids = rows(golden.at("input_ids")).shape();
+    const auto backend = backend::make_cpu_backend();
+    const graph::Graph graph = graph::run_passes(
+        nn::build_bert_classification_evaluation({.model = model,
+                                                  .numerics = {},
+                                                  .batch = ids[0],
+                                                  .length = ids[1],
+                                                  .classes = static_cast<std::int64_t>(golden.at("logits")[0].size()),
+                                                  .marks_logits = true},
+                                                 ops::op_table()),
+        backend->passes().evaluation);
+    const auto executable = executable_of(graph, source, *backend);
+    const backend::StepResult result = executable->evaluate(source, 1);
+    const double texts = static_cast<double>(ids[0]);
+    EXPECT_NEAR(result.sums.at(std::string(nn::kLoss)) / texts, golden.at("loss").get<double>(), kTolerance);
+    expect_logits(executable->output(std::string(nn::kLogits)), golden.at("logits"), 1, "classes");
 }
 
 }  // namespace cnntrain::golden

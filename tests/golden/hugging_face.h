@@ -11,4 +11,7 @@ namespace cnntrain::golden {
 /// all logits that tests/golden/hugging_face_<name>.json has of its sentences, in f32 on the CPU backend, within 1e-4.
 void compare_with_transformers(const std::string& name, nn::BertSettings model);
 
+/// The same of a network that tells classes, with hugging_face_classes.json.
+void compare_classes_with_transformers(nn::BertSettings model);
+
 }  // namespace cnntrain::golden

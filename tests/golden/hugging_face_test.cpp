@@ -16,5 +16,17 @@ TEST(GoldenHuggingFace, ATinyModelWithItsUsualEpsilonAndActivation) {
     compare_with_transformers("tiny", model);
 }
 
+TEST(GoldenHuggingFace, ANetworkThatTellsClasses) {
+    nn::BertSettings model;
+    model.vocabulary = 97;
+    model.hidden = 128;
+    model.layers = model.heads = 2;
+    model.intermediate = 192;
+    model.positions = 40;
+    model.head_activation = nn::HeadActivation::gelu_erf;
+    model.norm_epsilon = 1e-12;
+    compare_classes_with_transformers(model);
+}
+
 }  // namespace
 }  // namespace cnntrain::golden

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "schedule/svg_text.h"
+#include "plan/svg_text.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
-#include "schedule/svg_text.h"
+#include "plan/svg_text.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -1,5 +1,5 @@
-// BERT checkpoints in the layout of Hugging Face's `transformers` (BertForPreTraining, safetensors): other names, matrices
-// of dense layers stored [outputs, inputs] instead of [inputs, outputs].
+// BERT checkpoints in the layout of Hugging Face's `transformers` (BertForPreTraining, BertForSequenceClassification and the bare
+// BertModel; safetensors): other names, matrices of dense layers stored [outputs, inputs] instead of [inputs, outputs].
 //
 // What one side has and the other has not:
 // - Biases of keys add the same number to all scores of a query, which the softmax takes out again. They are left out on the way
@@ -37,7 +37,7 @@ struct Converted {
 Converted from_hugging_face(const Checkpoint& source, const ImportSettings& settings, const std::string& path);
 
 /// The other way, with zeros for biases that the network does without. A network without a layer between the encoder and the
-/// scores of masked words is written as its encoder and pooler alone: the other layout always has that layer. Error(data)
+/// scores of masked words is written without the heads of pretraining: the other layout always has that layer. Error(data)
 /// names variables that are missing for a BERT network.
 Converted to_hugging_face(const Checkpoint& source, const std::string& path);
 

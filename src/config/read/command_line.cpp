@@ -1,45 +1,39 @@
 #include "config/read/command_line.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/line.h"
 #include "config/read/value.h"
 
 namespace cnntrain::config {
 
 namespace {
 
-/// One way to write an option.
-struct Spelling {
-    std::string flag;
-    const Option* option;
-    bool negated;
-    std::string_view fixed_value;
-    bool documented;  // in the original programs: its prefixes go before those of other spellings
-};
-
-bool is_number(std::string_view word) {
-    return word.size() > 1 && (std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.');
-}
-
-bool is_flag(std::string_view word) {
-    return word.size() > 1 && word[0] == '-' && !is_number(word);
-}
-
 std::vector<Spelling> spellings(const std::vector<const Option*>& options) {
     std::vector<Spelling> all;
     for (const Option* option : options) {
-        const bool original = option->group != Group::run;
-        all.push_back({std::string(option->flag), option, false, {}, original && !option->off_switch});
-        if (is_boolean(*option) && !option->action) {
-            all.push_back({negated(option->flag), option, true, {}, original && option->off_switch});
-        }
+        const std::string flag(option->flag);
+        const bool original = option->group != Group::run;  // in the original programs
+        const Takes takes = option->type == Type::boolean         ? Takes::nothing
+                            : option->type == Type::boolean_value ? Takes::optional
+                                                                  : Takes::several;
+        all.push_back({flag, flag, takes, "true", original && !option->off_switch});
+        if (is_boolean(*option) && !option->action)
+            all.push_back({negated(flag), flag, Takes::nothing, "false", original && option->off_switch});
         for (const Alias& alias : option->aliases) {
-            all.push_back({std::string(alias.flag), option, false, alias.fixed_value, false});
+            Spelling& old = all.emplace_back(Spelling{std::string(alias.flag), flag, takes, "true", false});
+            if (alias.fixed_value.empty()) continue;
+            old.takes = Takes::nothing;
+            old.value = alias.fixed_value;
         }
     }
     return all;
+}
+
+const Option* option_of(const std::vector<const Option*>& options, std::string_view flag) {
+    const auto found = std::ranges::find(options, flag, &Option::flag);
+    return found == options.end() ? nullptr : *found;
 }
 
 /// Flags of old releases that nothing stands for any more.
@@ -72,10 +66,11 @@ constexpr Retired kRetired[] = {
     for (const Spelling& other : spellings(of_program)) {
         if (other.flag != flag) continue;
         std::string reason = start;
-        if ((other.option->commands & bit(command)) == 0) {
+        const Option& option = *option_of(of_program, other.option);
+        if ((option.commands & bit(command)) == 0) {
             reason += ": it is no option of ";
             reason += name(command);
-        } else if (other.option->schedules != kAll) {
+        } else if (option.schedules != kAll) {
             reason += ": it belongs to another --lr-schedule than this run's";
         } else {
             reason += ": it belongs to another --model than this run's";
@@ -93,72 +88,6 @@ constexpr Retired kRetired[] = {
     throw Error(ErrorKind::usage, reason + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
 }
 
-const Spelling& find_spelling(Command command, const std::string& flag, const std::vector<Spelling>& known) {
-    std::vector<const Spelling*> documented;
-    std::vector<const Spelling*> others;
-    for (const Spelling& spelling : known) {
-        if (spelling.flag == flag) return spelling;
-        if (flag.size() > 2 && spelling.flag.starts_with(flag)) {
-            (spelling.documented ? documented : others).push_back(&spelling);
-        }
-    }
-    const auto& matches = documented.empty() ? others : documented;
-    if (matches.empty()) refuse_flag(command, flag, known);
-    const bool one_meaning = std::all_of(matches.begin(), matches.end(), [&](const Spelling* match) {
-        return match->option == matches.front()->option && match->negated == matches.front()->negated &&
-               match->fixed_value == matches.front()->fixed_value;
-    });
-    if (one_meaning) return *matches.front();
-    std::string message = "ambiguous option " + flag + ": could be";
-    for (const Spelling* match : matches)
-        message += " " + match->flag;
-    throw Error(ErrorKind::usage, message);
-}
-
-/// A flag and the words that follow it, up to the next flag.
-struct Occurrence {
-    std::string flag;
-    std::vector<std::string> words;
-    bool joined = false;  // --flag=word
-};
-
-std::vector<Occurrence> split_words(const std::vector<std::string>& arguments) {
-    std::vector<Occurrence> all;
-    for (const std::string& word : arguments) {
-        if (!is_flag(word)) {
-            if (all.empty()) throw Error(ErrorKind::usage, "unexpected word '" + word + "': options start with --");
-            all.back().words.push_back(word);
-            continue;
-        }
-        const std::size_t equals = word.find('=');
-        all.push_back({word.substr(0, equals), {}});
-        if (equals != std::string::npos) {
-            all.back().words.push_back(word.substr(equals + 1));
-            all.back().joined = true;
-        }
-    }
-    return all;
-}
-
-Value value_of(const Spelling& spelling, const Occurrence& occurrence) {
-    const auto& words = occurrence.words;
-    const bool takes_no_value =
-        spelling.option->type == Type::boolean || spelling.negated || !spelling.fixed_value.empty();
-    if (takes_no_value) {
-        if (!words.empty()) {
-            throw Error(ErrorKind::usage, spelling.flag + " takes no value, got '" + words.front() + "'");
-        }
-        if (!spelling.fixed_value.empty()) return std::string(spelling.fixed_value);
-        return !spelling.negated;
-    }
-    if (spelling.option->type == Type::boolean_value && words.empty()) return true;
-    if (words.empty()) throw Error(ErrorKind::usage, spelling.flag + ": expected a value");
-    if (occurrence.joined && words.size() > 1) {
-        throw Error(ErrorKind::usage, "unexpected word '" + words[1] + "' after " + spelling.flag + "=" + words[0]);
-    }
-    return convert(*spelling.option, words);
-}
-
 }  // namespace
 
 FrontDoor scan_front_door(Command command, const std::vector<std::string>& arguments) {
@@ -172,28 +101,35 @@ FrontDoor scan_front_door(Command command, const std::vector<std::string>& argum
                           {"--lr-schedule", &front.lr_schedule, kT},
                           {"--config", &front.config, kTVE | kP},
                           {"--config-path", &front.config_path, kTVE}};
-    for (const Occurrence& occurrence : split_words(arguments)) {
-        if (occurrence.flag == "--help" || occurrence.flag == "-h") front.help = true;
-        const Door* match = nullptr;
-        int prefixes = 0;
-        for (const Door& door : doors) {
-            if ((door.commands & bit(command)) == 0 || !door.flag.starts_with(occurrence.flag)) continue;
-            if (match == nullptr || match->flag != occurrence.flag) match = &door;
-            ++prefixes;
-        }
-        const bool clear = match != nullptr && (match->flag == occurrence.flag || prefixes == 1);
-        if (clear && !occurrence.words.empty()) *match->target = occurrence.words.front();
+    std::vector<Spelling> known;
+    for (const Door& door : doors) {
+        const std::string flag(door.flag);
+        if ((door.commands & bit(command)) != 0) known.push_back({flag, flag, Takes::several});
     }
+    LineHabits habits{.gathers = true};
+    habits.unknown = [](const std::string& word, bool) {
+        return Spelling{word.substr(0, word.find('=')), "--other", Takes::optional};
+    };
+    for (const GivenValues& given : read_line(known, arguments, habits).options) {
+        const auto* door = std::ranges::find(doors, given.option, &Door::flag);
+        if (door != std::end(doors)) *door->target = given.values.front();
+    }
+    front.help = std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
     return front;
 }
 
 Layer parse_arguments(Command command, const std::vector<const Option*>& options,
                       const std::vector<std::string>& arguments) {
     const std::vector<Spelling> known = spellings(options);
+    LineHabits habits{.gathers = true};
+    habits.unknown = [&](const std::string& word, bool ambiguous) -> std::optional<Spelling> {
+        if (!ambiguous) refuse_flag(command, word.substr(0, word.find('=')), known);
+        return std::nullopt;
+    };
     Layer layer;
-    for (const Occurrence& occurrence : split_words(arguments)) {
-        const Spelling& spelling = find_spelling(command, occurrence.flag, known);
-        layer[spelling.option] = value_of(spelling, occurrence);
+    for (const GivenValues& given : read_line(known, arguments, habits).options) {
+        const Option* option = option_of(options, given.option);
+        layer[option] = convert(*option, given.values);
     }
     return layer;
 }

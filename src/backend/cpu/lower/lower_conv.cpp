@@ -216,10 +216,10 @@ void lower_projection_weight_grad(Lowering& lower) {
     const auto row_major = dnnl::memory::format_tag::ab;
     x.desc = Desc({dw_desc.shape[2], pixels}, to_dnnl(x.dtype), dnnl::memory::format_tag::ba);
     dy.desc = Desc({pixels, dw_desc.shape[3]}, to_dnnl(dy.dtype), row_major);
-    Placed result = lower.define(dw, plain_kernel_desc(dw_desc, 1));
-    result.desc = Desc({dw_desc.shape[2], dw_desc.shape[3]}, to_dnnl(dw_desc.dtype), row_major);
-    const Primitive product = lower.onednn().matmul(x.desc, dy.desc, result.desc, false);
-    lower.add_primitive(product, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+    const Desc result({dw_desc.shape[2], dw_desc.shape[3]}, to_dnnl(dw_desc.dtype), row_major);
+    const Primitive product = lower.onednn().matmul(x.desc, dy.desc, result, false);
+    lower.add_gradient_primitive(lower.define_gradient(dw, plain_kernel_desc(dw_desc, 1)), product,
+                                 {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}}, DNNL_ARG_DST, result);
 }
 
 /// The groups' own parts of a gradient of merged groups.
@@ -234,11 +234,10 @@ void split_merged_gradient(Lowering& lower, const Placed& gradient, const Groupe
         lower.add_copy_primitive("reorder", lower.onednn().reorder(gradient.desc, row_major), gradient, plain);
     }
     const std::int64_t groups = grouped.groups * grouped.merged;
-    const Placed result = lower.define(dw, plain_kernel_desc(dw_desc, groups));
     const MergedKernel kernel{dw_desc.shape[0] * dw_desc.shape[1], dw_desc.shape[2], dw_desc.shape[3], groups,
                               grouped.merged};
-    lower.add_copy_step("split_groups", plain, result,
-                        [=](const StepContext&) { split_groups(kernel, plain.as<float>(), result.as<float>()); });
+    lower.add_gradient_step(lower.define_gradient(dw, plain_kernel_desc(dw_desc, groups)), "split_groups", {plain},
+                            [=](float* to) { split_groups(kernel, plain.as<float>(), to); });
 }
 
 bool is_depthwise(const ConvAttrs& attrs, const Shape& kernel) {
@@ -257,7 +256,7 @@ void lower_depthwise_weight_grad(Lowering& lower) {
     CNNTRAIN_CHECK(dw_desc.dtype == DType::f32, "gradients of kernels are f32, not that of " + lower.node().name);
     const Placed x = lower.operand(inputs[0]);
     const Placed dy = lower.operand_as(inputs[1], like_activation(x.desc, dy_desc), kConvReason);
-    const Placed result = lower.define(dw, plain_kernel_desc(dw_desc, attrs.groups));
+    const Lowering::Gradient result = lower.define_gradient(dw, plain_kernel_desc(dw_desc, attrs.groups));
     const DepthwiseShape shape{{blocks_of(x), x_desc.shape[1], x_desc.shape[2]},
                                {blocks_of(dy), dy_desc.shape[1], dy_desc.shape[2]},
                                dw_desc.shape[0],
@@ -266,9 +265,8 @@ void lower_depthwise_weight_grad(Lowering& lower) {
                                attrs.padding.left};
     const auto scratch = lower.scratch_floats(depthwise_scratch_floats(shape));
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {x, dy}, {result}, [=](const StepContext&) {
-            depthwise_weight_grad(shape, x.as<T>(), dy.as<T>(), result.as<float>(), scratch());
-        });
+        lower.add_gradient_step(result, "", {x, dy},
+                                [=](float* to) { depthwise_weight_grad(shape, x.as<T>(), dy.as<T>(), to, scratch()); });
     });
 }
 
@@ -326,8 +324,6 @@ void lower_weight_grad_by_parts(Lowering& lower, const GroupedKernel& grouped) {
     }();
     const Placed source = lower.operand_as(inputs[0], like_activation(conv.src, x_desc), kConvReason);
     const Placed gradient = lower.operand_as(inputs[1], like_activation(conv.dst, dy_desc), kConvReason);
-    const Placed result =
-        grouped.merged > 1 ? lower.temporary("merged", conv.weights, DType::f32) : lower.define(dw, conv.weights);
     const auto count = static_cast<std::int64_t>(conv.weights.get_size() / sizeof(float));
     const Placed sums = lower.temporary_floats("parts", parts.count * count);
     std::vector<Arguments> calls;
@@ -337,10 +333,12 @@ void lower_weight_grad_by_parts(Lowering& lower, const GroupedKernel& grouped) {
                          {DNNL_ARG_DIFF_WEIGHTS, parts.part_of(sums, conv.weights, part)}});
     }
     lower.add_parts(conv, calls, {DNNL_ARG_DIFF_WEIGHTS});
-    lower.add_copy_step("sum", sums, result, [sums, result, count, parts](const StepContext&) {
-        sum_parts(parts.count, count, sums.as<float>(), result.as<float>());
-    });
-    if (grouped.merged > 1) split_merged_gradient(lower, result, grouped);
+    const auto sum = [=](float* to) { sum_parts(parts.count, count, sums.as<float>(), to); };
+    if (grouped.merged == 1)
+        return lower.add_gradient_step(lower.define_gradient(dw, conv.weights), "sum", {sums}, sum);
+    const Placed merged = lower.temporary("merged", conv.weights, DType::f32);
+    lower.add_copy_step("sum", sums, merged, [=](const StepContext&) { sum(merged.as<float>()); });
+    split_merged_gradient(lower, merged, grouped);
 }
 
 void lower_conv2d_weight_grad(Lowering& lower) {
@@ -363,11 +361,15 @@ void lower_conv2d_weight_grad(Lowering& lower) {
         {as_it_lies, open, last}, [&](const ConvProblem& problem) { return lower.onednn().conv_weight_grad(problem); });
     const Placed source = lower.operand_as(inputs[0], conv.src, kConvReason);
     const Placed gradient = lower.operand_as(inputs[1], conv.dst, kConvReason);
-    const Placed result =
-        grouped.merged > 1 ? lower.temporary("merged", conv.weights, dw_desc.dtype) : lower.define(dw, conv.weights);
-    lower.add_primitive(conv, {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_WEIGHTS, result}},
-                        {DNNL_ARG_DIFF_WEIGHTS});
-    if (grouped.merged > 1) split_merged_gradient(lower, result, grouped);
+    Arguments arguments = {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, gradient}};
+    if (grouped.merged == 1) {
+        return lower.add_gradient_primitive(lower.define_gradient(dw, conv.weights), conv, arguments,
+                                            DNNL_ARG_DIFF_WEIGHTS, conv.weights);
+    }
+    const Placed merged = lower.temporary("merged", conv.weights, dw_desc.dtype);
+    arguments.emplace_back(DNNL_ARG_DIFF_WEIGHTS, merged);
+    lower.add_primitive(conv, arguments, {DNNL_ARG_DIFF_WEIGHTS});
+    split_merged_gradient(lower, merged, grouped);
 }
 
 /// Runs the forward pooling into `y` and returns its workspace.

@@ -142,6 +142,20 @@ public:
     std::optional<OwnSum> own_sum(graph::ValueId result, const Desc& desc);
     /// run(is_first) when it is this micro-batch's turn to add to the sum; is_first: what the sum holds is of no use.
     std::function<void(const StepContext&)> summing(const OwnSum& sum, std::function<void(bool is_first)> run) const;
+    /// Memory for a gradient that the current node overwrites as a whole.
+    struct Gradient {
+        Placed placed;              // the accumulator, or the gradient itself where nothing is summed
+        std::optional<OwnSum> sum;  // set: `placed` is the accumulator
+        Placed addend;  // written by later micro-batches and added to the accumulator; empty: there are none
+    };
+    /// Like define(). If own_sum() gives an accumulator, the first micro-batch writes into it.
+    Gradient define_gradient(graph::ValueId result, const Desc& desc);
+    /// Adds the step that computes the gradient: run(memory). `op`: of a step that moves data for the node; empty: of the node itself.
+    void add_gradient_step(const Gradient& gradient, const std::string& op, const std::vector<Placed>& reads,
+                           std::function<void(float* to)> run);
+    /// The same with a primitive whose argument `written` is the gradient, taken as `as`.
+    void add_gradient_primitive(const Gradient& gradient, const Primitive& primitive, const Arguments& operands,
+                                int written, const Desc& as);
     /// c = a * b, or in the further micro-batches c += a * b, where c is such a sum. The two primitives take the same arguments.
     void add_summing_primitive(const OwnSum& sum, const Primitive& first, const Primitive& further,
                                const Arguments& arguments);
@@ -227,6 +241,8 @@ private:
         bool is_added_to = false;  // by the ops themselves
     };
     Sum make_sum(const std::string& name, const Desc& desc);
+    /// Adds a step that computes the gradient by write(into its memory) or, in later micro-batches, add(into the addend).
+    void add_gradient(const Gradient& gradient, Step step, std::function<void()> write, std::function<void()> add);
     /// The result that the update reads and that the current section's ops make of this one by adding to it; often itself.
     graph::ValueId summed_result(graph::ValueId result) const;
     const Sum& sum_at(const Placed& placed) const;

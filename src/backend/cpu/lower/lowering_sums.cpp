@@ -85,11 +85,70 @@ std::optional<Lowering::OwnSum> Lowering::own_sum(ValueId result, const Desc& de
     return OwnSum{sum, begins, summed == result};
 }
 
+Lowering::Gradient Lowering::define_gradient(ValueId result, const Desc& desc) {
+    const std::optional<OwnSum> sum = own_sum(result, desc);
+    if (!sum) return {define(result, desc), {}, {}};
+    const bool is_only = sum->begins && request_.plan.micro_batches == 1;
+    return {sum->placed, sum, is_only ? Placed{} : temporary("addend", desc, DType::f32)};
+}
+
+/// Copies of the stages compute at the same time and take turns only to add. The first step lists the addend, which needs memory during
+/// it, but only the second one the sum, so that bytes are counted once; the first micro-batch leaves the addend as it was.
+void Lowering::add_gradient(const Gradient& gradient, Step step, std::function<void()> write,
+                            std::function<void()> add) {
+    if (!gradient.addend) {
+        const auto run = [write = std::move(write)](bool) { write(); };
+        step.writes = {gradient.placed};
+        step.run = gradient.sum ? summing(*gradient.sum, run) : [run](const StepContext&) { run(true); };
+        return program_.add_step(section(), std::move(step));
+    }
+    step.reads.push_back(gradient.addend);
+    step.run = [write = std::move(write), add = std::move(add), begins = gradient.sum->begins](
+                   const StepContext& context) { (begins && context.micro_batch == 0 ? write : add)(); };
+    program_.add_step(section(), std::move(step));
+    const auto count = static_cast<std::int64_t>(gradient.placed.desc.get_size() / sizeof(float));
+    Step further = empty_step(node().name + ":sum", "accumulate", 0);
+    further.reads = {gradient.addend, gradient.placed};
+    further.writes = {gradient.placed};
+    further.run = summing(*gradient.sum, [addend = gradient.addend, sum = gradient.placed, count](bool is_first) {
+        if (!is_first) cpu::accumulate(count, addend.as<float>(), sum.as<float>());
+    });
+    program_.add_step(section(), std::move(further));
+}
+
+void Lowering::add_gradient_step(const Gradient& gradient, const std::string& op, const std::vector<Placed>& reads,
+                                 std::function<void(float* to)> run) {
+    Step step = op.empty() ? empty_step(node().name, std::string(graph_.def(node()).name), graph_.node_flops(current_))
+                           : empty_step(node().name + ":" + op, op, 0);
+    step.reads = reads;
+    const auto into = [&](const Placed& memory) { return [run, memory] { run(memory.as<float>()); }; };
+    add_gradient(gradient, std::move(step), into(gradient.placed), into(gradient.addend));
+}
+
+void Lowering::add_gradient_primitive(const Gradient& gradient, const Primitive& primitive, const Arguments& operands,
+                                      int written, const Desc& as) {
+    Step step = empty_step(node().name, std::string(graph_.def(node()).name), graph_.node_flops(current_));
+    step.implementation = primitive.implementation;
+    for (const auto& [argument, tensor] : operands)
+        step.reads.push_back(tensor);
+    const auto into = [&](Placed memory) -> std::function<void()> {
+        if (!memory) return {};
+        memory.desc = as;
+        Arguments all = operands;
+        all.emplace_back(written, memory);
+        return program_.bound_call(section(), primitive, all);
+    };
+    add_gradient(gradient, std::move(step), into(gradient.placed), into(gradient.addend));
+}
+
 void Lowering::add_summing_primitive(const OwnSum& sum, const Primitive& first, const Primitive& further,
                                      const Arguments& arguments) {
     Step step = empty_step(node().name, std::string(graph_.def(node()).name), graph_.node_flops(current_));
-    const auto [run_first, run_further] = program_.bind_pair(section(), step, first, further, arguments, DNNL_ARG_DST);
-    step.run = summing(sum, [run_first = run_first, run_further = run_further](bool is_first) {
+    step.implementation = first.implementation;
+    for (const auto& [argument, tensor] : arguments)
+        (argument == DNNL_ARG_DST ? step.writes : step.reads).push_back(tensor);
+    step.run = summing(sum, [run_first = program_.bound_call(section(), first, arguments),
+                             run_further = program_.bound_call(section(), further, arguments)](bool is_first) {
         (is_first ? run_first : run_further)();
     });
     program_.add_step(section(), std::move(step));

@@ -147,16 +147,9 @@ void Program::add_primitive(Section section, Step like, const Primitive& primiti
     add_step(section, std::move(step));
 }
 
-std::pair<std::function<void()>, std::function<void()>> Program::bind_pair(Section section, Step& step,
-                                                                           const Primitive& first,
-                                                                           const Primitive& second,
-                                                                           const Arguments& arguments, int written) {
-    step = primitive_step(std::move(step), first, arguments, {written});
-    const auto bound = [&](const Primitive& primitive) {
-        return [handle = primitive.primitive, stream = onednn_.stream(),
-                call = bind_call(section, primitive, arguments, 0)] { require_success(execute(handle, stream, call)); };
-    };
-    return {bound(first), bound(second)};
+std::function<void()> Program::bound_call(Section section, const Primitive& primitive, const Arguments& arguments) {
+    return [handle = primitive.primitive, stream = onednn_.stream(),
+            call = bind_call(section, primitive, arguments, 0)] { require_success(execute(handle, stream, call)); };
 }
 
 void Program::add_parts(Section section, Step like, const Primitive& primitive, const std::vector<Arguments>& parts,

@@ -184,10 +184,8 @@ public:
     /// the graph.
     void add_primitive(Section section, Step like, const Primitive& primitive, const Arguments& arguments,
                        const std::vector<int>& written);
-    /// Two primitives on the same arguments, each as a call; the step gets what they read and write and how they are made.
-    std::pair<std::function<void()>, std::function<void()>> bind_pair(Section section, Step& step,
-                                                                      const Primitive& first, const Primitive& second,
-                                                                      const Arguments& arguments, int written);
+    /// A primitive on these arguments, to be called by a step of the section.
+    std::function<void()> bound_call(Section section, const Primitive& primitive, const Arguments& arguments);
     /// A step that runs a primitive of one thread on several lists of arguments side by side.
     void add_parts(Section section, Step like, const Primitive& primitive, const std::vector<Arguments>& parts,
                    const std::vector<int>& written);

@@ -1,0 +1,155 @@
+#include "config/read/expand.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// A hyphen and more, but no negative number.
+bool is_flag(const std::string& word) {
+    return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0 &&
+           word[1] != '.';
+}
+
+std::string trimmed(const std::string& word) {
+    const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
+    return {std::ranges::find_if_not(word, blank), word.end()};
+}
+
+class Expansion {
+public:
+    Expansion(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits)
+        : known_(known), words_(words), habits_(habits) {}
+
+    Expanded run() {
+        bool follows = false;
+        while (at_ < words_.size()) {
+            const std::string word = habits_.trims && !follows ? trimmed(words_[at_]) : words_[at_];
+            ++at_;
+            if (word.empty() && habits_.trims && !follows) continue;
+            follows = habits_.foreign && habits_.foreign(word, follows);
+            if (follows) {
+                result_.rest.push_back(word);
+            } else if (is_flag(word) || !read_place(word)) {
+                read_flag(word);
+            }
+        }
+        return std::move(result_);
+    }
+
+private:
+    [[noreturn]] void refuse(const std::string& message) const {
+        throw Error(ErrorKind::usage, (habits_.program.empty() ? "" : habits_.program + ": ") + message);
+    }
+
+    /// A word without a flag. False when it must be a flag's name after all, which is then refused as one.
+    bool read_place(const std::string& word) {
+        const auto place = std::ranges::find_if(known_, [](const Spelling& row) { return !row.flag.starts_with('-'); });
+        if (place == known_.end()) {
+            if (!habits_.quotes) refuse("unexpected word '" + word + "': options start with --");
+            return false;
+        }
+        if (std::ranges::find(result_.words, place->option) != result_.words.end())
+            refuse("one " + place->flag + " only, got also '" + word + "'");
+        add(*place, {word});
+        return true;
+    }
+
+    void read_flag(const std::string& word) {
+        const std::size_t equals = word.find('=');
+        const std::string typed = word.substr(0, equals);
+        const Spelling spelling = find(word, typed);
+        const std::string& shown = habits_.gathers ? spelling.flag : typed;
+        const bool joined = equals != std::string::npos && spelling.flag != word;
+        Words values;
+        if (joined) values.push_back(word.substr(equals + 1));
+        if (!joined || habits_.gathers) take_values(spelling, values);
+        if (joined && values.size() > 1)
+            refuse("unexpected word '" + values[1] + "' after " + shown + "=" + values.front());
+        if (spelling.takes == Takes::nothing && !values.empty())
+            refuse(shown + " takes no value" + (habits_.gathers ? ", got '" + values.front() + "'" : ""));
+        if (spelling.takes > Takes::optional && values.empty())
+            refuse(shown + (habits_.gathers ? ": expected a value" : " needs a value"));
+        add(spelling, values);
+    }
+
+    void take_values(const Spelling& spelling, Words& values) {
+        const bool all = habits_.gathers || spelling.takes == Takes::several;
+        const std::size_t most = all ? words_.size() : spelling.takes == Takes::nothing ? 0 : 1;
+        while (values.size() < most && at_ < words_.size()) {
+            const std::string& word = words_[at_];
+            const bool ends = habits_.hyphen_values ? word.starts_with("--") : is_flag(word);
+            if (ends && spelling.takes != Takes::any) break;
+            values.push_back(word);
+            ++at_;
+        }
+    }
+
+    /// By its full name, or by a beginning that only spellings of one meaning have.
+    Spelling find(const std::string& word, std::string name) const {
+        if (habits_.underscores) std::ranges::replace(name, '_', '-');
+        std::vector<const Spelling*> preferred;
+        std::vector<const Spelling*> others;
+        for (const Spelling& spelling : known_) {
+            if (spelling.flag == name) return spelling;
+            if (name.size() > 2 && spelling.flag.starts_with(name))
+                (spelling.preferred ? preferred : others).push_back(&spelling);
+        }
+        const auto& begun = preferred.empty() ? others : preferred;
+        const bool one_meaning = !begun.empty() && std::ranges::all_of(begun, [&](const Spelling* other) {
+            return other->option == begun.front()->option && other->value == begun.front()->value;
+        });
+        if (one_meaning) return *begun.front();
+        if (habits_.unknown) {
+            if (const auto meant = habits_.unknown(word, !begun.empty())) return *meant;
+        }
+        refuse_name(name, begun);
+    }
+
+    [[noreturn]] void refuse_name(const std::string& name, const std::vector<const Spelling*>& begun) const {
+        const std::string mark = habits_.quotes ? "'" : "";
+        const std::string shown = (habits_.quotes ? "flag " : "option ") + mark + name + mark;
+        if (!begun.empty()) {
+            std::string list;
+            for (const Spelling* spelling : begun)
+                list += (habits_.quotes && !list.empty() ? ", " : " ") + spelling->flag;
+            refuse("ambiguous " + shown + ": could be" + list);
+        }
+        Words names;
+        for (const Spelling& spelling : known_) {
+            if (spelling.preferred) names.push_back(spelling.flag);
+        }
+        const std::string nearest = nearest_name(name, names);
+        const std::string help = habits_.quotes ? "" : "; see --help";
+        refuse("unknown " + shown + (nearest.empty() ? help : "; did you mean " + mark + nearest + mark + "?"));
+    }
+
+    void add(const Spelling& spelling, const Words& values) {
+        result_.words.push_back(spelling.option);
+        if (values.empty()) result_.words.push_back(kValueMark + spelling.value);
+        const bool as_typed = !habits_.trims || spelling.takes == Takes::any;
+        for (const std::string& value : values)
+            result_.words.push_back(kValueMark + (as_typed ? value : trimmed(value)));
+    }
+
+    const std::vector<Spelling>& known_;
+    const Words& words_;
+    const LineHabits& habits_;
+    std::size_t at_ = 0;
+    Expanded result_;
+};
+
+}  // namespace
+
+Expanded expand(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits) {
+    return Expansion(known, words, habits).run();
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,218 @@
+#include "data/sets/labelled_rows.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
+#include "data/text/code_points.h"
+#include "data/text/table.h"
+
+namespace cnntrain::data {
+namespace {
+
+struct TextNames {
+    std::string_view text;
+    std::string_view pair;  // empty: one text
+};
+
+/// In lower case; the first that a header has counts.
+constexpr TextNames kTextNames[] = {{"text", "text_pair"},
+                                    {"text_a", "text_b"},
+                                    {"text1", "text2"},
+                                    {"sentence1", "sentence2"},
+                                    {"question1", "question2"},
+                                    {"premise", "hypothesis"},
+                                    {"question", "sentence"},
+                                    {"#1 string", "#2 string"},
+                                    {"text", ""},
+                                    {"sentence", ""},
+                                    {"review", ""},
+                                    {"question", ""}};
+constexpr std::string_view kLabelNames[] = {"label",    "labels",       "gold_label", "class",
+                                            "category", "is_duplicate", "quality"};
+/// A first line with one of these where a file without header has its label is a header.
+constexpr std::string_view kSureLabelNames[] = {"label", "labels", "gold_label"};
+
+std::string lower(std::string_view cell) {
+    std::string text = stripped(cell);
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+/// The cells of a first row, as names.
+class Header {
+public:
+    explicit Header(const std::vector<std::string_view>& cells) {
+        for (const std::string_view cell : cells) {
+            cells_.push_back(stripped(cell));
+            names_.push_back(lower(cell));
+        }
+    }
+
+    std::size_t size() const { return names_.size(); }
+    std::optional<std::size_t> find(std::string_view name) const { return place(names_, name); }
+    /// As it is written, for columns that the user names.
+    std::optional<std::size_t> find_exactly(std::string_view name) const { return place(cells_, name); }
+    bool is_any(std::size_t column, auto&& names) const {
+        return column < size() && std::ranges::find(names, names_[column]) != std::ranges::end(names);
+    }
+    /// "'id', 'tweet' and 'mood'", the first ones.
+    std::string text() const {
+        constexpr std::size_t kMost = 8;
+        std::vector<std::string> words;
+        for (std::size_t i = 0; i < std::min(size(), kMost); ++i)
+            words.push_back("'" + cells_[i].substr(0, 40) + "'");
+        if (size() > kMost) words.push_back(std::to_string(size() - kMost) + " more");
+        return listed(words);
+    }
+
+private:
+    static std::optional<std::size_t> place(const std::vector<std::string>& names, std::string_view name) {
+        const auto found = std::ranges::find(names, name);
+        if (found == names.end()) return std::nullopt;
+        return static_cast<std::size_t>(found - names.begin());
+    }
+
+    std::vector<std::string> cells_;
+    std::vector<std::string> names_;
+};
+
+class ColumnFinder {
+public:
+    ColumnFinder(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
+                 const std::string& place)
+        : header_(first_row), settings_(settings), place_(place) {}
+
+    LabelledColumns run() {
+        columns_.count = header_.size();
+        const bool names_texts = !settings_.text_column.empty() || !settings_.pair_column.empty();
+        const bool finds_texts = names_texts ? take_named_texts() : take_known_texts();
+        const bool finds_label = !settings_.reads_labels || take_label();
+        columns_.has_header = finds_texts && finds_label;
+        if (columns_.has_header) return columns_;
+        check_no_half_header(finds_texts);
+        return by_place();
+    }
+
+private:
+    std::size_t named(const std::string& name) const {
+        if (const auto column = header_.find_exactly(name)) return *column;
+        fail("expected a header line with the column '" + name + "', found " + header_.text());
+    }
+
+    bool take_named_texts() {
+        if (settings_.text_column.empty()) {
+            throw Error(ErrorKind::usage, "a column of second texts is named ('" + settings_.pair_column +
+                                              "'), but none of first texts; name both");
+        }
+        columns_.text = named(settings_.text_column);
+        if (!settings_.pair_column.empty()) columns_.pair = named(settings_.pair_column);
+        return true;
+    }
+
+    bool take_known_texts() {
+        for (const TextNames& names : kTextNames) {
+            const auto text = header_.find(names.text);
+            const auto pair = names.pair.empty() ? std::nullopt : header_.find(names.pair);
+            if (!text || (!names.pair.empty() && !pair)) continue;
+            columns_.text = *text;
+            columns_.pair = pair;
+            return true;
+        }
+        return false;
+    }
+
+    bool take_label() {
+        if (!settings_.label_column.empty()) {
+            columns_.label = named(settings_.label_column);
+            return true;
+        }
+        for (const std::string_view name : kLabelNames) {
+            columns_.label = header_.find(name);
+            if (columns_.label) return true;
+        }
+        return false;
+    }
+
+    /// A header that lacks a column would be read as a sample, and its names as a text and a class.
+    void check_no_half_header(bool finds_texts) const {
+        const bool user_names = !settings_.text_column.empty() || !settings_.label_column.empty();
+        const bool begins_with_text = finds_texts && columns_.text == 0;
+        if (settings_.reads_labels && (begins_with_text || (user_names && finds_texts))) {
+            fail("expected a column named label besides the text, found " + header_.text());
+        }
+        if (user_names || (settings_.reads_labels && header_.is_any(header_.size() - 1, kSureLabelNames))) {
+            fail("expected a column named text (and text_pair for second texts) besides the label, found " +
+                 header_.text());
+        }
+    }
+
+    LabelledColumns by_place() {
+        columns_.text = 0;
+        columns_.pair = columns_.label = std::nullopt;
+        const bool single = header_.size() == 1 && !settings_.reads_labels;
+        if (!single && header_.size() != 2 && header_.size() != 3) {
+            fail(
+                "expected two columns (text, label) or three (text, second text, label), or a header line that names "
+                "them text, text_pair and label; found " +
+                std::to_string(header_.size()) + (header_.size() == 1 ? " column" : " columns"));
+        }
+        if (header_.size() == 3) columns_.pair = 1;
+        if (settings_.reads_labels) columns_.label = header_.size() - 1;
+        return columns_;
+    }
+
+    [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorKind::data, place_ + ": " + what); }
+
+    Header header_;
+    const LabelledTextSettings& settings_;
+    std::string place_;
+    LabelledColumns columns_;
+};
+
+}  // namespace
+
+LabelledColumns find_columns(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
+                             const std::string& place) {
+    return ColumnFinder(first_row, settings, place).run();
+}
+
+LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& settings) {
+    const std::string& path = settings.file;
+    text_ = files.read_text(path);
+    const std::size_t mark = text_.size() - checked_utf8(text_, path).size();
+    text_.erase(0, mark);
+    TableReader reader(text_, table_format(path, text_), path);
+    TableRow row;
+    if (!reader.next(row)) {
+        throw Error(ErrorKind::data, path + " is empty; expected rows of a text and a label");
+    }
+    columns_ = find_columns(row.cells, settings, place_in(path, row.line));
+    if (!columns_.has_header) add(row.cells, row.line, path);
+    while (reader.next(row))
+        add(row.cells, row.line, path);
+    if (rows_.empty()) throw Error(ErrorKind::data, path + " has a header line, but no row behind it");
+}
+
+void LabelledRows::add(const std::vector<std::string_view>& cells, std::int64_t line, const std::string& path) {
+    const auto fail = [&](const std::string& what) {
+        throw Error(ErrorKind::data, place_in(path, line) + ": " + what);
+    };
+    if (cells.size() != columns_.count) {
+        fail("expected " + std::to_string(columns_.count) + " cells as in the first row, found " +
+             std::to_string(cells.size()));
+    }
+    const auto sound = [&](std::size_t column, const std::string& what) {
+        if (is_blank(cells[column])) fail(what + " is empty (column " + std::to_string(column + 1) + ")");
+        return cells[column];
+    };
+    LabelledRow row;
+    row.line = line;
+    row.text = sound(columns_.text, "the text");
+    if (columns_.pair) row.pair = sound(*columns_.pair, "the second text");
+    if (columns_.label) row.label = sound(*columns_.label, "the label");
+    rows_.push_back(row);
+}
+
+}  // namespace cnntrain::data

@@ -1,0 +1,55 @@
+// The rows of a file of labelled texts, and which of its columns are read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/data/labelled_text_settings.h"
+
+namespace cnntrain::data {
+
+struct LabelledRow {
+    std::string_view text;
+    std::string_view pair;   // empty: the file has no second texts
+    std::string_view label;  // empty: not read
+    std::int64_t line = 0;
+};
+
+/// Columns by number.
+struct LabelledColumns {
+    std::size_t count = 0;  // of the file
+    std::size_t text = 0;
+    std::optional<std::size_t> pair;
+    std::optional<std::size_t> label;
+    bool has_header = false;
+};
+
+/// What the first row of a file says. Error(data) when a column is missing; `place` stands in front of it.
+LabelledColumns find_columns(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
+                             const std::string& place);
+
+/// Texts and labels are not empty, and every row has as many cells as the first one.
+class LabelledRows {
+public:
+    /// Error(data) as open_labelled_text().
+    LabelledRows(const FileSystem& files, const LabelledTextSettings& settings);
+    LabelledRows(const LabelledRows&) = delete;
+    LabelledRows& operator=(const LabelledRows&) = delete;
+
+    const std::vector<LabelledRow>& rows() const { return rows_; }
+    const LabelledColumns& columns() const { return columns_; }
+
+private:
+    void add(const std::vector<std::string_view>& cells, std::int64_t line, const std::string& path);
+
+    std::string text_;
+    LabelledColumns columns_;
+    std::vector<LabelledRow> rows_;
+};
+
+}  // namespace cnntrain::data

@@ -1,0 +1,130 @@
+#include "data/text/table.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "data/text/code_points.h"
+
+namespace cnntrain::data {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+bool ends_like(std::string_view path, std::string_view ending) {
+    if (path.size() < ending.size()) return false;
+    return std::ranges::equal(path.substr(path.size() - ending.size()), ending,
+                              [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
+bool is_utf16(std::string_view text) {
+    return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+}
+
+}  // namespace
+
+TableFormat table_format(std::string_view path, std::string_view text) {
+    if (ends_like(path, ".tsv")) return TableFormat::tsv;
+    if (ends_like(path, ".csv")) return TableFormat::csv;
+    const std::string_view first_line = text.substr(0, text.find('\n'));
+    return first_line.find('\t') == std::string_view::npos ? TableFormat::csv : TableFormat::tsv;
+}
+
+std::string_view checked_utf8(std::string_view text, const std::string& path) {
+    if (is_utf16(text)) throw Error(ErrorKind::data, path + " is UTF-16; save it as UTF-8");
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    std::int64_t line = 1;
+    CodePoint value = 0;
+    for (std::string_view rest = text; !rest.empty();) {
+        if (rest.front() == '\n') ++line;
+        if (rest.front() == '\0') {
+            throw Error(ErrorKind::data,
+                        place_in(path, line) + ": expected text, found a zero byte; is it a text file?");
+        }
+        if (static_cast<unsigned char>(rest.front()) < 0x80) {
+            rest.remove_prefix(1);
+        } else if (!take_code_point(rest, value)) {
+            throw Error(ErrorKind::data,
+                        place_in(path, line) + ": expected UTF-8, found bytes of another encoding; save it as UTF-8");
+        }
+    }
+    return text;
+}
+
+std::string place_in(const std::string& path, std::int64_t line) {
+    return path + ":" + std::to_string(line);
+}
+
+TableReader::TableReader(std::string& text, TableFormat format, std::string path)
+    : text_(text),
+      separator_(format == TableFormat::tsv ? '\t' : ','),
+      has_quotes_(format == TableFormat::csv),
+      path_(std::move(path)) {}
+
+bool TableReader::next(TableRow& row) {
+    while (at_ < text_.size()) {
+        const std::size_t begin = at_;
+        read_row(row);
+        const bool is_empty = row.cells.size() == 1 && row.cells[0].empty() && text_[begin] != '"';
+        if (!is_empty) return true;
+    }
+    return false;
+}
+
+void TableReader::read_row(TableRow& row) {
+    row.cells.clear();
+    row.line = row_line_ = line_;
+    row_begin_ = at_;
+    for (;;) {
+        const bool quoted = has_quotes_ && at_ < text_.size() && text_[at_] == '"';
+        row.cells.push_back(quoted ? read_quoted_cell() : read_plain_cell());
+        if (at_ - row_begin_ > kLongestRow) fail("the row is longer than 1 MiB; is it a table of texts and labels?");
+        if (at_ == text_.size() || at_line_end()) break;
+        ++at_;  // the separator
+    }
+    if (at_ < text_.size() && text_[at_] == '\r') ++at_;
+    if (at_ < text_.size()) {
+        ++at_;
+        ++line_;
+    }
+}
+
+std::string_view TableReader::read_plain_cell() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] != separator_ && !at_line_end())
+        ++at_;
+    return std::string_view(text_).substr(begin, at_ - begin);
+}
+
+std::string_view TableReader::read_quoted_cell() {
+    const std::size_t begin = ++at_;
+    std::size_t end = begin;
+    for (;; ++at_) {
+        if (at_ == text_.size()) fail("the quote that opens a cell is not closed before the end of the file");
+        if (at_ - row_begin_ > kLongestRow) fail("the quote that opens a cell is not closed within 1 MiB");
+        if (text_[at_] == '"') {
+            if (at_ + 1 == text_.size() || text_[at_ + 1] != '"') break;
+            ++at_;
+        }
+        if (text_[at_] == '\n') ++line_;
+        text_[end++] = text_[at_];
+    }
+    ++at_;
+    if (at_ < text_.size() && text_[at_] != separator_ && !at_line_end()) {
+        fail(
+            "expected a comma or the line's end behind a closing quote; a quote inside a quoted cell is written twice");
+    }
+    return std::string_view(text_).substr(begin, end - begin);
+}
+
+bool TableReader::at_line_end() const {
+    if (text_[at_] == '\n') return true;
+    return text_[at_] == '\r' && (at_ + 1 == text_.size() || text_[at_ + 1] == '\n');
+}
+
+void TableReader::fail(const std::string& what) const {
+    throw Error(ErrorKind::data, place_in(path_, row_line_) + ": " + what);
+}
+
+}  // namespace cnntrain::data

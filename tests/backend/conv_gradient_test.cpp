@@ -1,0 +1,246 @@
+// Weight gradients of convolutions on the CPU backend: computed in the memory in which they are summed over micro-batches and ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/comm/communicator.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/schedule/update_plan.h"
+#include "support/op_cases.h"
+
+namespace cnntrain::test {
+namespace {
+
+using backend::Executable;
+using graph::Graph;
+using graph::OpKind;
+using graph::ValueId;
+
+constexpr std::int64_t kSamples = 2;
+constexpr std::int64_t kSize = 4;
+constexpr std::int64_t kChannels = 64;
+constexpr std::int64_t kDenseKernelBytes = 9 * kChannels * kChannels * 4;
+
+HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low, double high) {
+    Rng rng(7, RngStream::test, 0, index);
+    HostTensor tensor(desc);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, rng.uniform(low, high));
+    return tensor;
+}
+
+/// Convolutions of every kind whose weight gradients are computed differently: dense, of a stride, in narrow groups, depthwise. The
+/// dense kernel is larger than all activations.
+struct ConvNet {
+    ConvNet() {
+        const ValueId images = graph.add_input("images", {DType::f32, {kSamples, kSize, kSize, kChannels}});
+        const ValueId labels = graph.add_input("labels", {DType::i32, {kSamples}});
+        const ValueId dense = conv(images, 3, 1, 1, "dense");
+        const ValueId grouped = conv(dense, 3, 1, kChannels / 4, "grouped");
+        const ValueId depthwise = conv(grouped, 3, 1, kChannels, "depthwise");
+        const ValueId projected = conv(depthwise, 1, 2, 1, "projection");
+        const ValueId pooled = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {projected}, "pool");
+        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {pooled, labels}, "loss");
+        graph.mark_output("loss", loss[0]);
+        add_updates(loss[0]);
+    }
+
+    Graph graph{ops::op_table()};
+
+private:
+    ValueId conv(ValueId x, std::int64_t width, std::int64_t stride, std::int64_t groups, const std::string& name) {
+        graph::ConvAttrs attrs;
+        attrs.stride = stride;
+        attrs.groups = groups;
+        if (width > 1) attrs.padding = graph::same_padding(kSize, kSize, width, stride);
+        const TensorDesc kernel{DType::f32, {width, width, kChannels / groups, kChannels}};
+        return graph.add_one(OpKind::conv2d, attrs, {x, graph.add_parameter(name, kernel, {})}, name + "/conv");
+    }
+    void add_updates(ValueId loss) {
+        const std::vector<ValueId> kernels = graph.values_with_role(graph::Role::parameter);
+        const graph::Gradients gradients =
+            graph::build_backward(graph, {.loss = loss, .seed = 1, .targets = kernels, .recompute_points = {}});
+        graph.set_phase(graph::Phase::update);
+        const ValueId rate = graph.add_scalar("learning_rate");
+        const ValueId step = graph.add_scalar("step");
+        const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::sgd, .gradient_scale = 1, .learning_rate_scale = 1};
+        for (const ValueId kernel : kernels) {
+            graph.add(OpKind::update, attrs, {kernel, gradients.of.at(kernel), rate, step},
+                      graph.value(kernel).name + "/update");
+        }
+    }
+};
+
+/// Another batch each time, which stays as it is: copies of the stages read theirs at the same time.
+class Batches final : public data::BatchSource {
+public:
+    explicit Batches(std::int64_t first) : first_(first) {}
+
+    std::vector<data::Field> fields() const override { return {{"images", kImages}, {"labels", kLabels}}; }
+
+    data::Batch next() override {
+        const std::int64_t number = first_ + std::ssize(taken_);
+        const auto stream = static_cast<std::uint64_t>(100 + 2 * number);
+        Taken& taken = taken_.emplace_back();
+        taken.images = random_tensor(kImages, stream, -1, 1);
+        taken.labels = random_tensor(kLabels, stream + 1, 0, kChannels - 1);
+        taken.spans = {taken.images.bytes(), taken.labels.bytes()};
+        data::Batch batch;
+        batch.fields = taken.spans;
+        batch.valid_count = kSamples;
+        batch.first_sample = number * kSamples;
+        return batch;
+    }
+
+private:
+    struct Taken {
+        HostTensor images, labels;
+        std::vector<std::span<const std::byte>> spans;
+    };
+    inline static const TensorDesc kImages{DType::f32, {kSamples, kSize, kSize, kChannels}};
+    inline static const TensorDesc kLabels{DType::i32, {kSamples}};
+
+    std::int64_t first_;
+    std::deque<Taken> taken_;
+};
+
+std::unique_ptr<Executable> compile(const Graph& graph, const schedule::UpdatePlan& plan, bool thread_independent,
+                                    comm::Communicator* communicator = nullptr) {
+    backend::CompileRequest request;
+    request.graph = &graph;
+    request.plan = plan;
+    request.fields = Batches(0).fields();
+    request.devices.threads = plan.lanes;
+    request.runtime.thread_independent = thread_independent;
+    request.peers.communicator = communicator;
+    auto executable = backend::make_cpu_backend()->compile(request);
+    std::uint64_t index = 0;
+    for (const std::string& name : executable->variable_names())
+        executable->load(name, random_tensor(executable->store(name).desc(), index++, -0.1, 0.1));
+    return executable;
+}
+
+using Gradients = std::map<std::string, HostTensor>;
+
+/// After an update with the batches from number `first` on.
+Gradients gradients_of(Executable& executable, std::int64_t first) {
+    Batches batches(first);
+    executable.train_step(batches, {.learning_rate = 0, .iteration = 0});
+    Gradients gradients;
+    for (const std::string& name : executable.variable_names())
+        gradients[name] = executable.inspection().gradient(name);
+    return gradients;
+}
+
+/// Sums in the order of the batches, each by a program of one micro-batch on one rank.
+Gradients summed(const Graph& graph, std::int64_t batches, bool thread_independent) {
+    const auto executable = compile(graph, {}, thread_independent);
+    Gradients sums = gradients_of(*executable, 0);
+    for (std::int64_t batch = 1; batch < batches; ++batch) {
+        for (const auto& [name, gradient] : gradients_of(*executable, batch)) {
+            HostTensor& sum = sums.at(name);
+            for (std::int64_t i = 0; i < sum.elements(); ++i)
+                sum.set(i, static_cast<float>(sum.at(i)) + static_cast<float>(gradient.at(i)));
+        }
+    }
+    return sums;
+}
+
+void expect_equal(const Gradients& gradients, const Gradients& expected) {
+    ASSERT_EQ(gradients.size(), expected.size());
+    for (const auto& [name, gradient] : gradients) {
+        for (std::int64_t i = 0; i < gradient.elements(); ++i)
+            ASSERT_EQ(gradient.at(i), expected.at(name).at(i)) << name << "[" << i << "]";
+    }
+}
+
+/// Steps of a micro-batch that add a gradient to a sum.
+std::vector<std::string> adding_steps(Executable& executable) {
+    std::vector<std::string> names;
+    for (const backend::ProfileRow& row : executable.inspection().profile_alone(1)) {
+        if (row.op == "accumulate") names.push_back(row.name);
+    }
+    return names;
+}
+
+class ConvGradient : public testing::TestWithParam<bool> {
+protected:
+    static bool thread_independent() { return GetParam(); }
+
+    const ConvNet net;
+};
+INSTANTIATE_TEST_SUITE_P(Threads, ConvGradient, testing::Bool(), [](const auto& test) {
+    return std::string(test.param ? "thread_independent" : "by_all_threads");
+});
+
+/// Runs on two ranks, each with a batch of its own.
+struct RankResult {
+    Gradients gradients;
+    std::vector<std::string> adding;
+    backend::CompileReport report;
+};
+std::vector<RankResult> on_two_ranks(const Graph& graph, bool thread_independent) {
+    std::vector<RankResult> results(2);
+    auto communicators = comm::make_thread_communicators(2, {.timeout_seconds = 20});
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < results.size(); ++rank) {
+        threads.emplace_back([&, rank] {
+            comm::Communicator& communicator = *communicators[rank];
+            try {
+                const auto executable = compile(graph, {}, thread_independent, &communicator);
+                results[rank] = {gradients_of(*executable, static_cast<std::int64_t>(rank)), adding_steps(*executable),
+                                 executable->report()};
+                communicator.finish();
+            } catch (const std::exception& error) {
+                ADD_FAILURE() << error.what();
+                communicator.leave(error.what());
+            }
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    return results;
+}
+
+TEST_P(ConvGradient, IsWrittenWhereRanksSumIt) {
+    const Gradients expected = summed(net.graph, 2, thread_independent());
+    for (const RankResult& rank : on_two_ranks(net.graph, thread_independent())) {
+        expect_equal(rank.gradients, expected);
+        EXPECT_THAT(rank.adding, testing::IsEmpty());
+    }
+}
+
+/// The largest gradient has no memory besides its sum: parts of the batch, which are summed in order, need some.
+TEST(ConvGradientMemory, IsThatOfItsSum) {
+    const ConvNet net;
+    for (const RankResult& rank : on_two_ranks(net.graph, false)) {
+        EXPECT_LT(rank.report.arena_bytes, kDenseKernelBytes);
+        const auto sums = std::ranges::count_if(rank.report.persistent, [](const auto& tensor) {
+            return tensor.name.starts_with("dense/conv") && tensor.name.ends_with(":sum");
+        });
+        EXPECT_EQ(sums, 1);
+    }
+}
+
+TEST_P(ConvGradient, OfSeveralMicroBatchesIsAddedInTheirOrder) {
+    const auto executable = compile(net.graph, {.micro_batches = 3}, thread_independent());
+    const Gradients expected = summed(net.graph, 3, thread_independent());
+    expect_equal(gradients_of(*executable, 0), expected);
+    expect_equal(gradients_of(*executable, 0), expected);  // what the first update left in the sums does not count
+    EXPECT_THAT(adding_steps(*executable), testing::SizeIs(4));
+}
+
+TEST_P(ConvGradient, OfSeveralCopiesIsAddedInTheOrderOfMicroBatches) {
+    const auto executable = compile(net.graph, {.micro_batches = 4, .copies = 2, .lanes = 2}, thread_independent());
+    const Gradients expected = summed(net.graph, 4, thread_independent());
+    for (int update = 0; update < 3; ++update)
+        expect_equal(gradients_of(*executable, 0), expected);
+}
+
+}  // namespace
+}  // namespace cnntrain::test

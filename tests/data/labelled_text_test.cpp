@@ -1,0 +1,311 @@
+#include "cnntrain/data/labelled_text.h"
+
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/loader.h"
+#include "fixtures.h"
+#include "support/temporary_folder.h"
+
+namespace cnntrain::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Ids 0 to 4 are the special tokens.
+const std::string kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##d\n,\n\"\n";
+enum Token : std::int32_t { unk = 1, cls, sep, a = 5, b, c, d, comma, quote };
+
+struct Sample {
+    std::vector<std::int32_t> ids, segments, mask;
+    std::int32_t label = 0;
+
+    /// The tokens in front of the padding; all behind them is zero.
+    std::vector<std::int32_t> tokens() const {
+        const auto used = static_cast<std::size_t>(std::accumulate(mask.begin(), mask.end(), 0));
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            EXPECT_EQ(mask[i], i < used ? 1 : 0);
+            EXPECT_TRUE(i < used || (ids[i] == 0 && segments[i] == 0));
+        }
+        return {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(used)};
+    }
+};
+
+Sample filled(const Dataset& data, const std::function<void(SampleView)>& fill) {
+    Sample sample;
+    std::vector<std::vector<std::int32_t>*> fields = {&sample.ids, &sample.segments, &sample.mask};
+    std::vector<std::span<std::byte>> views;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        fields[i]->assign(static_cast<std::size_t>(data.fields()[i].desc.elements()), -9);
+        views.push_back(std::as_writable_bytes(std::span(*fields[i])));
+    }
+    views.push_back(std::as_writable_bytes(std::span(&sample.label, 1)));
+    fill(views);
+    return sample;
+}
+
+Sample sample_of(const Dataset& data, std::int64_t index) {
+    return filled(data, [&](SampleView view) {
+        Workspace workspace;
+        EXPECT_EQ(data.read(index, {}, view, workspace), SampleState::counted);
+    });
+}
+
+std::vector<std::int32_t> labels_of(const Dataset& data) {
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < data.size(); ++i)
+        labels.push_back(sample_of(data, i).label);
+    return labels;
+}
+
+class LabelledTexts : public ::testing::Test {
+protected:
+    LabelledTexts() {
+        settings_.file = "t.tsv";
+        settings_.vocabulary_file = "v.txt";
+        settings_.sequence_length = 8;
+        settings_.vocabulary_size = 20;
+        files_.write_text("v.txt", kVocabulary);
+    }
+
+    std::shared_ptr<const LabelledText> open(const std::string& text, const std::vector<std::string>& classes = {}) {
+        files_.write_text(settings_.file, text);
+        return open_labelled_text(settings_, 2, classes, files_);
+    }
+    std::string refusal(const std::string& text, const std::vector<std::string>& classes = {},
+                        ErrorKind kind = ErrorKind::data) {
+        return message_of(kind, [&] { open(text, classes); });
+    }
+
+    MemoryFiles files_;
+    LabelledTextSettings settings_;
+};
+
+TEST_F(LabelledTexts, FieldsOfATextAndOfAPair) {
+    const auto data = open("A b\tyes\nCd\tno\n");
+    const TensorDesc tokens{DType::i32, {8}};
+    EXPECT_THAT(data->fields(), ElementsAre(Field{"input_ids", tokens}, Field{"segment_ids", tokens},
+                                            Field{"input_mask", tokens}, Field{"labels", {DType::i32, {}}}));
+    EXPECT_THAT(data->classes(), ElementsAre("no", "yes"));
+    EXPECT_EQ(data->size(), 2);
+    EXPECT_THAT(sample_of(*data, 0).tokens(), ElementsAre(cls, a, b, sep));
+    EXPECT_THAT(sample_of(*data, 1).tokens(), ElementsAre(cls, c, d, sep));
+    EXPECT_THAT(labels_of(*data), ElementsAre(1, 0));
+    const auto pairs = open("a b\tc\tyes\na\tb\tno\n");
+    const Sample pair = sample_of(*pairs, 0);
+    EXPECT_THAT(pair.tokens(), ElementsAre(cls, a, b, sep, c, sep));
+    EXPECT_THAT(pair.segments, ElementsAre(0, 0, 0, 0, 1, 1, 0, 0));
+    settings_.lower_case = false;
+    EXPECT_THAT(sample_of(*open("A b\tyes\na\tno\n"), 0).tokens(), ElementsAre(cls, unk, b, sep));
+}
+
+TEST_F(LabelledTexts, CommaSeparatedWithLineEndsInQuotes) {
+    settings_.file = "t.csv";
+    const auto data = open("label,text\r\n1,\"a, \"\"b\"\"\nc\"\r\n0,b\r\n");
+    EXPECT_THAT(sample_of(*data, 0).tokens(), ElementsAre(cls, a, comma, quote, b, quote, c, sep));
+    EXPECT_THAT(labels_of(*data), ElementsAre(1, 0));
+    EXPECT_THAT(refusal("text,label\n\"a\nb\",x\nc\n"),
+                HasSubstr("t.csv:4: expected 2 cells as in the first row, found 1"));
+}
+
+TEST_F(LabelledTexts, LongTextsLoseTheirLastTokens) {
+    const auto data = open("a b c a b c\tx\na b c a b c a\ty\n");
+    EXPECT_EQ(data->truncated(), 1);
+    EXPECT_THAT(sample_of(*data, 1).tokens(), ElementsAre(cls, a, b, c, a, b, c, sep));
+    // The longer text first; then both by turns, the second one before the first.
+    const auto pairs = open("a b c a b c\tb\tx\na\tb c b c b c\ty\na b c\tb c b\tx\n");
+    EXPECT_EQ(pairs->truncated(), 3);
+    EXPECT_THAT(sample_of(*pairs, 0).tokens(), ElementsAre(cls, a, b, c, a, sep, b, sep));
+    EXPECT_THAT(sample_of(*pairs, 1).tokens(), ElementsAre(cls, a, sep, b, c, b, c, sep));
+    EXPECT_THAT(sample_of(*pairs, 2).tokens(), ElementsAre(cls, a, b, c, sep, b, c, sep));
+}
+
+TEST_F(LabelledTexts, HeadersAreRecognised) {
+    const auto first = [&](const std::string& header, const std::string& row, const std::string& other) {
+        return sample_of(*open(header + "\n" + row + "\n" + other + "\n"), 0).tokens();
+    };
+    EXPECT_THAT(first("sentence\tlabel", "a\t0", "b\t1"), ElementsAre(cls, a, sep));
+    EXPECT_THAT(first("Label\tidx\tText", "0\tc\ta", "1\tc\tb"), ElementsAre(cls, a, sep));
+    EXPECT_THAT(first("index\tquestion\tsentence\tlabel", "1\ta\tb\tx", "1\ta\tb\ty"),
+                ElementsAre(cls, a, sep, b, sep));
+    EXPECT_THAT(first("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "1\t8\t9\ta\tb", "0\t8\t9\ta\tb"),
+                ElementsAre(cls, a, sep, b, sep));
+    EXPECT_THAT(refusal("tweet\tlabel\na\tx\nb\ty\n"),
+                AllOf(HasSubstr("t.tsv:1"), HasSubstr("a column named text"), HasSubstr("found 'tweet' and 'label'")));
+    EXPECT_THAT(refusal("text\tmood\na\tx\nb\ty\n"), HasSubstr("a column named label besides the text"));
+    EXPECT_THAT(refusal("a\tb\tc\td\n"), HasSubstr("found 4 columns"));
+    EXPECT_THAT(refusal("a b\n"), HasSubstr("found 1 column"));
+    std::string unknown = "tweet\tmood\n";
+    for (int i = 0; i < 10; ++i)
+        unknown += "a\tx\nb\ty\n";
+    EXPECT_THAT(refusal(unknown), AllOf(HasSubstr("t.tsv:1"), HasSubstr("'mood' is in no other row")));
+}
+
+TEST_F(LabelledTexts, ColumnsByTheNamesThatTheUserGives) {
+    settings_.text_column = "tweet";
+    settings_.label_column = "mood";
+    const auto data = open("mood\tid\ttweet\nx\tb\ta\ny\tb\tb\n");
+    EXPECT_THAT(sample_of(*data, 0).tokens(), ElementsAre(cls, a, sep));
+    EXPECT_THAT(refusal("mood\ttext\n"), HasSubstr("the column 'tweet', found 'mood' and 'text'"));
+    settings_.pair_column = "reply";
+    EXPECT_THAT(sample_of(*open("mood\treply\ttweet\nx\tb\ta\ny\tb\tb\n"), 0).tokens(),
+                ElementsAre(cls, a, sep, b, sep));
+    settings_.text_column = "";
+    EXPECT_THAT(refusal("mood\treply\ttweet\n", {}, ErrorKind::usage), HasSubstr("name both"));
+}
+
+TEST_F(LabelledTexts, WholeNumbersAreSortedAsNumbers) {
+    EXPECT_THAT(open("a\t10\na\t9\na\t-1\n")->classes(), ElementsAre("-1", "9", "10"));
+    EXPECT_THAT(open("a\t10\na\t9\na\tx\n")->classes(), ElementsAre("10", "9", "x"));
+    EXPECT_THAT(open("a\t1\na\t1.5\n")->classes(), ElementsAre("1", "1.5"));
+}
+
+TEST_F(LabelledTexts, ClassesOfATrainingAreKept) {
+    const auto data = open("a\tno\nb\tno\n", {"yes", "no"});
+    EXPECT_THAT(data->classes(), ElementsAre("yes", "no"));
+    EXPECT_THAT(labels_of(*data), ElementsAre(1, 1));
+    EXPECT_THAT(refusal("text\tlabel\na\tno\nb\tmaybe\n", {"yes", "no"}),
+                AllOf(HasSubstr("t.tsv:3"), HasSubstr("'yes' and 'no'"), HasSubstr("found 'maybe'")));
+}
+
+TEST_F(LabelledTexts, LabelsNeedNotBeRead) {
+    settings_.reads_labels = false;
+    for (const std::string text :
+         {"a\nb\n", "idx\tsentence\n0\ta\n1\tb\n", "a\tmaybe\nb\t\n", "label\ttext\n\ta\n\tb\n"}) {
+        const auto data = open(text, {"yes", "no"});
+        EXPECT_THAT(labels_of(*data), ElementsAre(kNoLabel, kNoLabel));
+        EXPECT_THAT(sample_of(*data, 1).tokens(), ElementsAre(cls, b, sep));
+    }
+    EXPECT_THAT(refusal("a\n", {}, ErrorKind::usage), HasSubstr("needs the classes of a training"));
+}
+
+TEST_F(LabelledTexts, BadFilesAreErrors) {
+    EXPECT_THAT(refusal(""), HasSubstr("t.tsv is empty"));
+    EXPECT_THAT(refusal("\n\n"), HasSubstr("t.tsv is empty"));
+    EXPECT_THAT(refusal("text\tlabel\n"), HasSubstr("no row behind it"));
+    EXPECT_THAT(refusal("a\tx\nb\tx\n"),
+                AllOf(HasSubstr("two different labels"), HasSubstr("'x' in all of its 2 rows")));
+    EXPECT_THAT(refusal("a\tx\n \u00a0\ty\n"), AllOf(HasSubstr("t.tsv:2"), HasSubstr("the text is empty (column 1)")));
+    EXPECT_THAT(refusal("a\tb\tx\na\t\ty\n"), HasSubstr("t.tsv:2: the second text is empty (column 2)"));
+    EXPECT_THAT(refusal("a\tx\nb\t\n"), HasSubstr("t.tsv:2: the label is empty (column 2)"));
+    EXPECT_THAT(refusal("a\tx\nb\xff\ty\n"), HasSubstr("t.tsv:2: expected UTF-8"));
+    EXPECT_THAT(refusal("a\tx\nb\tc\ty\n"), HasSubstr("t.tsv:2: expected 2 cells"));
+    const test::TemporaryFolder folder;
+    settings_.file = folder.path();
+    settings_.vocabulary_file = folder.write("v.txt", kVocabulary);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { open_labelled_text(settings_, 1, {}, posix_files()); }),
+                AllOf(HasSubstr(folder.path()), HasSubstr("irectory")));
+}
+
+TEST_F(LabelledTexts, AColumnOfNumbersIsNoLabel) {
+    std::string scores = "text\tlabel\n";
+    for (int i = 0; i < 101; ++i)
+        scores += "a\t0." + std::to_string(i) + "\n";
+    EXPECT_THAT(refusal(scores), AllOf(HasSubstr("expected few different labels, found 101 in its 101 rows"),
+                                       HasSubstr("91 more"), HasSubstr("does another column have the labels?")));
+}
+
+TEST_F(LabelledTexts, SettingsThatCannotBe) {
+    const std::string text = "a\tb\tx\na\tc\ty\n";
+    settings_.type_vocabulary = 1;
+    EXPECT_THAT(refusal(text, {}, ErrorKind::usage), HasSubstr("--type-vocab-size 2 or more"));
+    settings_.type_vocabulary = 2;
+    settings_.vocabulary_size = c;
+    EXPECT_THAT(refusal(text), AllOf(HasSubstr("t.tsv:2"), HasSubstr("--vocab-size 8 or more")));
+    settings_.sequence_length = 4;
+    EXPECT_THAT(refusal(text, {}, ErrorKind::usage), HasSubstr("--seq-length is 4, not 5 or more"));
+    settings_.vocabulary_file = "";
+    EXPECT_THAT(refusal(text, {}, ErrorKind::usage), HasSubstr("--vocab-file"));
+}
+
+TEST_F(LabelledTexts, ALargeVocabularyAndManyRowsInAnyNumberOfThreads) {
+    std::string vocabulary = kVocabulary;
+    for (int i = 0; i < 70000; ++i)
+        vocabulary += "w" + std::to_string(i) + "\n";
+    files_.write_text("v.txt", vocabulary);
+    settings_.vocabulary_size = 80000;
+    std::string text;
+    for (int i = 0; i < 3000; ++i)
+        text += "w" + std::to_string(23 * i) + "\t" + std::to_string(i % 3) + "\n";
+    const auto data = open(text);
+    const auto first_token = [](const Dataset& from, std::int64_t i) { return sample_of(from, i).ids[1]; };
+    for (std::int64_t i = 0; i < data->size(); ++i)
+        ASSERT_EQ(first_token(*data, i), 11 + 23 * i);
+    const auto alone = open_labelled_text(settings_, 1, {}, files_);
+    for (std::int64_t i = 0; i < data->size(); ++i)
+        ASSERT_EQ(first_token(*alone, i), first_token(*data, i));
+    EXPECT_THAT(data->memory_bytes(), Gt(3000u * (3 * 4 + 8 + 4 + 4)));
+}
+
+TEST_F(LabelledTexts, PartsHaveEveryClassInTheSameShare) {
+    std::string text;
+    for (int i = 0; i < 400; ++i)
+        text += "a\t" + std::string(i < 300 ? "common" : i < 390 ? "rare" : i < 399 ? "seldom" : "single") + "\n";
+    const auto data = open(text);
+    const auto counts = [](const LabelledText& part) {
+        std::map<std::string, int> result;
+        for (const std::int32_t label : labels_of(part))
+            ++result[part.classes()[static_cast<std::size_t>(label)]];
+        return result;
+    };
+    const LabelledParts parts = data->parts(0.1, 5);
+    EXPECT_EQ(counts(*parts.validation), (std::map<std::string, int>{{"common", 30}, {"rare", 9}, {"seldom", 1}}));
+    EXPECT_EQ(parts.training->size() + parts.validation->size(), 400);
+    EXPECT_EQ(counts(*parts.training)["single"], 1);
+    EXPECT_EQ(parts.validation->classes(), data->classes());
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { data->parts(1e-6, 5); }), HasSubstr("leaves none for validation"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { data->parts(1, 5); }), HasSubstr("not between 0 and 1"));
+}
+
+TEST_F(LabelledTexts, PartsFollowFromTheSeedAndKeepTheOrder) {
+    std::string vocabulary = kVocabulary;
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+        vocabulary += "w" + std::to_string(i) + "\n";
+        text += "w" + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
+    }
+    files_.write_text("v.txt", vocabulary);
+    settings_.vocabulary_size = 100;
+    const auto data = open(text);
+    const auto tokens = [](const Dataset& part) {
+        std::vector<std::int32_t> result;
+        for (std::int64_t i = 0; i < part.size(); ++i)
+            result.push_back(sample_of(part, i).ids[1]);
+        return result;
+    };
+    const LabelledParts parts = data->parts(0.3, 1);
+    const std::vector<std::int32_t> held_out = tokens(*parts.validation);
+    EXPECT_EQ(held_out.size(), 18u);
+    EXPECT_TRUE(std::ranges::is_sorted(held_out));
+    EXPECT_EQ(tokens(*data->parts(0.3, 1).validation), held_out);
+    EXPECT_NE(tokens(*data->parts(0.3, 2).validation), held_out);
+    std::vector<std::int32_t> all = tokens(*parts.training);
+    all.insert(all.end(), held_out.begin(), held_out.end());
+    std::ranges::sort(all);
+    EXPECT_EQ(all, tokens(*data)) << "each sample in one of both";
+}
+
+TEST_F(LabelledTexts, PaddingOfAPassCountsForNothing) {
+    const auto data = open("a\tx\nb\ty\nc\tx\n");
+    const Sample padding = filled(*data, [&](SampleView view) { data->pad(view); });
+    EXPECT_EQ(padding.label, kNoLabel);
+    EXPECT_THAT(padding.mask, ElementsAre(1, 0, 0, 0, 0, 0, 0, 0)) << "attention sees one token";
+    LoaderSettings how;
+    how.feed = Feed::passes;
+    how.micro_batch = 2;
+    Loader loader(data, how);
+    EXPECT_EQ(loader.fields().back(), (Field{"labels", {DType::i32, {2}}}));
+    EXPECT_EQ(loader.next().valid_count, 2);
+    const Batch last = loader.next();
+    EXPECT_EQ(last.valid_count, 1);
+    EXPECT_THAT(last.as<std::int32_t>(3), ElementsAre(0, kNoLabel));
+}
+
+}  // namespace
+}  // namespace cnntrain::data

@@ -1,0 +1,79 @@
+#include "data/text/table.h"
+
+#include "fixtures.h"
+
+namespace cnntrain::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Rows = std::vector<std::vector<std::string>>;
+
+struct Read {
+    Rows rows;
+    std::vector<std::int64_t> lines;
+};
+
+Read read(std::string text, TableFormat format) {
+    TableReader reader(text, format, "file");
+    Read result;
+    for (TableRow row; reader.next(row);) {
+        result.rows.emplace_back(row.cells.begin(), row.cells.end());
+        result.lines.push_back(row.line);
+    }
+    return result;
+}
+
+std::string refusal(const std::string& text) {
+    return message_of(ErrorKind::data, [&] { read(text, TableFormat::csv); });
+}
+
+TEST(Table, TabsSeparateAndQuotesAreText) {
+    const Read table = read("a\t\"b\r\n\n\r\nc\"d\te,f\ng\t\n", TableFormat::tsv);
+    EXPECT_EQ(table.rows, (Rows{{"a", "\"b"}, {"c\"d", "e,f"}, {"g", ""}}));
+    EXPECT_THAT(table.lines, ElementsAre(1, 4, 5));
+    EXPECT_EQ(read("a\tb", TableFormat::tsv).rows, (Rows{{"a", "b"}})) << "no line end behind the last row";
+    EXPECT_EQ(read("a\rb\tc\r", TableFormat::tsv).rows, (Rows{{"a\rb", "c"}})) << "only in front of a line feed";
+    EXPECT_TRUE(read("", TableFormat::tsv).rows.empty());
+    EXPECT_TRUE(read("\n\r\n", TableFormat::csv).rows.empty());
+}
+
+TEST(Table, QuotedCells) {
+    const Read table = read("\"a, b\",c\r\n\"say \"\"hi\"\"\n\nthere\",\"\"\n\"\"\nx,y\"z,\n,", TableFormat::csv);
+    EXPECT_EQ(table.rows, (Rows{{"a, b", "c"}, {"say \"hi\"\n\nthere", ""}, {""}, {"x", "y\"z", ""}, {"", ""}}));
+    EXPECT_THAT(table.lines, ElementsAre(1, 2, 5, 6, 7)) << "line ends inside quotes count";
+    EXPECT_EQ(read("\"\"\"\"", TableFormat::csv).rows, (Rows{{"\""}}));
+}
+
+TEST(Table, BadQuotesAreErrors) {
+    EXPECT_THAT(refusal("a,b\nc,\"d\ne,f\n"), AllOf(HasSubstr("file:2"), HasSubstr("not closed before the end")));
+    EXPECT_THAT(refusal("a,b\n\"c\" d,e\n"), AllOf(HasSubstr("file:2"), HasSubstr("behind a closing quote")));
+    EXPECT_THAT(refusal("\"" + std::string(kLongestRow + 1, 'x')), HasSubstr("not closed within 1 MiB"));
+    EXPECT_THAT(refusal("\n" + std::string(kLongestRow + 1, 'x')),
+                AllOf(HasSubstr("file:2"), HasSubstr("longer than")));
+    EXPECT_EQ(read(std::string(kLongestRow, 'x'), TableFormat::csv).rows[0][0].size(), kLongestRow);
+}
+
+TEST(Table, TheEndingOrTheFirstLineTellsTheFormat) {
+    EXPECT_EQ(table_format("a.tsv", "a,b"), TableFormat::tsv);
+    EXPECT_EQ(table_format("b/a.CSV", "a\tb"), TableFormat::csv);
+    EXPECT_EQ(table_format("a.txt", "a,b\n\t"), TableFormat::csv);
+    EXPECT_EQ(table_format("tsv", "a,b\tc\n"), TableFormat::tsv);
+}
+
+TEST(Table, OnlyUtf8) {
+    EXPECT_EQ(checked_utf8("\xef\xbb\xbf\u00e9 a", "f"), "\u00e9 a");
+    const auto refusal = [](std::string_view text) {
+        return message_of(ErrorKind::data, [&] { checked_utf8(text, "f"); });
+    };
+    EXPECT_THAT(refusal("a\nb\ncaf\xe9\n"), AllOf(HasSubstr("f:3"), HasSubstr("expected UTF-8")));
+    EXPECT_THAT(refusal(std::string_view("a\n\0b", 4)), AllOf(HasSubstr("f:2"), HasSubstr("zero byte")));
+    EXPECT_THAT(refusal("\xff\xfe"
+                        "a"),
+                HasSubstr("f is UTF-16"));
+}
+
+}  // namespace
+}  // namespace cnntrain::data

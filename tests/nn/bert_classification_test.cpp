@@ -1,0 +1,259 @@
+// BERT that tells classes, as a graph: its variables, its stages, its gradients.
+#include "cnntrain/nn/bert_classification.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/nn/bert.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+
+namespace cnntrain::nn {
+namespace {
+
+using graph::Graph;
+using graph::OpKind;
+using graph::RefTensor;
+using graph::ValueId;
+using testing::HasSubstr;
+
+BertSettings tiny() {
+    BertSettings settings;
+    settings.vocabulary = 11;
+    settings.hidden = 64;
+    settings.heads = 1;
+    settings.layers = 2;
+    settings.intermediate = 24;
+    settings.positions = 6;
+    settings.qkv_split = settings.qkv_bias = true;
+    settings.norm_epsilon = 1e-12;
+    return settings;
+}
+
+BertClassificationRequest request(const BertSettings& model) {
+    return {.model = model, .numerics = {}, .batch = 3, .length = 5, .classes = 4};
+}
+
+Graph training(const BertClassificationRequest& request) {
+    return build_bert_classification_training(request, ops::op_table());
+}
+
+std::map<std::string, TensorDesc> parameters_of(const Graph& graph) {
+    std::map<std::string, TensorDesc> result;
+    for (const ValueId id : graph.values_with_role(graph::Role::parameter))
+        result.emplace(graph.value(id).name, graph.desc(id));
+    return result;
+}
+
+std::set<std::string> outputs_of(const Graph& graph) {
+    std::set<std::string> names;
+    for (const graph::Output& output : graph.outputs())
+        names.insert(output.name);
+    return names;
+}
+
+ValueId output(const Graph& graph, std::string_view name) {
+    const auto found = std::ranges::find(graph.outputs(), name, &graph::Output::name);
+    EXPECT_NE(found, graph.outputs().end()) << name;
+    return found->value;
+}
+
+TEST(BertClassification, OnlyTheClassifierIsNewToAPretrainedNetwork) {
+    for (const bool split : {true, false}) {
+        BertSettings model = tiny();
+        model.qkv_split = model.qkv_bias = split;
+        const std::map<std::string, TensorDesc> pretrained = parameters_of(build_bert_training(
+            {.model = model, .numerics = {}, .input = {.batch = 1, .length = 5, .predictions = 1}}, ops::op_table()));
+        const Graph graph = training(request(model));
+        std::map<std::string, TensorDesc> added;
+        for (const auto& [name, desc] : parameters_of(graph)) {
+            if (!name.starts_with("bert/")) {
+                added.emplace(name, desc);
+                continue;
+            }
+            ASSERT_TRUE(pretrained.contains(name)) << name;
+            EXPECT_EQ(desc, pretrained.at(name)) << name;
+        }
+        EXPECT_EQ(added,
+                  (std::map<std::string, TensorDesc>{{"cls/classifier/output_weights", {DType::f32, {4, model.hidden}}},
+                                                     {"cls/classifier/output_bias", {DType::f32, {4}}}}));
+        const auto start = [&](const char* name) { return graph.value(*graph.find(name)).initialiser; };
+        EXPECT_EQ(start("cls/classifier/output_weights"),
+                  (graph::Initialiser{.kind = graph::Initialiser::Kind::truncated_normal, .value = 0.02}));
+        EXPECT_EQ(start("cls/classifier/output_bias"), graph::Initialiser{});
+        graph.verify();
+    }
+}
+
+TEST(BertClassification, InputsAndOutputs) {
+    BertClassificationRequest how = request(tiny());
+    const Graph graph = training(how);
+    std::map<std::string, TensorDesc> inputs;
+    for (const ValueId id : graph.values_with_role(graph::Role::input))
+        inputs.emplace(graph.value(id).name, graph.desc(id));
+    const TensorDesc tokens{DType::i32, {3, 5}};
+    EXPECT_EQ(inputs, (std::map<std::string, TensorDesc>{{"input_ids", tokens},
+                                                         {"segment_ids", tokens},
+                                                         {"input_position", tokens},
+                                                         {"input_mask", tokens},
+                                                         {"labels", {DType::i32, {3}}}}));
+    EXPECT_EQ(outputs_of(graph), (std::set<std::string>{"loss", "correct"}));
+    how.marks_logits = true;
+    how.numerics.compute = DType::bf16;
+    const Graph evaluation = build_bert_classification_evaluation(how, ops::op_table());
+    EXPECT_EQ(outputs_of(evaluation), (std::set<std::string>{"loss", "correct", "logits"}));
+    EXPECT_EQ(evaluation.desc(output(evaluation, kLogits)), (TensorDesc{DType::bf16, {3, 4}}));
+}
+
+TEST(BertClassification, DropoutOfThePooledOutputIsForTrainingOnly) {
+    BertSettings model = tiny();
+    model.hidden_dropout = 0.25;
+    const auto dropped = [](const Graph& graph) {
+        std::map<std::string, double> shares;
+        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+            const graph::Node& node = graph.node({i});
+            if (node.kind == OpKind::random_scale) shares[node.name] = node.as<graph::RandomScaleAttrs>().keep;
+        }
+        return shares;
+    };
+    EXPECT_EQ(dropped(training(request(model))),
+              (std::map<std::string, double>{{"bert/embeddings/dropout", 0.75}, {"cls/classifier/dropout", 0.75}}));
+    EXPECT_TRUE(dropped(build_bert_classification_evaluation(request(model), ops::op_table())).empty());
+}
+
+TEST(BertClassification, StagesBeginAtTheSplits) {
+    EXPECT_EQ(bert_classification_functions(tiny()),
+              (std::vector<std::string>{"emb0", "pos0", "hid0", "hid1", "cls0"}));
+    BertClassificationRequest how = request(tiny());
+    how.splits = {"hid1", "cls0"};
+    const Graph graph = training(how);
+    std::map<std::string, std::int32_t> stages;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i)
+        stages[graph.node({i}).name] = graph.node({i}).stage.index;
+    EXPECT_EQ(stages["bert/encoder/layer_0/output/LayerNorm"], 0);
+    EXPECT_EQ(stages["bert/encoder/layer_1/output/LayerNorm"], 1);
+    EXPECT_EQ(stages["bert/pooler/dense"], 2);
+    EXPECT_EQ(stages["cls/classifier/loss"], 2);
+}
+
+TEST(BertClassification, RefusesWhatDoesNotFit) {
+    const auto refusal = [](const std::function<void(BertClassificationRequest&)>& change) -> std::string {
+        BertClassificationRequest how = request(tiny());
+        change(how);
+        try {
+            training(how);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::usage);
+            return error.what();
+        }
+        return "accepted";
+    };
+    EXPECT_THAT(refusal([](auto& how) { how.classes = 1; }), HasSubstr("at least 2 classes"));
+    EXPECT_THAT(refusal([](auto& how) { how.length = 7; }), HasSubstr("table of positions, which has 6"));
+    EXPECT_THAT(refusal([](auto& how) { how.batch = 0; }), HasSubstr("sizes of at least 1"));
+    EXPECT_THAT(refusal([](auto& how) { how.splits = {"mlm0"}; }),
+                HasSubstr("'mlm0' is not a function of the network, which ends with cls0"));
+}
+
+// ---- gradients ----
+
+constexpr double kStep = 1e-4;
+constexpr double kTolerance =
+    1e-5;  // relative to the larger number, or to a hundredth of the tensor's largest gradient
+constexpr std::size_t kMostElements = 8;  // checked of each parameter
+
+/// A graph with float64 values for everything that it reads.
+class Evaluated {
+public:
+    explicit Evaluated(const Graph& graph) : graph_(graph) {
+        for (std::int32_t i = 0; i < graph.value_count(); ++i) {
+            const TensorDesc& desc = graph.desc({i});
+            values_.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
+        }
+    }
+
+    std::vector<double>& of(ValueId id) { return values_.at(static_cast<std::size_t>(id.index)).values; }
+    std::vector<double>& of(std::string_view name) { return of(*graph_.find(std::string(name))); }
+
+    void run(graph::Phase last) {
+        for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
+            if (graph_.node({i}).phase <= last) backend::evaluate_node(graph_, {i}, values_);
+        }
+    }
+
+private:
+    const Graph& graph_;
+    std::vector<RefTensor> values_;
+};
+
+/// Three texts of 5, 3 and 4 tokens, the last of which has no label.
+void fill(Evaluated& net, const Graph& graph) {
+    Rng rng(7, RngStream::test);
+    for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        const double centre = graph.value(id).name.ends_with("/gamma") ? 1 : 0;
+        for (double& value : net.of(id))
+            value = rng.uniform(centre - 0.4, centre + 0.4);
+    }
+    net.of(kInputIds) = {1, 7, 3, 10, 2, 1, 4, 2, 0, 0, 1, 9, 9, 2, 0};
+    net.of(kSegmentIds) = {0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0};
+    net.of(kInputPosition) = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4};
+    net.of(kInputMask) = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0};
+    net.of(kLabels) = {2, 0, -1};
+}
+
+TEST(BertClassification, GradientsAreTheSlopesOfTheLoss) {
+    Graph graph = training(request(tiny()));
+    graph::Objective objective;
+    objective.loss = output(graph, kLoss);
+    objective.targets = graph.values_with_role(graph::Role::parameter);
+    const graph::Gradients gradients = graph::build_backward(graph, objective);
+    ASSERT_EQ(gradients.of.size(), objective.targets.size());
+    Evaluated net(graph);
+    fill(net, graph);
+    net.run(graph::Phase::backward);
+    for (const ValueId target : objective.targets) {
+        const std::vector<double> gradient = net.of(gradients.of.at(target));
+        const double largest = std::abs(*std::ranges::max_element(gradient, {}, [](double g) { return std::abs(g); }));
+        EXPECT_GT(largest, 0) << graph.value(target).name;
+        const std::size_t stride = std::max<std::size_t>(gradient.size() / kMostElements, 1);
+        for (std::size_t i = 0; i < gradient.size(); i += stride) {
+            double& weight = net.of(target)[i];
+            const double original = weight;
+            const auto loss_at = [&](double value) {
+                weight = value;
+                net.run(graph::Phase::forward);
+                return net.of(objective.loss)[0];
+            };
+            const double slope = (loss_at(original + kStep) - loss_at(original - kStep)) / (2 * kStep);
+            weight = original;
+            const double scale = std::max({std::abs(slope), std::abs(gradient[i]), largest / 100});
+            EXPECT_NEAR(gradient[i], slope, kTolerance * scale) << graph.value(target).name << "[" << i << "]";
+        }
+    }
+}
+
+TEST(BertClassification, ATextWithoutALabelCountsNowhere) {
+    const Graph graph = build_bert_classification_evaluation(request(tiny()), ops::op_table());
+    Evaluated net(graph);
+    fill(net, graph);
+    net.run(graph::Phase::forward);
+    const double loss = net.of(output(graph, kLoss))[0];
+    EXPECT_GT(loss, 0);
+    std::ranges::fill(std::span(net.of(kInputIds)).last(5), 5);
+    net.run(graph::Phase::forward);
+    EXPECT_EQ(net.of(output(graph, kLoss))[0], loss);
+    net.of(kLabels)[2] = 1;
+    net.run(graph::Phase::forward);
+    EXPECT_GT(net.of(output(graph, kLoss))[0], loss);
+}
+
+}  // namespace
+}  // namespace cnntrain::nn
