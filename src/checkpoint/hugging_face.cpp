@@ -14,8 +14,8 @@ namespace cnntrain::checkpoint {
 namespace {
 
 enum class Kind : std::uint8_t { same, transposed };
-/// What a network may lack: then the other layout gets zeros, if it must have the tensor. `head`: of the scores of masked words and
-/// of the next sentence. `classifier`: of a network that tells classes.
+/// What a network may lack: then the other layout gets zeros, if it must have the tensor. `head`: of the scores of
+/// masked words and of the next sentence. `classifier`: of a network that tells classes.
 enum class Need : std::uint8_t { always, bias_of_layer, head, classifier };
 
 /// One variable under both names; '#' stands for the number of the layer.

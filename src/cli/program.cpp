@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/help.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
@@ -115,7 +116,9 @@ void print_overview() {
     std::cout << "\nPrograms of other projects:\n";
     for (const ForeignProgram& foreign : kForeignPrograms)
         std::cout << in_column(foreign.script) << foreign.help << '\n';
-    std::cout << "\ncnntrain <command> --help lists the options of a command.\n"
+    std::cout << "\nTopics of cnntrain help:\n"
+              << list_of_topics()
+              << "\ncnntrain help <command>, or <command> --help, lists the options of a command.\n"
                  "cnntrain --version --verbose says what this machine computes with.\n";
 }
 
@@ -137,8 +140,30 @@ void take_core_share(config::Command command) {
     log::info(take_share({*world->local_rank, *world->local_size, bound}));
 }
 
+bool is_command(std::string_view word) {
+    return config::is_script(word) || !config::why_not_here(word).empty() ||
+           std::ranges::find(config::commands(), word, &config::CommandInfo::name) != config::commands().end();
+}
+
+/// "help train" and "help dataset cifar" become "train --help" and "dataset cifar --help"; "help TOPIC" stays.
+std::vector<std::string> with_help_last(std::vector<std::string> words) {
+    if (words.size() < 2 || words.front() != "help") return words;
+    words.erase(words.begin());
+    const std::size_t most = words.front() == config::name(config::Command::dataset) ? 2 : 1;
+    if (words.size() > most)
+        throw Error(ErrorKind::usage, "help takes one topic or command, not also '" + words[most] + "'");
+    if (help_topic(words.front()) != nullptr) return {"help", words.front()};
+    if (!is_command(words.front())) refuse_topic(words.front());
+    words.emplace_back("--help");
+    return words;
+}
+
 int dispatch(const std::string& program, const std::vector<std::string>& typed) {
-    const std::vector<std::string> words = without_module_switch(typed);
+    const std::vector<std::string> words = with_help_last(without_module_switch(typed));
+    if (words.size() > 1 && words.front() == "help") {
+        std::cout << help_topic(words[1])->text;
+        return 0;
+    }
     if (words.empty() || words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
         print_overview();
         return 0;

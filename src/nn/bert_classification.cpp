@@ -6,12 +6,9 @@
 namespace cnntrain::nn {
 namespace {
 
-constexpr std::string_view kClassesToken = "cls";
-
 void add_classifier(const BertClassificationRequest& request, BertEncoder& encoder) {
     const std::string scope(kClassifierScope);
-    const graph::ValueId pooled =
-        encoder.drop(encoder.pooled(/*place=*/0), scope + "/dropout", request.model.hidden_dropout);
+    const graph::ValueId pooled = encoder.drop(encoder.pooled(/*place=*/0), scope + "/dropout", request.head_dropout);
     const graph::ValueId table = encoder.weight(scope + "/output_weights", {request.classes, request.model.hidden});
     const graph::ValueId logits = encoder.scores(pooled, table, scope + "/logits", scope + "/output_bias");
     const graph::ValueId labels = encoder.input(kLabels, {request.batch});

@@ -1,5 +1,5 @@
-// The encoder of BERT as a graph under construction: the functions that every BERT network begins with, and the layers that its heads
-// are made of. The heads are in bert.cpp (pretraining) and bert_classification.cpp.
+// The encoder of BERT as a graph under construction: the functions that every BERT network begins with, and the layers
+// that its heads are made of. The heads are in bert.cpp (pretraining) and bert_classification.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace cnntrain::nn {
 
 enum class Bias : std::uint8_t { none, one };
 
-/// Every layer is one node named by its scope, and its variables live below that scope. Results are in the compute type.
+/// Every layer is one node named by its scope, and its variables live below that scope. Results are in the compute
+/// type.
 class BertEncoder {
 public:
     /// The settings outlive it.
@@ -24,8 +25,8 @@ public:
                 const graph::OpTable& ops, Mode mode)
         : model_(model), numerics_(numerics), input_(input), mode_(mode), graph_(ops) {}
 
-    /// The graph of a network with these functions in order, a stage of which begins at each split. `add_head` adds the functions
-    /// that are not the encoder's; it gets their token ("mlm").
+    /// The graph of a network with these functions in order, a stage of which begins at each split. `add_head` adds the
+    /// functions that are not the encoder's; it gets their token ("mlm").
     graph::Graph build(const std::vector<std::string>& functions, const std::vector<std::string>& splits,
                        const std::function<void(std::string_view token)>& add_head);
 
@@ -86,10 +87,11 @@ std::string first_function(std::string_view token);
 
 /// Error(usage) with the message unless the condition holds.
 void require(bool condition, const std::string& message);
-/// Error(usage) for a model whose sizes do not fit together or that has no place for so long sequences, Error(unsupported) for
-/// settings that this version does not have.
+/// Error(usage) for a model whose sizes do not fit together or that has no place for so long sequences,
+/// Error(unsupported) for settings that this version does not have.
 void check_encoder(const BertSettings& model, const BertInput& input);
-/// Error(usage) for splits that are no functions of the network, Error(unsupported) for a table of words in several stages.
+/// Error(usage) for splits that are no functions of the network, Error(unsupported) for a table of words in several
+/// stages.
 void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits);
 
 }  // namespace cnntrain::nn

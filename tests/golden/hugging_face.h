@@ -7,8 +7,9 @@
 
 namespace cnntrain::golden {
 
-/// Makes a checkpoint in Hugging Face's layout by the formula of tools/golden/make_hugging_face_golden.py, imports it, and compares
-/// all logits that tests/golden/hugging_face_<name>.json has of its sentences, in f32 on the CPU backend, within 1e-4.
+/// Makes a checkpoint in Hugging Face's layout by the formula of tools/golden/make_hugging_face_golden.py, imports it,
+/// and compares all logits that tests/golden/hugging_face_<name>.json has of its sentences, in f32 on the CPU backend,
+/// within 1e-4.
 void compare_with_transformers(const std::string& name, nn::BertSettings model);
 
 /// The same of a network that tells classes, with hugging_face_classes.json.

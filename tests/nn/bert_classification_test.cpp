@@ -114,8 +114,9 @@ TEST(BertClassification, InputsAndOutputs) {
 }
 
 TEST(BertClassification, DropoutOfThePooledOutputIsForTrainingOnly) {
-    BertSettings model = tiny();
-    model.hidden_dropout = 0.25;
+    BertClassificationRequest how = request(tiny());
+    how.model.hidden_dropout = 0.25;
+    how.head_dropout = 0.5;
     const auto dropped = [](const Graph& graph) {
         std::map<std::string, double> shares;
         for (std::int32_t i = 0; i < graph.node_count(); ++i) {
@@ -124,16 +125,16 @@ TEST(BertClassification, DropoutOfThePooledOutputIsForTrainingOnly) {
         }
         return shares;
     };
-    EXPECT_EQ(dropped(training(request(model))),
-              (std::map<std::string, double>{{"bert/embeddings/dropout", 0.75}, {"cls/classifier/dropout", 0.75}}));
-    EXPECT_TRUE(dropped(build_bert_classification_evaluation(request(model), ops::op_table())).empty());
+    EXPECT_EQ(dropped(training(how)),
+              (std::map<std::string, double>{{"bert/embeddings/dropout", 0.75}, {"cls/classifier/dropout", 0.5}}));
+    EXPECT_TRUE(dropped(build_bert_classification_evaluation(how, ops::op_table())).empty());
 }
 
 TEST(BertClassification, StagesBeginAtTheSplits) {
     EXPECT_EQ(bert_classification_functions(tiny()),
-              (std::vector<std::string>{"emb0", "pos0", "hid0", "hid1", "cls0"}));
+              (std::vector<std::string>{"emb0", "pos0", "hid0", "hid1", "glu0"}));
     BertClassificationRequest how = request(tiny());
-    how.splits = {"hid1", "cls0"};
+    how.splits = {"hid1", "glu0"};
     const Graph graph = training(how);
     std::map<std::string, std::int32_t> stages;
     for (std::int32_t i = 0; i < graph.node_count(); ++i)
@@ -160,7 +161,7 @@ TEST(BertClassification, RefusesWhatDoesNotFit) {
     EXPECT_THAT(refusal([](auto& how) { how.length = 7; }), HasSubstr("table of positions, which has 6"));
     EXPECT_THAT(refusal([](auto& how) { how.batch = 0; }), HasSubstr("sizes of at least 1"));
     EXPECT_THAT(refusal([](auto& how) { how.splits = {"mlm0"}; }),
-                HasSubstr("'mlm0' is not a function of the network, which ends with cls0"));
+                HasSubstr("'mlm0' is not a function of the network, which ends with glu0"));
 }
 
 // ---- gradients ----

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Golden numbers for tests/golden/hugging_face_classes.json: what Hugging Face's BertForSequenceClassification answers, in float64.
+"""Golden numbers for tests/golden/hugging_face_classes.json: logits of Hugging Face's BertForSequenceClassification, in
+float64.
 
-Its weights follow from the formula of make_hugging_face_golden.py and their names, so that tests/golden/hugging_face.cpp can make the
-same checkpoint. The sequences are drawn at random: single texts and pairs, padded to one length.
+Its weights follow from their names by the formula of make_hugging_face_golden.py, so that tests/golden/hugging_face.cpp
+can make the same checkpoint. The sequences are drawn at random: single texts and pairs, padded to one length.
 
     python3 -m venv venv && venv/bin/pip install torch transformers numpy
     venv/bin/python tools/golden/make_text_classification_golden.py

@@ -1,24 +1,29 @@
-// The data set of text classification: a TSV or CSV file with a text, or two, and a label in each row.
+// The data set of text classification: a TSV or CSV file with one or two texts and a label in each row.
 //
-// A file's ending says which of both it is (.tsv, .csv); else it is TSV if its first line has a tab. TSV knows no quotes, as the
-// files of GLUE; CSV follows RFC 4180, with line ends in quoted cells. UTF-8; empty lines are skipped.
+// The file name's ending tells the format (.tsv, .csv); with another ending it is TSV if the first line has a tab. TSV has
+// no quotes, like the files of GLUE. CSV follows RFC 4180; quoted cells may have line ends. The file is UTF-8. Empty lines
+// are skipped.
 //
-// The first line is a header if it has names that are known, in any case: for texts text, sentence, review, question, or for a pair
-// text and text_pair, text_a and text_b, text1 and text2, sentence1 and sentence2, question1 and question2, premise and hypothesis,
-// question and sentence, #1 String and #2 String; for labels label, labels, gold_label, class, category, is_duplicate, quality.
-// Without a header, two columns are text and label, three are text, second text and label.
+// The first line is a header if it names a text and a label, in any case. Known names:
 //
-// The classes are the different labels, sorted as text, or as numbers if all are whole numbers.
+//   texts   text, sentence, review, question; pairs: text and text_pair, text_a and text_b, text1 and text2,
+//           sentence1 and sentence2, question1 and question2, premise and hypothesis, question and sentence,
+//           #1 String and #2 String
+//   label   label, labels, gold_label, class, category, is_duplicate, quality
 //
-// S: tokens of a sequence. Fields of one sample, in this order; positions are left to the reader:
+// Without a header, two columns are text and label; three are text, second text and label.
+//
+// The classes are the different labels: sorted as numbers if all are whole numbers, else as text.
+//
+// S: tokens of a sequence. Fields of one sample, in this order; tokens stand at positions 0, 1, 2, ...:
 //
 //   name          type    values
-//   input_ids     i32[S]  [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; 0 behind
-//   segment_ids   i32[S]  1 for the second text and its [SEP]
+//   input_ids     i32[S]  [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; then 0
+//   segment_ids   i32[S]  1 for the second text and its [SEP], else 0
 //   input_mask    i32[S]  1: a token, 0: padding
-//   labels        i32[]   0..classes-1; kNoLabel: padding, and where labels are not read
+//   labels        i32[]   0..classes-1; kNoLabel: padding, or labels are not read
 //
-// Texts that are too long lose their last tokens; of two the longer one does, of equal ones the second.
+// Texts that are too long lose their last tokens; of a pair the longer text does, and the second if both are equally long.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +49,8 @@ public:
     const std::vector<std::string>& classes() const;
     /// Samples, of all in the file, that lost tokens.
     std::int64_t truncated() const;
-    /// Two data sets: each class gives the second one its share of samples, within one, drawn by the seed, and keeps at least one
-    /// sample. Error(usage) for a share that is not in (0, 1), Error(data) when a part has no sample.
+    /// Two data sets: each class gives the second one its share of samples, within one, drawn by the seed, and keeps at
+    /// least one sample. Error(usage) for a share that is not in (0, 1), Error(data) when a part has no sample.
     LabelledParts parts(double validation_share, std::uint64_t seed) const;
 
     std::int64_t size() const override { return static_cast<std::int64_t>(rows_.size()); }
@@ -64,9 +69,9 @@ struct LabelledParts {
     std::shared_ptr<const LabelledText> validation;
 };
 
-/// Reads and tokenises the file on so many threads. `classes`: those of the training whose network reads this file; empty: the file
-/// has its own, at least two. Error(usage) for settings that cannot be; Error(data) names file and line of whatever is not as
-/// described above, of empty texts and labels, and of labels that are none of `classes`.
+/// Reads and tokenises the file on so many threads. `classes`: those of the training whose network reads this file;
+/// empty: the file has its own, at least two. Error(usage) for settings that cannot be; Error(data) names file and line
+/// of whatever is not as described above, of empty texts and labels, and of labels that are none of `classes`.
 std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSettings& settings, int threads,
                                                        const std::vector<std::string>& classes = {},
                                                        const FileSystem& files = posix_files());

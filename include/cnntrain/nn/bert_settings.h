@@ -48,5 +48,6 @@ inline constexpr std::string_view kPositionsToken = "pos";    // positions, segm
 inline constexpr std::string_view kLayerToken = "hid";        // the next encoder layer
 inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of masked words, of as many parts as emb has
 inline constexpr std::string_view kSentencesToken = "nsp";    // pooler, next-sentence scores, losses
+inline constexpr std::string_view kClassesToken = "glu";  // pooler, scores of classes (nn/bert_classification.h), loss
 
 }  // namespace cnntrain::nn

@@ -1,5 +1,6 @@
-// Tables in text files: rows of cells that are separated by tabs (TSV: a cell is any text without a tab and a line end, quotes are
-// part of it) or by commas (CSV as RFC 4180 describes it: a quoted cell may have commas, line ends and doubled quotes).
+// Tables in text files: rows of cells that are separated by tabs (TSV: a cell is any text without a tab and a line end,
+// quotes are part of it) or by commas (CSV as RFC 4180 describes it: a quoted cell may have commas, line ends and
+// doubled quotes).
 #pragma once
 
 #include <cstddef>
@@ -32,11 +33,12 @@ struct TableRow {
 
 class TableReader {
 public:
-    /// Cells are views of `text`, which outlives them; those that are quoted are rewritten in place, without their quotes.
+    /// Cells are views of `text`, which outlives them; those that are quoted are rewritten in place, without their
+    /// quotes.
     TableReader(std::string& text, TableFormat format, std::string path);
 
-    /// The next row that is not an empty line; false behind the last one. Error(data) says in which line a quote is not closed, a
-    /// closing quote is followed by text, or a row is too long.
+    /// The next row that is not an empty line; false behind the last one. Error(data) says in which line a quote is not
+    /// closed, a closing quote is followed by text, or a row is too long.
     bool next(TableRow& row);
 
 private:

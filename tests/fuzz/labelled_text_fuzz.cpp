@@ -1,0 +1,91 @@
+// Files of labelled texts: never a crash, and every sample that is accepted has ids and a label in their ranges. The
+// first byte says what the rest is: 't' TSV, 'c' CSV, 'k' TSV whose classes are given, 'u' CSV whose labels are not
+// read.
+#include <array>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/data/image_fields.h"
+#include "data/sets/labelled_tokens.h"
+#include "fuzz/fuzz_target.h"
+
+namespace cnntrain::fuzz {
+
+namespace {
+
+constexpr std::string_view kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##a\ncat\n##s\n,\n\"\n";
+constexpr std::int32_t kWords = 11;
+constexpr std::int64_t kLength = 6;
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+void check_sample(const data::LabelledTokens& texts, std::size_t row) {
+    std::array<std::array<std::int32_t, kLength>, 3> tokens{};
+    std::int32_t label = 0;
+    const std::array<std::span<std::byte>, 4> view = {
+        std::as_writable_bytes(std::span(tokens[0])), std::as_writable_bytes(std::span(tokens[1])),
+        std::as_writable_bytes(std::span(tokens[2])), std::as_writable_bytes(std::span(&label, 1))};
+    texts.store(row, view);
+    const auto classes = static_cast<std::int32_t>(texts.classes.size());
+    require(label == data::kNoLabel || (label >= 0 && label < classes));
+    require(tokens[2][0] == 1 && tokens[2][1] == 1);
+    for (std::size_t i = 0; i < tokens[0].size(); ++i) {
+        const bool used = tokens[2][i] == 1;
+        require(tokens[0][i] >= 0 && tokens[0][i] < kWords && tokens[1][i] >= 0 && tokens[1][i] <= 1);
+        require(used || (tokens[0][i] == 0 && tokens[1][i] == 0 && tokens[2][i] == 0));
+    }
+}
+
+void check_file(char kind, std::string_view text) {
+    static MemoryFiles files;
+    data::LabelledTextSettings settings;
+    settings.file = kind == 't' || kind == 'k' ? "t.tsv" : "t.csv";
+    settings.vocabulary_file = "v.txt";
+    settings.sequence_length = kLength;
+    settings.vocabulary_size = kWords;
+    settings.reads_labels = kind != 'u';
+    files.write_text("v.txt", kVocabulary);
+    files.write_text(settings.file, text);
+    std::vector<std::string> classes;
+    if (kind == 'k' || kind == 'u') classes = {"yes", "no"};
+    const data::LabelledTokens texts = data::read_labelled_tokens(settings, 1, classes, files);
+    require(!texts.labels.empty() && texts.classes.size() >= 2 && texts.begins.size() == texts.labels.size() + 1);
+    for (std::size_t row = 0; row < texts.labels.size(); ++row)
+        check_sample(texts, row);
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+    return {"ta cat\tyes\ncats\tno\n",
+            "tsentence1\tsentence2\tlabel\ncats\tthe cats\t10\na\tb\t9\ncat\ta\t10\ncat\t\xc3\xa9\t9\n",
+            "c\"a, \"\"cat\"\"\ncats\",yes\r\na,no\r\n",
+            "ctext,label\n\xef\xbf\xbd"
+            "a,1\n\"\"\"\",2\n",
+            "ka\tyes\nb\tno\n",
+            "u\xef\xbb\xbftext\na\n\"cat\ns\"\n"};
+}
+
+std::vector<std::string> words() {
+    return {"\t", "\n", "\r\n", "\"", "\"\"", ",", "text", "label", "yes", "10", "\xff", std::string(1, '\0')};
+}
+
+}  // namespace cnntrain::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace cnntrain;
+    if (size == 0) return 0;
+    const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+    try {
+        fuzz::check_file(static_cast<char>(data[0]), text);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) std::abort();
+    }
+    return 0;
+}
