@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "cnntrain/base/io.h"
 #include "config/parsing.h"
 #include "support/temporary_folder.h"
 

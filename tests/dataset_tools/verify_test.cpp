@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "data/fixtures.h"
-#include "data/records/raw_records.h"
 #include "data/sequences.h"
 #include "data/wire_text.h"
+#include "dataset_tools/inspection/raw_records.h"
 #include "dataset_tools/writing/shard_journal.h"
 #include "support/temporary_folder.h"
 
@@ -177,8 +177,8 @@ TEST(Verify, RecordsLargerThanOneReadAndAcrossReads) {
     }
     data::write_records(folder / "large.tfrecord", records);
     const auto file = posix_files().open(folder / "large.tfrecord");
-    data::RawRecords reader(*file);
-    data::RawRecord record;
+    RawRecords reader(*file);
+    RawRecord record;
     for (const std::string& expected : records) {
         ASSERT_TRUE(reader.next(record));
         EXPECT_TRUE(record.intact);

@@ -53,6 +53,8 @@ const std::vector<Case>& cases() {
         {"src/data/loading/loader.cpp", "#include \"base/io_messages.h\"", "private to the module base"},
         {"include/cnntrain/data/loader.h", "#include \"data/images/jpeg.h\"", "public header includes the private"},
         {"src/data/loading/loader.cpp", "#include \"loader.h\"", "in no module"},
+        {"src/dataset_tools/inspection/verify.cpp", "#include \"data/records/example.h\"", ""},
+        {"src/dataset_tools/inspection/verify.cpp", "#include \"data/sets/imagenet.h\"", "private to the module data"},
         {"src/data/records/example.cpp", "#include \"example.pb.h\"", ""},
         {"src/train/runs/trainer.cpp", "#include \"example.pb.h\"", "module data only"},
         {"src/config/yaml.cpp", "#include <yaml-cpp/yaml.h>", ""},

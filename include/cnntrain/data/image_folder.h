@@ -10,8 +10,6 @@
 
 namespace cnntrain::data {
 
-class DamageLog;
-
 /// Every .jpg and .jpeg file (any case) in and below a folder, following links and without hidden ones, sorted by path;
 /// evaluation preprocessing; no labels. Files that cannot be decoded are left out and told, or Error(data) if `strict`.
 /// Feed it to a Loader with Feed::passes: sample i of the pass is names()[i].
@@ -32,13 +30,11 @@ public:
     std::int64_t damaged() const override;
 
 private:
-    std::string folder_;
+    class Images;
+
     std::vector<std::string> names_;
     std::string left_out_;
-    std::int64_t image_size_;
-    PixelFormat format_;
-    bool strict_;
-    std::unique_ptr<DamageLog> damage_;
+    std::unique_ptr<const Images> images_;  // reads names_
 };
 
 }  // namespace cnntrain::data

@@ -19,7 +19,6 @@ constexpr std::int64_t kPlane = kSide * kSide;
 constexpr std::int64_t kPixels = 3 * kPlane;
 constexpr std::int64_t kPadding = 4;
 
-constexpr std::int64_t kRecordsAtOnce = 256;
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{1}
                                          << 30;  // seven times CIFAR-100's; all of it is kept in memory
 
@@ -53,32 +52,6 @@ View sample_view(std::uint64_t seed, SamplePosition position) {
 }
 
 }  // namespace
-
-const CifarLayout& cifar_layout(DatasetId id) {
-    static const CifarLayout cifar10 = {
-        DatasetId::cifar10,
-        1,
-        1 + kPixels,
-        {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
-        {"test_batch.bin"}};
-    static const CifarLayout cifar100 = {DatasetId::cifar100, 2, 2 + kPixels, {"train.bin"}, {"test.bin"}};
-    CNNTRAIN_CHECK(id == cifar10.id || id == cifar100.id, "no CIFAR data set");
-    return id == cifar10.id ? cifar10 : cifar100;
-}
-
-void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
-                           const std::function<void(std::int64_t, std::span<const std::byte>)>& visit) {
-    std::vector<std::byte> buffer;
-    for (std::int64_t first = 0; first < count; first += kRecordsAtOnce) {
-        const std::int64_t here = std::min(kRecordsAtOnce, count - first);
-        buffer.resize(static_cast<std::size_t>(here) * layout.record_bytes);
-        file.read_at(static_cast<std::uint64_t>(first) * layout.record_bytes, buffer);
-        for (std::int64_t i = 0; i < here; ++i) {
-            visit(first + i,
-                  std::span(buffer).subspan(static_cast<std::size_t>(i) * layout.record_bytes, layout.record_bytes));
-        }
-    }
-}
 
 Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings)
     : settings_(settings), layout_(cifar_layout(id)) {

@@ -3,39 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "cnntrain/base/io.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
+#include "data/records/cifar_layout.h"
 #include "data/sets/image_sets.h"
 
 namespace cnntrain::data {
-
-inline constexpr std::int64_t kCifarSide = 32;
-
-struct CifarLayout {
-    DatasetId id;
-    std::size_t label_bytes;  // in front of each image's pixels; the last of them is the label used
-    std::size_t record_bytes;
-    std::vector<std::string> training_files;
-    std::vector<std::string> validation_files;
-
-    const std::vector<std::string>& files(Split split) const {
-        return split == Split::train ? training_files : validation_files;
-    }
-};
-
-/// Of CIFAR-10 or CIFAR-100.
-const CifarLayout& cifar_layout(DatasetId id);
-
-/// The first `count` records, read in large pieces.
-void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
-                           const std::function<void(std::int64_t number, std::span<const std::byte> record)>& visit);
 
 struct CifarSettings {
     bool augment = false;      // flip and pad-4 crop

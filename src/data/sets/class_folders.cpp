@@ -8,7 +8,6 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
-#include "data/images/stage_clock.h"
 #include "data/sets/raw_files.h"
 
 namespace cnntrain::data {
@@ -170,12 +169,7 @@ std::string ClassFolders::file_of(std::int64_t index) const {
 }
 
 JpegDataset::Image ClassFolders::load(std::int64_t index, Workspace& workspace) const {
-    StageClock clock;
-    const std::unique_ptr<InputFile> file = posix_files().open(file_of(index));
-    workspace.record.resize(file->size_bytes());
-    file->read_at(0, workspace.record);
-    clock.add_to(workspace.seconds.read);
-    return {workspace.record, {}, labels_[class_of(index)]};
+    return {read_whole(file_of(index), workspace), {}, labels_[class_of(index)]};
 }
 
 namespace {

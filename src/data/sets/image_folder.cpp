@@ -4,21 +4,34 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/io.h"
 #include "cnntrain/data/image_fields.h"
-#include "data/images/preprocess.h"
-#include "data/sets/damage_log.h"
-#include "data/sets/image_sample.h"
+#include "data/sets/jpeg_dataset.h"
 #include "data/sets/raw_files.h"
 
 namespace cnntrain::data {
 
-ImageFolder::ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format, bool strict)
-    : folder_(folder),
-      image_size_(image_size),
-      format_(format),
-      strict_(strict),
-      damage_(std::make_unique<DamageLog>()) {
+/// The files by number, without labels.
+class ImageFolder::Images final : public JpegDataset {
+public:
+    Images(const std::string& folder, const std::vector<std::string>& names, const JpegSettings& settings)
+        : JpegDataset(settings, {.left_out = "it is left out"}), folder_(folder), names_(names) {}
+
+    std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
+
+private:
+    Image load(std::int64_t index, Workspace& workspace) const override {
+        return {read_whole(file_of(index), workspace), {}, kNoLabel};
+    }
+    std::string describe(std::int64_t index) const override { return file_of(index); }
+    std::string file_of(std::int64_t index) const override {
+        return (std::filesystem::path(folder_) / names_[static_cast<std::size_t>(index)]).string();
+    }
+
+    std::string folder_;
+    const std::vector<std::string>& names_;
+};
+
+ImageFolder::ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format, bool strict) {
     ListedFiles listed = list_files(folder, {".jpg", ".jpeg"});
     names_ = std::move(listed.names);
     left_out_ = left_out_text(listed);
@@ -26,38 +39,27 @@ ImageFolder::ImageFolder(const std::string& folder, std::int64_t image_size, con
         throw Error(ErrorKind::data, "no .jpg or .jpeg file in or below " + folder +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
+    const JpegSettings how{
+        .image_size = image_size, .format = format, .on_bad_image = strict ? OnBadImage::stop : OnBadImage::leave_out};
+    images_ = std::make_unique<Images>(folder, names_, how);
 }
 
 ImageFolder::~ImageFolder() = default;
 
 std::int64_t ImageFolder::damaged() const {
-    return damage_->count();
+    return images_->damaged();
 }
 
 std::vector<Field> ImageFolder::fields() const {
-    return image_fields({format_.dtype, {image_size_, image_size_, 3}});
+    return images_->fields();
 }
 
 void ImageFolder::pad(SampleView out) const {
-    store_nothing(kNoLabel, out);
+    images_->pad(out);
 }
 
-SampleState ImageFolder::read(std::int64_t index, SamplePosition, SampleView out, Workspace& workspace) const {
-    const std::string path = (std::filesystem::path(folder_) / names_[static_cast<std::size_t>(index)]).string();
-    const std::unique_ptr<InputFile> file = posix_files().open(path);
-    workspace.record.resize(file->size_bytes());
-    file->read_at(0, workspace.record);
-    try {
-        preprocess_for_evaluation(workspace.record, image_size_, format_, image_of(out), workspace);
-        store_label(kNoLabel, out);
-        return SampleState::counted;
-    } catch (const Error& bad) {
-        const Error error = bad.within(path);
-        if (bad.kind() != ErrorKind::data || strict_) throw error;
-        damage_->add(path, error.what(), "it is left out");
-        store_nothing(kLeftOut, out);
-        return SampleState::undecodable;
-    }
+SampleState ImageFolder::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
+    return images_->read(index, position, out, workspace);
 }
 
 }  // namespace cnntrain::data

@@ -10,7 +10,7 @@
 #include "cnntrain/base/log.h"
 #include "data/images/stage_clock.h"
 #include "data/records/record_index.h"
-#include "data/sets/data_files.h"
+#include "data/records/shard_name.h"
 
 namespace cnntrain::data {
 

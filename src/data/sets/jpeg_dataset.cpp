@@ -1,8 +1,10 @@
 #include "data/sets/jpeg_dataset.h"
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/images/preprocess.h"
+#include "data/images/stage_clock.h"
 #include "data/sets/image_sample.h"
 
 namespace cnntrain::data {
@@ -25,6 +27,15 @@ JpegSettings jpeg_settings(const InputSettings& settings, Split split, const Pix
                                             : OnBadImage::leave_out};
 }
 
+std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace) {
+    StageClock clock;
+    const std::unique_ptr<InputFile> file = posix_files().open(path);
+    workspace.record.resize(file->size_bytes());
+    file->read_at(0, workspace.record);
+    clock.add_to(workspace.seconds.read);
+    return workspace.record;
+}
+
 std::vector<Field> JpegDataset::fields() const {
     return image_fields({settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}});
 }
@@ -45,8 +56,9 @@ SampleState JpegDataset::read(std::int64_t index, SamplePosition position, Sampl
             const Error error = bad.within(describe(number));
             if (bad.kind() != ErrorKind::data || settings_.on_bad_image == OnBadImage::stop) throw error;
             const bool replace = settings_.on_bad_image == OnBadImage::replace;
-            damage_.add(file_of(number), error.what(),
-                        replace ? "the next " + std::string(words_.unit) + " replaces it" : "it is not counted");
+            damage_.add(
+                file_of(number), error.what(),
+                replace ? "the next " + std::string(words_.unit) + " replaces it" : std::string(words_.left_out));
             if (!replace) {
                 store_nothing(kLeftOut, out);
                 return SampleState::undecodable;

@@ -1,6 +1,7 @@
 // Data sets of JPEG images: decoding, cropping, and what becomes of images that cannot be decoded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -32,6 +33,9 @@ struct JpegSettings {
 /// As a run asks for it. `format`: of the samples.
 JpegSettings jpeg_settings(const InputSettings& settings, Split split, const PixelFormat& format);
 
+/// The bytes of a file, in the workspace.
+std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace);
+
 /// A derived class says where the bytes and the label of an image are.
 class JpegDataset : public Dataset {
 public:
@@ -50,6 +54,7 @@ protected:
     struct Words {
         std::string_view unit = "image";               // in messages
         std::string_view empty = "the file is empty";  // when there is no byte of an image
+        std::string_view left_out = "it is not counted";
     };
 
     JpegDataset(const JpegSettings& settings, const Words& words) : settings_(settings), words_(words) {}

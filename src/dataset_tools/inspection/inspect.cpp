@@ -12,11 +12,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "data/images/jpeg_check.h"
-#include "data/records/raw_records.h"
-#include "data/sets/cifar.h"
-#include "data/sets/data_files.h"
 #include "dataset_tools/inspection/byte_progress.h"
+#include "dataset_tools/inspection/cifar_records.h"
+#include "dataset_tools/inspection/data_files.h"
 #include "dataset_tools/inspection/features.h"
+#include "dataset_tools/inspection/raw_records.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
@@ -161,8 +161,8 @@ void add_example(std::span<const std::byte> record, data::JpegChecker& checker, 
 
 void read_records(const InputFile& file, const std::string& name, std::int64_t most, ByteProgress& progress,
                   Tally& tally) {
-    data::RawRecords records(file);
-    data::RawRecord record;
+    RawRecords records(file);
+    RawRecord record;
     data::JpegChecker checker;
     for (std::uint64_t done = 0; tally.report.records != most && records.next(record); done = records.done_bytes()) {
         tally.add_record(static_cast<std::int64_t>(record.payload.size()));
@@ -174,18 +174,18 @@ void read_records(const InputFile& file, const std::string& name, std::int64_t m
         progress.add(records.done_bytes() - done);
     }
     if (records.damage()) {
-        const data::FrameDamage& damage = *records.damage();
-        tally.report.damaged_files.push_back(data::place_of(name, damage.record, damage.offset) + damage.what);
+        const FrameDamage& damage = *records.damage();
+        tally.report.damaged_files.push_back(place_of(name, damage.record, damage.offset) + damage.what);
     }
     progress.add(file.size_bytes() - records.done_bytes());
 }
 
 void read_cifar(const InputFile& file, const std::string& name, data::DatasetId cifar, std::int64_t most,
                 ByteProgress& progress, Tally& tally) {
-    const data::CifarLayout layout = cifar_layout(cifar);
+    const data::CifarLayout& layout = data::cifar_layout(cifar);
     const auto there = static_cast<std::int64_t>(file.size_bytes() / layout.record_bytes);
     const std::int64_t count = most > 0 ? std::min(most, there) : there;
-    data::for_each_cifar_record(file, layout, count, [&](std::int64_t, std::span<const std::byte> record) {
+    for_each_cifar_record(file, layout, count, [&](std::int64_t, std::span<const std::byte> record) {
         tally.add_record(static_cast<std::int64_t>(record.size()));
         tally.add_label(std::to_integer<std::int64_t>(record[layout.label_bytes - 1]), 1);
         tally.report.images.height.add(data::kCifarSide);
@@ -199,8 +199,8 @@ void read_cifar(const InputFile& file, const std::string& name, data::DatasetId 
     progress.add(file.size_bytes());
 }
 
-Tally read_file(const std::string& folder, const data::FileSet& set, const std::string& name,
-                const InspectSettings& settings, ByteProgress& progress) {
+Tally read_file(const std::string& folder, const FileSet& set, const std::string& name, const InspectSettings& settings,
+                ByteProgress& progress) {
     Tally tally;
     tally.report.files = 1;
     const std::int64_t most = settings.records_per_file == 0 ? -1 : settings.records_per_file;
@@ -241,7 +241,7 @@ data::FeatureType FeatureReport::type() const {
 }
 
 std::vector<SetReport> inspect(const InspectSettings& settings) {
-    const data::DataFiles found = data::find_data_files(settings.path);
+    const DataFiles found = find_data_files(settings.path);
     struct Job {
         std::size_t set;
         std::size_t file;
@@ -253,14 +253,14 @@ std::vector<SetReport> inspect(const InspectSettings& settings) {
             jobs.push_back({set, file});
         }
     }
-    ByteProgress progress(settings.progress, data::total_bytes(found));
+    ByteProgress progress(settings.progress, total_bytes(found));
     std::mutex merging;
     tbb::task_arena arena(std::clamp(settings.threads, 1, tbb::info::default_concurrency()));
     arena.execute([&] {
         tbb::parallel_for(
             std::size_t{0}, jobs.size(),
             [&](std::size_t i) {
-                const data::FileSet& set = found.sets[jobs[i].set];
+                const FileSet& set = found.sets[jobs[i].set];
                 const Tally tally = read_file(found.folder, set, set.files[jobs[i].file], settings, progress);
                 const std::lock_guard lock(merging);
                 merge(tally, tallies[jobs[i].set]);

@@ -17,11 +17,11 @@
 #include "data/records/example.h"
 #include "data/records/pretraining_example.h"
 #include "data/records/pretraining_keys.h"
-#include "data/records/raw_records.h"
-#include "data/sets/cifar.h"
-#include "data/sets/data_files.h"
 #include "dataset_tools/inspection/byte_progress.h"
+#include "dataset_tools/inspection/cifar_records.h"
+#include "dataset_tools/inspection/data_files.h"
 #include "dataset_tools/inspection/features.h"
+#include "dataset_tools/inspection/raw_records.h"
 #include "dataset_tools/writing/shard_journal.h"
 
 namespace cnntrain::dataset_tools {
@@ -48,10 +48,10 @@ struct Keys {
 /// Checks the records of one TFRecord file.
 class RecordChecks {
 public:
-    RecordChecks(const data::FileSet& set, std::string file, bool decode, FileResult& result)
+    RecordChecks(const FileSet& set, std::string file, bool decode, FileResult& result)
         : set_(set), file_(std::move(file)), decode_(decode), result_(result) {}
 
-    void check(const data::RawRecord& record) {
+    void check(const RawRecord& record) {
         ++result_.records;
         record_ = &record;
         if (!record.intact) {
@@ -126,11 +126,11 @@ private:
         return true;
     }
 
-    const data::FileSet& set_;
+    const FileSet& set_;
     std::string file_;
     bool decode_;
     FileResult& result_;
-    const data::RawRecord* record_ = nullptr;
+    const RawRecord* record_ = nullptr;
     std::optional<Contents> contents_;
     std::vector<data::PretrainingKey> pretraining_keys_;  // empty before the first such record
     std::vector<std::vector<std::byte>> fields_;
@@ -139,18 +139,18 @@ private:
     data::JpegChecker jpeg_;
 };
 
-void verify_records(const InputFile& input, const data::FileSet& set, const std::string& file, bool decode,
+void verify_records(const InputFile& input, const FileSet& set, const std::string& file, bool decode,
                     ByteProgress& progress, FileResult& result) {
     RecordChecks checks(set, file, decode, result);
-    data::RawRecords records(input);
-    data::RawRecord record;
+    RawRecords records(input);
+    RawRecord record;
     for (std::uint64_t done = 0; records.next(record); done = records.done_bytes()) {
         checks.check(record);
         progress.add(records.done_bytes() - done);
     }
     result.bytes = records.done_bytes();
     if (records.damage()) {
-        const data::FrameDamage& damage = *records.damage();
+        const FrameDamage& damage = *records.damage();
         result.unchecked_bytes = damage.unchecked_bytes;
         progress.add(damage.unchecked_bytes);
         result.findings.push_back(
@@ -161,7 +161,7 @@ void verify_records(const InputFile& input, const data::FileSet& set, const std:
 
 void verify_cifar(const InputFile& input, data::DatasetId cifar, const std::string& file, ByteProgress& progress,
                   FileResult& result) {
-    const data::CifarLayout layout = cifar_layout(cifar);
+    const data::CifarLayout& layout = data::cifar_layout(cifar);
     const std::uint64_t size = input.size_bytes();
     result.records = static_cast<std::int64_t>(size / layout.record_bytes);
     const std::uint64_t rest = size % layout.record_bytes;
@@ -175,22 +175,21 @@ void verify_cifar(const InputFile& input, data::DatasetId cifar, const std::stri
     constexpr std::array<int, 2> kFine = {20, 100};
     constexpr std::array<int, 1> kTen = {10};
     const std::span<const int> classes = layout.label_bytes == 2 ? std::span<const int>(kFine) : kTen;
-    data::for_each_cifar_record(
-        input, layout, result.records, [&](std::int64_t number, std::span<const std::byte> record) {
-            for (std::size_t i = 0; i < classes.size(); ++i) {
-                const int label = std::to_integer<int>(record[i]);
-                if (label < classes[i]) continue;
-                result.findings.push_back(
-                    {Fault::wrong_label, file, number, static_cast<std::uint64_t>(number) * layout.record_bytes,
-                     "label " + std::to_string(label) + " is not in 0.." + std::to_string(classes[i] - 1)});
-            }
-        });
+    for_each_cifar_record(input, layout, result.records, [&](std::int64_t number, std::span<const std::byte> record) {
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            const int label = std::to_integer<int>(record[i]);
+            if (label < classes[i]) continue;
+            result.findings.push_back(
+                {Fault::wrong_label, file, number, static_cast<std::uint64_t>(number) * layout.record_bytes,
+                 "label " + std::to_string(label) + " is not in 0.." + std::to_string(classes[i] - 1)});
+        }
+    });
     result.bytes = size - rest;
     result.unchecked_bytes = rest;
     progress.add(size);
 }
 
-FileResult verify_file(const std::string& folder, const data::FileSet& set, const std::string& file, bool decode,
+FileResult verify_file(const std::string& folder, const FileSet& set, const std::string& file, bool decode,
                        ByteProgress& progress) {
     FileResult result;
     try {
@@ -208,24 +207,24 @@ FileResult verify_file(const std::string& folder, const data::FileSet& set, cons
 }
 
 /// Findings that concern the list of files.
-void verify_names(const data::DataFiles& found, VerifyResult& result) {
+void verify_names(const DataFiles& found, VerifyResult& result) {
     const auto add = [&](Fault fault, const std::string& file, std::string what) {
         result.findings.push_back({fault, file, -1, 0, std::move(what)});
     };
-    std::map<std::string, std::vector<const data::FileSet*>> by_prefix;
-    for (const data::FileSet& set : found.sets) {
+    std::map<std::string, std::vector<const FileSet*>> by_prefix;
+    for (const FileSet& set : found.sets) {
         if (set.count > 0) by_prefix[set.prefix].push_back(&set);
     }
     for (const auto& [prefix, sets] : by_prefix) {
         if (sets.size() == 1) continue;
         std::string what = "shards of " + std::to_string(sets.size()) + " sets are in one folder:";
-        for (const data::FileSet* set : sets) {
+        for (const FileSet* set : sets) {
             what += (set == sets.front() ? " " : " and ") + std::to_string(set->files.size()) + " of " +
                     std::to_string(set->count) + " (" + set->files.front() + ")";
         }
         add(Fault::mixed_sets, sets.front()->files.front(), what);
     }
-    for (const data::FileSet& set : found.sets) {
+    for (const FileSet& set : found.sets) {
         for (const std::string& file : set.beyond) {
             add(Fault::mixed_sets, file, "its number is not below " + std::to_string(set.count));
         }
@@ -239,7 +238,7 @@ void verify_names(const data::DataFiles& found, VerifyResult& result) {
 }
 
 /// A file without a record is wrong unless there are fewer records than shards.
-void verify_counts(const data::FileSet& set, std::span<FileResult> files, VerifyResult& result) {
+void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult& result) {
     std::int64_t most = 0;
     std::int64_t empty = 0;
     std::int64_t records = 0;
@@ -311,20 +310,20 @@ std::string_view name(Fault fault) {
 }
 
 VerifyResult verify(const VerifySettings& settings) {
-    const data::DataFiles found = data::find_data_files(settings.path);
+    const DataFiles found = find_data_files(settings.path);
     std::vector<std::vector<FileResult>> files;
     struct Job {
         std::size_t set;
         std::size_t file;
     };
     std::vector<Job> jobs;
-    for (const data::FileSet& set : found.sets) {
+    for (const FileSet& set : found.sets) {
         for (std::size_t file = 0; file < set.files.size(); ++file) {
             jobs.push_back({files.size(), file});
         }
         files.emplace_back(set.files.size());
     }
-    ByteProgress progress(settings.progress, data::total_bytes(found));
+    ByteProgress progress(settings.progress, total_bytes(found));
     tbb::task_arena arena(std::clamp(settings.threads, 1, tbb::info::default_concurrency()));
     arena.execute([&] {
         tbb::parallel_for(

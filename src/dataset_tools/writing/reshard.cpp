@@ -9,7 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/sets/data_files.h"
+#include "dataset_tools/inspection/data_files.h"
 #include "dataset_tools/writing/shard_writer.h"
 
 namespace cnntrain::dataset_tools {
@@ -35,9 +35,9 @@ void check_output(const std::string& input, const std::string& output) {
                 "the output folder " + output + " is the input folder; the new shards need a folder of their own");
 }
 
-const data::FileSet& split_of(const data::DataFiles& found, const std::string& split) {
-    const data::FileSet* set = nullptr;
-    for (const data::FileSet& candidate : found.sets) {
+const FileSet& split_of(const DataFiles& found, const std::string& split) {
+    const FileSet* set = nullptr;
+    for (const FileSet& candidate : found.sets) {
         if (candidate.prefix != split || candidate.count == 0) continue;
         if (set != nullptr) {
             throw Error(ErrorKind::data, found.folder + " holds " + split +
@@ -63,7 +63,7 @@ const data::FileSet& split_of(const data::DataFiles& found, const std::string& s
 /// The records of the splits, one split after the other, in file order.
 class Source {
 public:
-    Source(const data::DataFiles& found, const ReshardSettings& settings) {
+    Source(const DataFiles& found, const ReshardSettings& settings) {
         data::RecordOptions options;
         options.threads = settings.threads;
         for (const ReshardSplit& split : settings.splits) {
@@ -150,7 +150,7 @@ ShardSet plan_split(const ReshardSplit& split, const std::vector<std::int64_t>& 
 
 ReshardResult reshard(const ReshardSettings& settings) {
     check_settings(settings);
-    const data::DataFiles found = data::find_data_files(settings.input_folder);
+    const DataFiles found = find_data_files(settings.input_folder);
     check_output(settings.input_folder, settings.output_folder);
     check_output(found.folder, settings.output_folder);
     const Source source(found, settings);

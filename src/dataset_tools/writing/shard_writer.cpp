@@ -16,7 +16,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/sets/data_files.h"
+#include "data/records/shard_name.h"
 #include "dataset_tools/writing/shard_journal.h"
 
 namespace cnntrain::dataset_tools {

@@ -1,4 +1,4 @@
-#include "data/records/raw_records.h"
+#include "dataset_tools/inspection/raw_records.h"
 
 #include <algorithm>
 #include <array>
@@ -7,14 +7,14 @@
 #include "cnntrain/base/crc32c.h"
 #include "data/records/record_frame.h"
 
-namespace cnntrain::data {
+namespace cnntrain::dataset_tools {
 namespace {
 
 /// Read at once. Small enough to stay in the second-level cache until the checksum has passed over it.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
 bool header_intact(std::span<const std::byte> header) {
-    return mask_crc(crc32c(header.first<8>())) == load_little_endian<std::uint32_t>(header.subspan<8, 4>());
+    return mask_crc(crc32c(header.first<8>())) == data::load_little_endian<std::uint32_t>(header.subspan<8, 4>());
 }
 
 }  // namespace
@@ -24,8 +24,8 @@ std::string place_of(const std::string& file, std::int64_t record, std::uint64_t
 }
 
 bool begins_as_records(const InputFile& file) {
-    std::array<std::byte, kRecordHeaderBytes> header{};
-    if (file.size_bytes() < kRecordFrameBytes) return false;
+    std::array<std::byte, data::kRecordHeaderBytes> header{};
+    if (file.size_bytes() < data::kRecordFrameBytes) return false;
     file.read_at(0, header);
     return header_intact(header);
 }
@@ -61,21 +61,21 @@ bool RawRecords::stop(std::string what) {
 bool RawRecords::next(RawRecord& record) {
     const std::uint64_t left = file_->size_bytes() - position_;
     if (left == 0 || damage_) return false;
-    if (left < kRecordHeaderBytes) {
+    if (left < data::kRecordHeaderBytes) {
         return stop(number_ == 0 ? "this is not a TFRecord file: it has " + std::to_string(left) + " bytes only"
                                  : "the file is cut short: " + std::to_string(left) + " bytes are left for a header");
     }
-    const std::span<const std::byte> header = peek(kRecordHeaderBytes);
+    const std::span<const std::byte> header = peek(data::kRecordHeaderBytes);
     if (!header_intact(header)) {
         return stop(number_ == 0
                         ? "this is not a TFRecord file, or damaged: the checksum of the first record's length is wrong"
                         : "the checksum of the record's length is wrong");
     }
-    const auto length = load_little_endian<std::uint64_t>(header.first<8>());
-    if (length > kMostPayloadBytes) {
+    const auto length = data::load_little_endian<std::uint64_t>(header.first<8>());
+    if (length > data::kMostPayloadBytes) {
         return stop("a record of " + std::to_string(length) + " bytes; a tf.Example has less than 2 GiB");
     }
-    const std::uint64_t whole = kRecordFrameBytes + length;
+    const std::uint64_t whole = data::kRecordFrameBytes + length;
     if (whole > left) {
         return stop("the file is cut short: the record needs " + std::to_string(whole) + " bytes, " +
                     std::to_string(left) + " are left");
@@ -83,11 +83,11 @@ bool RawRecords::next(RawRecord& record) {
     const std::span<const std::byte> bytes = peek(whole);
     record.number = number_++;
     record.offset = position_;
-    record.payload = bytes.subspan(kRecordHeaderBytes, static_cast<std::size_t>(length));
-    record.intact =
-        mask_crc(crc32c(record.payload)) == load_little_endian<std::uint32_t>(bytes.last<kRecordFooterBytes>());
+    record.payload = bytes.subspan(data::kRecordHeaderBytes, static_cast<std::size_t>(length));
+    record.intact = mask_crc(crc32c(record.payload)) ==
+                    data::load_little_endian<std::uint32_t>(bytes.last<data::kRecordFooterBytes>());
     position_ += whole;
     return true;
 }
 
-}  // namespace cnntrain::data
+}  // namespace cnntrain::dataset_tools

@@ -1,53 +1,40 @@
-#include "data/sets/data_files.h"
+#include "dataset_tools/inspection/data_files.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "data/records/raw_records.h"
-#include "data/sets/cifar.h"
+#include "data/records/cifar_layout.h"
+#include "data/records/shard_name.h"
+#include "dataset_tools/inspection/raw_records.h"
 
-namespace cnntrain::data {
+namespace cnntrain::dataset_tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kDigits = 5;  // of a shard's number and of the count
-constexpr std::string_view kRecordSuffix = ".tfrecord";
-
-constexpr DatasetId kCifars[] = {DatasetId::cifar10, DatasetId::cifar100};
-
-/// The number at the front of `text`, which then begins behind it; nothing unless it has kDigits digits.
-std::optional<int> take_number(std::string_view& text) {
-    if (text.size() < kDigits) return std::nullopt;
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + kDigits, value);
-    if (error != std::errc{} || end != text.data() + kDigits || text.front() == '-') return std::nullopt;
-    text.remove_prefix(kDigits);
-    return value;
-}
+constexpr data::DatasetId kCifars[] = {data::DatasetId::cifar10, data::DatasetId::cifar100};
 
 std::string shard_file(std::string_view prefix, int index, int count, std::string_view suffix) {
     const auto number = [](int value) {
         const std::string digits = std::to_string(value);
-        return std::string(kDigits - digits.size(), '0') + digits;
+        return std::string(data::kShardDigits - digits.size(), '0') + digits;
     };
     return std::string(prefix) + "-" + number(index) + "-of-" + number(count) + std::string(suffix);
 }
 
 /// The batches of each data set of which there is a file.
 void take_cifar(std::vector<std::string>& names, DataFiles& found) {
-    for (const DatasetId id : kCifars) {
+    for (const data::DatasetId id : kCifars) {
         std::vector<FileSet> sets;
-        for (const Split split : {Split::train, Split::validation}) {
+        for (const data::Split split : {data::Split::train, data::Split::validation}) {
             FileSet& set = sets.emplace_back();
-            set.name = std::string(dataset_info(id).name) + (split == Split::train ? " train" : " test");
+            set.name = std::string(data::dataset_info(id).name) + (split == data::Split::train ? " train" : " test");
             set.cifar = id;
-            for (const std::string& file : cifar_layout(id).files(split)) {
+            for (const std::string& file : data::cifar_layout(id).files(split)) {
                 const bool there = std::erase(names, file) > 0;
                 (there ? set.files : set.missing).push_back(file);
             }
@@ -60,14 +47,14 @@ void take_cifar(std::vector<std::string>& names, DataFiles& found) {
 void list_missing(FileSet& set) {
     std::vector<bool> there(static_cast<std::size_t>(set.count), false);
     for (const std::string& file : set.files) {
-        const ShardName shard = *parse_shard_name(file);
+        const data::ShardName shard = *data::parse_shard_name(file);
         if (shard.index < set.count) {
             there[static_cast<std::size_t>(shard.index)] = true;
         } else {
             set.beyond.push_back(file);
         }
     }
-    const std::string suffix = parse_shard_name(set.files.front())->suffix;
+    const std::string suffix = data::parse_shard_name(set.files.front())->suffix;
     for (int index = 0; index < set.count; ++index) {
         if (there[static_cast<std::size_t>(index)]) continue;
         set.missing.push_back(shard_file(set.prefix, index, set.count, suffix));
@@ -78,7 +65,7 @@ void take_shards(std::vector<std::string>& names, DataFiles& found) {
     std::map<std::pair<std::string, int>, FileSet> sets;
     std::map<std::string, int> sets_of;
     std::erase_if(names, [&](const std::string& file) {
-        const std::optional<ShardName> shard = parse_shard_name(file);
+        const std::optional<data::ShardName> shard = data::parse_shard_name(file);
         if (!shard) return false;
         FileSet& set = sets[{shard->prefix, shard->count}];
         if (set.files.empty()) ++sets_of[shard->prefix];
@@ -97,7 +84,7 @@ void take_shards(std::vector<std::string>& names, DataFiles& found) {
 bool holds_records(const fs::path& path) {
     std::error_code failed;
     if (!fs::is_regular_file(path, failed)) return false;
-    if (path.extension() == kRecordSuffix || path.extension() == ".tfrecords") return true;
+    if (path.extension() == data::kRecordSuffix || path.extension() == ".tfrecords") return true;
     try {
         return begins_as_records(*posix_files().open(path.string()));
     } catch (const Error&) {
@@ -126,18 +113,18 @@ DataFiles list_folder(const std::string& folder) {
 }
 
 /// Empty: TFRecords.
-std::optional<DatasetId> cifar_of(const fs::path& path) {
+std::optional<data::DatasetId> cifar_of(const fs::path& path) {
     const std::string file = path.filename().string();
-    for (const DatasetId id : kCifars) {
-        for (const Split split : {Split::train, Split::validation}) {
-            if (std::ranges::count(cifar_layout(id).files(split), file) > 0) return id;
+    for (const data::DatasetId id : kCifars) {
+        for (const data::Split split : {data::Split::train, data::Split::validation}) {
+            if (std::ranges::count(data::cifar_layout(id).files(split), file) > 0) return id;
         }
     }
     if (path.extension() != ".bin") return std::nullopt;
     const std::unique_ptr<InputFile> input = posix_files().open(path.string());
     if (begins_as_records(*input)) return std::nullopt;
-    const bool cifar100 = input->size_bytes() % cifar_layout(DatasetId::cifar100).record_bytes == 0;
-    return cifar100 ? DatasetId::cifar100 : DatasetId::cifar10;
+    const bool cifar100 = input->size_bytes() % data::cifar_layout(data::DatasetId::cifar100).record_bytes == 0;
+    return cifar100 ? data::DatasetId::cifar100 : data::DatasetId::cifar10;
 }
 
 DataFiles single_file(const fs::path& path) {
@@ -154,30 +141,7 @@ DataFiles single_file(const fs::path& path) {
 }  // namespace
 
 std::string_view format_name(const FileSet& set) {
-    return set.cifar ? dataset_info(*set.cifar).name : "TFRecord";
-}
-
-std::optional<ShardName> parse_shard_name(std::string_view file_name) {
-    constexpr std::string_view kOf = "-of-";
-    ShardName shard;
-    if (file_name.ends_with(kRecordSuffix)) {
-        shard.suffix = kRecordSuffix;
-        file_name.remove_suffix(kRecordSuffix.size());
-    }
-    constexpr std::size_t kTail = 1 + kDigits + kOf.size() + kDigits;
-    if (file_name.size() <= kTail) return std::nullopt;
-    shard.prefix = file_name.substr(0, file_name.size() - kTail);
-    std::string_view rest = file_name.substr(shard.prefix.size());
-    if (!rest.starts_with('-')) return std::nullopt;
-    rest.remove_prefix(1);
-    const std::optional<int> index = take_number(rest);
-    if (!index || !rest.starts_with(kOf)) return std::nullopt;
-    rest.remove_prefix(kOf.size());
-    const std::optional<int> count = take_number(rest);
-    if (!count || *count == 0) return std::nullopt;
-    shard.index = *index;
-    shard.count = *count;
-    return shard;
+    return set.cifar ? data::dataset_info(*set.cifar).name : "TFRecord";
 }
 
 DataFiles find_data_files(const std::string& path) {
@@ -186,8 +150,8 @@ DataFiles find_data_files(const std::string& path) {
     if (!fs::is_directory(path, failed)) return single_file(path);
     DataFiles found = list_folder(path);
     if (!found.sets.empty()) return found;
-    for (const DatasetId id : {DatasetId::imagenet, DatasetId::cifar10, DatasetId::cifar100}) {
-        const fs::path folder = fs::path(path) / dataset_info(id).folder;
+    for (const data::DatasetId id : {data::DatasetId::imagenet, data::DatasetId::cifar10, data::DatasetId::cifar100}) {
+        const fs::path folder = fs::path(path) / data::dataset_info(id).folder;
         if (!fs::is_directory(folder, failed)) continue;
         DataFiles inner = list_folder(folder.string());
         if (!inner.sets.empty()) return inner;
@@ -211,4 +175,4 @@ std::uint64_t total_bytes(const DataFiles& files) {
     return sum;
 }
 
-}  // namespace cnntrain::data
+}  // namespace cnntrain::dataset_tools

@@ -9,26 +9,17 @@
 
 #include "cnntrain/data/settings.h"
 
-namespace cnntrain::data {
-
-/// "<prefix>-<index>-of-<count>", with or without ".tfrecord" behind it.
-struct ShardName {
-    std::string prefix;
-    int index = 0;
-    int count = 0;
-    std::string suffix;  // ".tfrecord" or ""
-};
-std::optional<ShardName> parse_shard_name(std::string_view file_name);
+namespace cnntrain::dataset_tools {
 
 /// Shards with one prefix and one count, the batches of one CIFAR split, or the other TFRecord files of a folder.
 struct FileSet {
     std::string prefix;  // "train"; "" if not numbered
     std::string name;    // the prefix (and " of <count>" where there are several), "cifar-10 train", "records"
-    std::optional<DatasetId> cifar = {};  // empty: TFRecords
-    int count = 0;                        // of the numbered shards that there should be; 0: not numbered
-    std::vector<std::string> files;       // names in the folder, sorted
-    std::vector<std::string> missing;     // likewise
-    std::vector<std::string> beyond;      // shards whose number is not below `count`; they are in `files` too
+    std::optional<data::DatasetId> cifar = {};  // empty: TFRecords
+    int count = 0;                              // of the numbered shards that there should be; 0: not numbered
+    std::vector<std::string> files;             // names in the folder, sorted
+    std::vector<std::string> missing;           // likewise
+    std::vector<std::string> beyond;            // shards whose number is not below `count`; they are in `files` too
 };
 
 /// "TFRecord", "cifar-10" or "cifar-100".
@@ -47,4 +38,4 @@ DataFiles find_data_files(const std::string& path);
 /// Of all sets; files whose size cannot be read count as empty.
 std::uint64_t total_bytes(const DataFiles& files);
 
-}  // namespace cnntrain::data
+}  // namespace cnntrain::dataset_tools

@@ -11,7 +11,7 @@
 
 #include "cnntrain/base/io.h"
 
-namespace cnntrain::data {
+namespace cnntrain::dataset_tools {
 
 struct RawRecord {
     std::int64_t number = 0;             // from 0
@@ -59,4 +59,4 @@ private:
     std::optional<FrameDamage> damage_;
 };
 
-}  // namespace cnntrain::data
+}  // namespace cnntrain::dataset_tools
