@@ -30,6 +30,8 @@ public:
           const Foreign& foreign = {});
 
     bool wants_help() const { return wants_help_; }
+    /// Was help asked for? Then it is printed, with `more` behind it.
+    bool print_help_if_wanted(std::string_view more = "") const;
     const std::vector<std::string>& rest() const { return rest_; }  // the foreign words
     std::string help() const;
 
@@ -40,6 +42,8 @@ public:
     std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most = kMost) const;
     /// Error(usage) when it is not a number in [least, most].
     double number(std::string_view name, double least, double most) const;
+    /// --threads; for 0 as many as there are processors.
+    int threads() const;
 
 private:
     static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();

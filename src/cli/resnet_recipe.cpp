@@ -97,9 +97,7 @@ std::vector<RecipeFlag> joined(FlagTable one, FlagTable other) {
 
 std::vector<Flag> plain(const std::vector<RecipeFlag>& table) {
     std::vector<Flag> flags;
-    flags.reserve(table.size());
-    for (const RecipeFlag& row : table)
-        flags.push_back(row.flag);
+    std::ranges::transform(table, std::back_inserter(flags), &RecipeFlag::flag);
     return flags;
 }
 
