@@ -1,5 +1,5 @@
-// The command lines of commands whose options are not a model's: `--flag value`, `--flag=value` and switches. An underscore in
-// a flag's name is read as a hyphen, as scripts spell them.
+// The command lines of commands whose options are not a model's: `--flag value`, `--flag=value` and switches. An
+// underscore in a flag's name is read as a hyphen, as scripts spell them.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ public:
     /// Does another command read this word, in the place of a flag? `follows`: the word before it was such a word.
     using Foreign = std::function<bool(const std::string& word, bool follows)>;
 
-    /// Nothing is read behind --help or -h. Error(usage) for unknown flags, with the nearest name, and for values that are missing.
+    /// Nothing is read behind --help or -h. Error(usage) for unknown flags, with the nearest name, and for values that
+    /// are missing.
     Flags(std::string command, std::vector<Flag> known, const std::vector<std::string>& arguments,
           const Foreign& foreign = {});
 

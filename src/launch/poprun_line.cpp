@@ -49,7 +49,8 @@ std::optional<config::Spelling> unlisted_option(const std::string& word, bool am
     return std::nullopt;
 }
 
-/// Documents have escaped blanks before line breaks, which make words begin with one. All from the program's name on is its own.
+/// Documents have escaped blanks before line breaks, which make words begin with one. All from the program's name on is
+/// its own.
 config::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
     config::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
     habits.foreign = [](const std::string& word, bool follows) { return follows || !word.starts_with('-'); };
