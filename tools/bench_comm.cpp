@@ -2,7 +2,6 @@
 // `cnntrain plan --processes` makes of the messages.
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/comm/network.h"
 #include "cnntrain/plan/network.h"
+#include "run_tool.h"
 
 namespace cnntrain {
 namespace {
@@ -98,17 +98,7 @@ void compare_with_model(comm::Communicator& communicator, const Options& options
                 plan::sums_text(times, {communicator.size(), communicator.local_size()}).c_str());
 }
 
-int run(int argc, char** argv) {
-    Options options;
-    CLI::App app("Times messages and sums between ranks: mpirun -np 2 bench_comm");
-    app.add_option("--smallest-bytes", options.smallest_bytes, "default 4")->check(CLI::Range(4, 1 << 30));
-    app.add_option("--largest-bytes", options.largest_bytes, "default 64 MiB")->check(CLI::Range(4, 1 << 30));
-    app.add_option("--seconds", options.seconds, "for each number, default 0.2")->check(CLI::PositiveNumber);
-    app.add_option("--ranks-per-node", options.settings.ranks_per_node, "divide a host into several nodes")
-        ->check(CLI::NonNegativeNumber);
-    app.add_option("--comm-timeout", options.settings.timeout_seconds, "seconds")->check(CLI::PositiveNumber);
-    app.add_flag("--model", options.model, "compare sums with the time model of cnntrain plan --processes");
-    CLI11_PARSE(app, argc, argv);
+int run(const Options& options) {
     const auto communicator = comm::make_mpi_communicator(options.settings);
     if (communicator->size() < 2) {
         throw Error(ErrorKind::usage, "one process has nobody to talk to; start it with mpirun -np 2 or more");
@@ -126,10 +116,14 @@ int run(int argc, char** argv) {
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {
-    try {
-        return cnntrain::run(argc, argv);
-    } catch (const cnntrain::Error& error) {
-        std::fprintf(stderr, "bench_comm: %s\n", error.what());
-        return cnntrain::exit_code(error.kind());
-    }
+    cnntrain::Options options;
+    CLI::App app("Times messages and sums between ranks: mpirun -np 2 bench_comm");
+    app.add_option("--smallest-bytes", options.smallest_bytes, "default 4")->check(CLI::Range(4, 1 << 30));
+    app.add_option("--largest-bytes", options.largest_bytes, "default 64 MiB")->check(CLI::Range(4, 1 << 30));
+    app.add_option("--seconds", options.seconds, "for each number, default 0.2")->check(CLI::PositiveNumber);
+    app.add_option("--ranks-per-node", options.settings.ranks_per_node, "divide a host into several nodes")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--comm-timeout", options.settings.timeout_seconds, "seconds")->check(CLI::PositiveNumber);
+    app.add_flag("--model", options.model, "compare sums with the time model of cnntrain plan --processes");
+    return cnntrain::run_tool(app, argc, argv, [&] { return cnntrain::run(options); });
 }

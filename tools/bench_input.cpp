@@ -1,5 +1,4 @@
 // Times the input pipeline on TFRecords: reading alone, decoding alone, and whole streams with the share of each stage.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,8 +14,9 @@
 #include "cnntrain/data/tfrecord.h"
 #include "data/images/crop.h"
 #include "data/images/jpeg.h"
-#include "data/records/example.h"
 #include "data/images/preprocess.h"
+#include "data/records/example.h"
+#include "run_tool.h"
 
 namespace cnntrain {
 
@@ -193,11 +193,5 @@ int main(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
     app.add_option("--cache-gb", options.cache_gb, "memory for encoded records")->capture_default_str();
-    CLI11_PARSE(app, argc, argv);
-    try {
-        return cnntrain::run(options);
-    } catch (const cnntrain::Error& error) {
-        std::fprintf(stderr, "error: %s\n", error.what());
-        return cnntrain::exit_code(error.kind());
-    }
+    return cnntrain::run_tool(app, argc, argv, [&] { return cnntrain::run(options); });
 }

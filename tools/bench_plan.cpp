@@ -1,6 +1,5 @@
 // What `cnntrain plan` predicts of a pipelined training line against what the line takes. One process measures functions
 // and runs weight updates in turn, round after round, so that both meet the same machine: other programs, clock rates.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "plan/line_network.h"
 #include "plan/prediction.h"
 #include "plan/profile.h"
+#include "run_tool.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain {
@@ -179,12 +179,8 @@ int main(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
     app.allow_extras();
-    CLI11_PARSE(app, argc, argv);
-    try {
+    return cnntrain::run_tool(app, argc, argv, [&] {
         cnntrain::Comparison(app.remaining()).run(rounds);
         return 0;
-    } catch (const cnntrain::Error& error) {
-        std::fprintf(stderr, "error: %s\n", error.what());
-        return cnntrain::exit_code(error.kind());
-    }
+    });
 }

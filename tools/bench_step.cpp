@@ -3,7 +3,6 @@
 // operation, remaining reorders, memory, GFLOP/s against a measured peak.
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -21,8 +20,8 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/train/assemble.h"
-#include "peak.h"
 #include "products.h"
+#include "run_tool.h"
 #include "train/tasks/make_task.h"
 
 namespace cnntrain {
@@ -274,12 +273,8 @@ int main(int argc, char** argv) {
     app.add_flag("--step-only", options.step_only, "time whole steps and nothing else");
     app.add_flag("--table", options.table, "print times per operation and per step, and all layout changes");
     app.allow_extras();
-    CLI11_PARSE(app, argc, argv);
-    try {
+    return cnntrain::run_tool(app, argc, argv, [&] {
         cnntrain::run(options, app.remaining());
         return 0;
-    } catch (const cnntrain::Error& error) {
-        std::fprintf(stderr, "error: %s\n", error.what());
-        return cnntrain::exit_code(error.kind());
-    }
+    });
 }

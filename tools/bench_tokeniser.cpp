@@ -1,14 +1,8 @@
-// The speed of the WordPiece tokeniser on one thread.
-//
-// usage: bench_tokeniser VOCABULARY TEXT [--cased] [--rounds 5] [--ids]
-//
-// Prints the rate of the fastest round in MB of text for a second of processor time, which other programs on the machine
-// change little; with --ids the token ids instead, a line for each line.
+// The speed of the WordPiece tokeniser on one thread: prints the rate of the fastest round in MB of text for a second
+// of processor time, which other programs on the machine change little; with --ids the token ids instead.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
-#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +10,7 @@
 #include "cnntrain/base/io.h"
 #include "data/text/tokeniser.h"
 #include "data/text/vocabulary.h"
+#include "run_tool.h"
 
 namespace {
 
@@ -64,45 +59,32 @@ void measure(const std::string& text, const std::vector<std::string_view>& lines
     std::printf("%.2f MB/s (%zu tokens)\n", static_cast<double>(text.size()) / 1e6 / best, tokens);
 }
 
-int run(const std::vector<std::string>& words) {
-    std::vector<std::string> paths;
-    bool cased = false;
-    bool ids = false;
-    int rounds = 5;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i] == "--cased") {
-            cased = true;
-        } else if (words[i] == "--ids") {
-            ids = true;
-        } else if (words[i] == "--rounds" && i + 1 < words.size()) {
-            rounds = std::atoi(words[++i].c_str());
-        } else {
-            paths.push_back(words[i]);
-        }
-    }
-    if (paths.size() != 2) {
-        std::fprintf(stderr, "usage: bench_tokeniser VOCABULARY TEXT [--cased] [--rounds 5] [--ids]\n");
-        return 2;
-    }
-    const data::Vocabulary vocabulary = data::Vocabulary::read(posix_files(), paths[0]);
-    data::Tokeniser tokeniser(vocabulary, !cased);
-    const std::string text = posix_files().read_text(paths[1]);
-    const std::vector<std::string_view> lines = lines_of(text);
-    if (ids) {
-        print_ids(lines, tokeniser);
-    } else {
-        measure(text, lines, tokeniser, rounds);
-    }
-    return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        return run({argv + 1, argv + argc});
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "error: %s\n", error.what());
-        return 1;
-    }
+    std::string vocabulary;
+    std::string text_file;
+    bool cased = false;
+    bool ids = false;
+    int rounds = 5;
+    CLI::App app{"Times the WordPiece tokeniser on one thread, in MB of text for a second of processor time."};
+    app.add_option("VOCABULARY", vocabulary, "a piece in each line")->required();
+    app.add_option("TEXT", text_file, "what is tokenised")->required();
+    app.add_flag("--cased", cased, "the vocabulary knows capitals and accents");
+    app.add_flag("--ids", ids, "print the token ids instead, a line for each line");
+    app.add_option("--rounds", rounds, "of which the fastest counts")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    return run_tool(app, argc, argv, [&] {
+        const data::Vocabulary pieces = data::Vocabulary::read(posix_files(), vocabulary);
+        data::Tokeniser tokeniser(pieces, !cased);
+        const std::string text = posix_files().read_text(text_file);
+        const std::vector<std::string_view> lines = lines_of(text);
+        if (ids) {
+            print_ids(lines, tokeniser);
+        } else {
+            measure(text, lines, tokeniser, rounds);
+        }
+        return 0;
+    });
 }

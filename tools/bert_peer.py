@@ -2,9 +2,9 @@
 
 As a program it is what `compare_bert.py speed` measures: it takes steps on made-up sequences and prints the seconds of each. It is a file
 of its own because a process that measures others must be small: the system counts the memory of the one that starts a process as that
-process's, too.
+process's, too. `model` is the dictionary of compare_bert.py's model_of, as JSON on the command line.
 """
-import argparse
+import json
 import random
 import sys
 import time
@@ -13,21 +13,19 @@ import torch
 from torch.nn import functional as F
 from transformers import BertConfig, BertForPreTraining
 
-from compare_bert import DECAY, DROPOUT, LEARNING_RATE, PREDICTIONS, SIZES, rate_at
-
 
 class Peer(torch.nn.Module):
     """The loss of a micro-batch: masked tokens in front, weighted, and the next sentence."""
 
-    def __init__(self, size, words, predictions):
+    def __init__(self, model):
         super().__init__()
-        hidden, layers, heads, wide = SIZES[size]
-        config = BertConfig(vocab_size=words, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-                            intermediate_size=wide, max_position_embeddings=512, hidden_act="gelu_new",
-                            hidden_dropout_prob=DROPOUT, attention_probs_dropout_prob=DROPOUT, layer_norm_eps=1e-3)
+        config = BertConfig(vocab_size=model["words"], hidden_size=model["hidden"], num_hidden_layers=model["layers"],
+                            num_attention_heads=model["heads"], intermediate_size=model["wide"],
+                            max_position_embeddings=512, hidden_act="gelu_new", hidden_dropout_prob=model["dropout"],
+                            attention_probs_dropout_prob=model["dropout"], layer_norm_eps=1e-3)
         config._attn_implementation = "sdpa"
         self.model = BertForPreTraining(config)
-        self.predictions = predictions
+        self.predictions = model["predictions"]
 
     def forward(self, batch):
         m = self.predictions
@@ -41,19 +39,19 @@ class Peer(torch.nn.Module):
         return (losses * weights).sum(), weights.sum(), F.cross_entropy(sentence, batch["next_sentence_labels"].flatten())
 
 
-def made_up(length, batch, words):
-    m = PREDICTIONS[length]
+def made_up(model, batch):
+    length, words, m = model["length"], model["words"], model["predictions"]
     return {"input_ids": torch.randint(0, words, (batch, length)), "segment_ids": torch.randint(0, 2, (batch, length)),
             "input_position": torch.arange(length).expand(batch, length).contiguous(),
             "keep": torch.ones(batch, length, dtype=torch.long), "masked_labels": torch.randint(0, words, (batch, m)),
             "masked_lm_weights": torch.ones(batch, m), "next_sentence_labels": torch.randint(0, 2, (batch,))}
 
 
-def make_optimiser(peer):
+def make_optimiser(peer, model):
     plain = [p for name, p in peer.named_parameters() if "bias" in name or "LayerNorm" in name]
     decayed = [p for name, p in peer.named_parameters() if not ("bias" in name or "LayerNorm" in name)]
-    return torch.optim.AdamW([{"params": decayed, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}],
-                             lr=LEARNING_RATE, eps=1e-6, foreach=True)
+    return torch.optim.AdamW([{"params": decayed, "weight_decay": model["decay"]}, {"params": plain, "weight_decay": 0.0}],
+                             lr=model["rate"], eps=1e-6, foreach=True)
 
 
 def batch_of(records, predictions):
@@ -67,16 +65,16 @@ def batch_of(records, predictions):
     return batch
 
 
-def loss_after_training(train, test, words, steps, batch):
-    """Of the masked tokens of the test records."""
-    predictions = len(train[0]["masked_labels"])
+def loss_after_training(train, test, model, rates, batch):
+    """Of the masked tokens of the test records, after a step with each of the rates."""
+    predictions = model["predictions"]
     torch.manual_seed(1)
-    peer = Peer("small", words, predictions).train()
-    optimiser = make_optimiser(peer)
+    peer = Peer(model).train()
+    optimiser = make_optimiser(peer, model)
     order = random.Random(1)
-    for step in range(steps):
+    for step, rate in enumerate(rates):
         for group in optimiser.param_groups:
-            group["lr"] = max(rate_at(step, steps), 1e-7)
+            group["lr"] = max(rate, 1e-7)
         loss, weight, sentence = peer(batch_of(order.sample(train, batch), predictions))
         total = loss / (weight + 1e-5) + sentence
         optimiser.zero_grad(set_to_none=True)
@@ -95,30 +93,20 @@ def loss_after_training(train, test, words, steps, batch):
     return losses / weights
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("size", choices=SIZES)
-    parser.add_argument("length", type=int, choices=PREDICTIONS)
-    parser.add_argument("batch", type=int)
-    parser.add_argument("precision", choices=["32", "16"])
-    parser.add_argument("words", type=int)
-    parser.add_argument("steps", type=int)
-    parser.add_argument("--compile", action="store_true")
-    args = parser.parse_args()
-    peer = Peer(args.size, args.words, PREDICTIONS[args.length]).train()
-    optimiser = make_optimiser(peer)
-    forward = torch.compile(peer) if args.compile else peer
-    batch = made_up(args.length, args.batch, args.words)
-    for step in range(args.steps):
+def main(model, batch, precision, steps, compiled):
+    peer = Peer(model).train()
+    optimiser = make_optimiser(peer, model)
+    forward = torch.compile(peer) if compiled else peer
+    inputs = made_up(model, batch)
+    for step in range(steps):
         start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision != "32"):
-            loss, weight, sentence = forward(batch)
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision != "32"):
+            loss, weight, sentence = forward(inputs)
         optimiser.zero_grad(set_to_none=True)
         (loss / weight + sentence).backward()
         optimiser.step()
         print(f"step: {step}, time: {time.perf_counter() - start:.6f}", flush=True)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(**json.loads(sys.argv[1]))

@@ -18,6 +18,7 @@ learning: both train the same small model (4 layers, 256 wide) from nothing, in 
 """
 import argparse
 import itertools
+import json
 import math
 import os
 import pathlib
@@ -40,10 +41,17 @@ def rate_at(step, steps):
     return LEARNING_RATE * min(step / WARMUP, (steps - step) / (steps - WARMUP))
 
 
-def model_options(size, words, length):
+def model_of(size, words, length):
+    """What both sides train, and how."""
     hidden, layers, heads, wide = SIZES[size]
-    return ["--vocab-size", words, "--hidden-size", hidden, "--num-hidden-layers", layers, "--num-attention-heads", heads,
-            "--intermediate-size", wide, "--seq-length", length, "--max-predictions-per-seq", PREDICTIONS[length],
+    return {"words": words, "hidden": hidden, "layers": layers, "heads": heads, "wide": wide, "length": length,
+            "predictions": PREDICTIONS[length], "dropout": DROPOUT, "rate": LEARNING_RATE, "decay": DECAY}
+
+
+def model_options(model):
+    return ["--vocab-size", model["words"], "--hidden-size", model["hidden"], "--num-hidden-layers", model["layers"],
+            "--num-attention-heads", model["heads"], "--intermediate-size", model["wide"], "--seq-length", model["length"],
+            "--max-predictions-per-seq", model["predictions"],
             "--max-position-embeddings", 512, "--static-mask", "--use-qkv-split", "--use-qkv-bias",
             "--hidden-dropout-prob", DROPOUT, "--attention-probs-dropout-prob", DROPOUT, "--gradient-accumulation-count", 1,
             "--optimizer", "adamw", "--weight-decay-rate", DECAY, "--epsilon", 1e-6, "--use-debiasing"]
@@ -87,23 +95,25 @@ class Side:
 
 
 def own_side(args, size, length, batch, precision, work):
-    return Side([args.program, "pretrain", *model_options(size, WORDS, length), "--precision", precision, "--generated-data",
+    return Side([args.program, "pretrain", *model_options(model_of(size, WORDS, length)), "--precision", precision, "--generated-data",
                  "--micro-batch-size", batch, "--num-train-steps", args.steps + FIRST_STEPS, "--steps-per-ckpts", 1000000,
                  "--save-path", work / "speed"], batch)
 
 
-def peer_side(args, size, length, batch, precision, more):
+def peer_side(args, size, length, batch, precision, compiled):
     peer = pathlib.Path(__file__).resolve().with_name("bert_peer.py")
-    return Side([sys.executable, peer, size, length, batch, precision, WORDS, args.steps + FIRST_STEPS, *more], batch)
+    words = {"model": model_of(size, WORDS, length), "batch": batch, "precision": precision,
+             "steps": args.steps + FIRST_STEPS, "compiled": compiled}
+    return Side([sys.executable, peer, json.dumps(words)], batch)
 
 
 def compare_speed(args, work):
-    ways = {"eager": [], "compiled": ["--compile"]} if args.compile else {"eager": []}
+    ways = {"eager": False, "compiled": True} if args.compile else {"eager": False}
     print("| size | length | batch | precision | cnntrain | PyTorch eager | PyTorch compiled | ratio | cnntrain, MB | PyTorch, MB | ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for case in itertools.product(args.sizes, args.lengths, args.batches, args.precisions):
         own = own_side(args, *case, work)
-        peers = {way: peer_side(args, *case, more) for way, more in ways.items()}
+        peers = {way: peer_side(args, *case, compiled) for way, compiled in ways.items()}
         for _ in range(args.rounds):
             for side in (own, *peers.values()):
                 side.take_turn(work)
@@ -183,7 +193,7 @@ def unigram_entropy(train, test, words):
 
 
 def own_loss_after_training(args, work):
-    options = [*model_options("small", args.vocab_size, 128), "--precision", "32", "--micro-batch-size", args.batch]
+    options = [*model_options(model_of("small", args.vocab_size, 128)), "--precision", "32", "--micro-batch-size", args.batch]
     run([args.program, "pretrain", *options, "--train-file", ",".join(args.train), "--num-train-steps", args.steps,
          "--base-learning-rate", LEARNING_RATE, "--warmup", WARMUP, "--lr-schedule", "polynomial_decay", "--seed", 1,
          "--steps-per-ckpts", 1000000, "--save-path", work / "learning"], work)
@@ -200,7 +210,9 @@ def compare_learning(args, work):
     entropy = unigram_entropy(train, test, args.vocab_size)
     own = own_loss_after_training(args, work)
     print(f"cnntrain: {own:.3f}", file=sys.stderr, flush=True)
-    theirs = bert_peer.loss_after_training(train, test, args.vocab_size, args.steps, args.batch)
+    rates = [rate_at(step, args.steps) for step in range(args.steps)]
+    model = model_of("small", args.vocab_size, 128)
+    theirs = bert_peer.loss_after_training(train, test, model, rates, args.batch)
     print(f"{len(train)} training records, {len(test)} held-out ones, {args.steps} steps of {args.batch} sequences\n")
     print("| | loss of masked tokens, held out |\n|---|---|")
     print(f"| unigrams of the training text | {entropy:.3f} |\n| cnntrain | {own:.3f} |\n| PyTorch | {theirs:.3f} |")

@@ -76,15 +76,12 @@ int analyse_command(const Invocation& invocation) {
          {"--first-fail-index", "", "needed with --first-fail: row-major index of the element"},
          {kTrustFlag, "", "use checkpoints whose checksums do not fit because another tool edited them", {}, true}},
         invocation.arguments);
-    if (flags.wants_help()) {
-        std::cout
-            << flags.help()
-            << "\nLooks for the checkpoint in which numbers went wrong:\n"
-               "  cnntrain analyse --restore-path RUN --find-nans\n"
-               "  cnntrain analyse --restore-path RUN --first-fail --first-fail-var all/fc1/bias --first-fail-index 3\n"
-               "Exit code 0 whether there are NaNs or not.\n";
+    if (flags.print_help_if_wanted(
+            "\nLooks for the checkpoint in which numbers went wrong:\n"
+            "  cnntrain analyse --restore-path RUN --find-nans\n"
+            "  cnntrain analyse --restore-path RUN --first-fail --first-fail-var all/fc1/bias --first-fail-index 3\n"
+            "Exit code 0 whether there are NaNs or not.\n"))
         return 0;
-    }
     const std::string& path = flags.text("--restore-path");
     if (!flags.given("--find-nans") && !flags.given("--first-fail")) {
         throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail");

@@ -69,13 +69,11 @@ int average_command(const Invocation& invocation) {
          {"--discard-last", "0", "leave out the newest so many, before -N counts"},
          {kTrustFlag, "", "use checkpoints whose checksums do not fit because another tool edited them", {}, true}},
         invocation.arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help()
-                  << "\nWrites the average of a run's checkpoints, which is a checkpoint like any other:\n"
-                     "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
-                     "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n";
+    if (flags.print_help_if_wanted(
+            "\nWrites the average of a run's checkpoints, which is a checkpoint like any other:\n"
+            "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
+            "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"))
         return 0;
-    }
     const std::string& folder = flags.text("--restore-path");
     const std::string target = target_path(flags.text("--filename"), folder);
     const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),

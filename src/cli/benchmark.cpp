@@ -44,8 +44,8 @@ struct BenchmarkOption {
     std::string_view flag;
     Takes takes;
     std::string_view placeholder;
-    std::string_view help;  // empty: not listed
-    void (*apply)(Line& line, const Values& values);
+    std::string_view help;                                      // empty: not listed
+    void (*apply)(Line& line, const Values& values) = nullptr;  // null: the option has no effect here
 };
 
 double positive(const std::string& text, std::string_view flag) {
@@ -82,8 +82,6 @@ void add_overrides(Line& line, const Values& values) {
         line.request.overrides.push_back(std::move(added));
     }
 }
-
-void no_effect(Line&, const Values&) {}
 
 [[noreturn]] void refuse_python_metrics(Line&, const Values&) {
     throw Error(ErrorKind::unsupported,
@@ -135,17 +133,12 @@ constexpr BenchmarkOption kOptions[] = {
          line.request.progress_seconds = positive(values.front(), "--progress-trace-period");
      }},
     {"--help", Takes::nothing, "", "Print this text.", [](Line& line, const Values&) { line.help = true; }},
-    {"--ignore-errors", Takes::nothing, "", "", no_effect},  // what happens anyway
-    {"--gc-monitor", Takes::nothing, "", "",
-     [](Line& line, const Values&) { line.without_effect.emplace_back("--gc-monitor"); }},
-    {"--no-code-sync", Takes::nothing, "", "",
-     [](Line& line, const Values&) { line.without_effect.emplace_back("--no-code-sync"); }},
-    {"--remove-dirs-after", Takes::nothing, "", "",
-     [](Line& line, const Values&) { line.without_effect.emplace_back("--remove-dirs-after"); }},
-    {"--requirements-file", Takes::one, "", "",
-     [](Line& line, const Values&) { line.without_effect.emplace_back("--requirements-file"); }},
-    {"--upload-checkpoints", Takes::several, "", "",
-     [](Line& line, const Values&) { line.without_effect.emplace_back("--upload-checkpoints"); }},
+    {"--ignore-errors", Takes::nothing, "", "", [](Line&, const Values&) {}},  // what happens anyway
+    {"--gc-monitor", Takes::nothing, "", ""},
+    {"--no-code-sync", Takes::nothing, "", ""},
+    {"--remove-dirs-after", Takes::nothing, "", ""},
+    {"--requirements-file", Takes::one, "", ""},
+    {"--upload-checkpoints", Takes::several, "", ""},
     {"--custom-metrics-files", Takes::several, "", "", refuse_python_metrics},
 };
 
@@ -161,8 +154,11 @@ Line parse(const Values& arguments) {
         return std::nullopt;
     };
     Line line;
-    for (const config::GivenValues& given : config::read_line(spellings, arguments, habits).options)
-        std::ranges::find(kOptions, given.option, &BenchmarkOption::flag)->apply(line, given.values);
+    for (const config::GivenValues& given : config::read_line(spellings, arguments, habits).options) {
+        const auto apply = std::ranges::find(kOptions, given.option, &BenchmarkOption::flag)->apply;
+        if (apply == nullptr) line.without_effect.push_back(given.option);
+        if (apply != nullptr) apply(line, given.values);
+    }
     return line;
 }
 

@@ -66,16 +66,14 @@ int convert_command(const Invocation& invocation) {
           true},
          {kTrustFlag, "", "use a checkpoint whose checksum does not fit because another tool edited it", {}, true}},
         invocation.arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help()
-                  << "\nBERT checkpoints from and to the layout of Hugging Face's BertForPreTraining:\n"
-                     "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
-                     "  cnntrain convert --from RUN/ckpt-7031 --to exported/model.safetensors\n"
-                     "Weights keep their bits. Biases of keys, which change no attention, are left out on the way in "
-                     "and zeros\n"
-                     "on the way out; so are other biases that a network does without. Optimiser slots stay behind.\n";
+    if (flags.print_help_if_wanted(
+            "\nBERT checkpoints from and to the layout of Hugging Face's BertForPreTraining:\n"
+            "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
+            "  cnntrain convert --from RUN/ckpt-7031 --to exported/model.safetensors\n"
+            "Weights keep their bits. Biases of keys, which change no attention, are left out on the way in "
+            "and zeros\n"
+            "on the way out; so are other biases that a network does without. Optimiser slots stay behind.\n"))
         return 0;
-    }
     const std::string& target = flags.text("--to");
     const checkpoint::Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
     const Checkpoint source =

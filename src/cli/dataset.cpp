@@ -22,10 +22,7 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
                        {"--classes", "10", "classes, 2 to 10"},
                        {"--seed", "0", "of the images"}},
                       arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help();
-        return 0;
-    }
+    if (flags.print_help_if_wanted()) return 0;
     dataset_tools::GeneratedCifarSettings settings;
     settings.folder = flags.text("--output-dir");
     settings.train_images = flags.integer("--train", 1, 1'000'000'000);

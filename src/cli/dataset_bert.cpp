@@ -12,7 +12,6 @@
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/pretraining_writer.h"
@@ -64,8 +63,7 @@ dataset_tools::PretrainingWriterSettings settings_from(const Flags& flags) {
     settings.pad_position = flags.integer("--pad-position-value", 0, std::numeric_limits<std::int32_t>::max());
     settings.remask = flags.given("--remask");
     flags.integer("--max-samples", std::numeric_limits<std::int64_t>::min());
-    const auto threads = static_cast<int>(flags.integer("--threads", 0, most_threads()));
-    settings.threads = threads == 0 ? available_processors() : threads;
+    settings.threads = flags.threads();
     settings.overwrite = flags.given("--overwrite");
     return settings;
 }
@@ -120,10 +118,7 @@ void print_summary(const dataset_tools::PretrainingWriterResult& result, double 
 
 int dataset_bert(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(called, known_flags(), arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help();
-        return 0;
-    }
+    if (flags.print_help_if_wanted()) return 0;
     const dataset_tools::PretrainingWriterSettings settings = settings_from(flags);
     catch_stop_signals();
     const auto start = std::chrono::steady_clock::now();

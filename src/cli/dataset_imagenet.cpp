@@ -8,7 +8,6 @@
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/writers.h"
@@ -62,8 +61,7 @@ dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {
     settings.train_shards = file_count(flags, "--train-shards");
     settings.validation_shards = file_count(flags, "--validation-shards");
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
-    const auto threads = static_cast<int>(flags.integer("--threads", 0, most_threads()));
-    settings.threads = threads == 0 ? available_processors() : threads;
+    settings.threads = flags.threads();
     if (flags.given("--max-skipped")) settings.max_skipped = flags.integer("--max-skipped", 0);
     settings.overwrite = flags.given("--overwrite");
     return settings;
@@ -100,10 +98,7 @@ void print_summary(const dataset_tools::ImagenetWriterResult& result, const std:
 
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(called, known_flags(), arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help();
-        return 0;
-    }
+    if (flags.print_help_if_wanted()) return 0;
     const dataset_tools::ImagenetWriterSettings settings = settings_from(flags);
     catch_stop_signals();
     dataset_tools::ImagenetWriterResult result;

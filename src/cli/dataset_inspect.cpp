@@ -214,16 +214,11 @@ int dataset_inspect(const std::string& called, const std::vector<std::string>& a
                        {"--json", "", "print the same as JSON; the labels are always all there", {}, true},
                        {"--threads", "0", "files read side by side; 0 = as many as there are cores"}},
                       arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help();
-        return 0;
-    }
+    if (flags.print_help_if_wanted()) return 0;
     dataset_tools::InspectSettings settings;
     settings.path = flags.text("PATH");
     if (flags.given("--records")) settings.records_per_file = flags.integer("--records", 1);
-    settings.threads =
-        static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0, most_threads()), available_processors()));
-    if (settings.threads == 0) settings.threads = available_processors();
+    settings.threads = std::min(flags.threads(), available_processors());
     std::vector<dataset_tools::SetReport> sets;
     {
         ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");

@@ -8,7 +8,6 @@
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/reshard.h"
@@ -73,10 +72,7 @@ int dataset_reshard(const std::string& called, const std::vector<std::string>& a
                        {"--overwrite", "", "remove other shards in the output folder instead of refusing", {}, true},
                        {"--threads", "0", "files written side by side; 0 = as many as there are cores"}},
                       arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help();
-        return 0;
-    }
+    if (flags.print_help_if_wanted()) return 0;
     dataset_tools::ReshardSettings settings;
     settings.input_folder = flags.text("--input-dir");
     settings.output_folder = flags.text("--output-dir");
@@ -84,8 +80,7 @@ int dataset_reshard(const std::string& called, const std::vector<std::string>& a
     settings.shuffle = !flags.given("--no-shuffle");
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     settings.overwrite = flags.given("--overwrite");
-    const auto threads = static_cast<int>(flags.integer("--threads", 0, most_threads()));
-    settings.threads = threads == 0 ? available_processors() : threads;
+    settings.threads = flags.threads();
     catch_stop_signals();
     settings.stop_requested = stop_requested;
     dataset_tools::ReshardResult result;

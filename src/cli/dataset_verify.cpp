@@ -64,16 +64,11 @@ int dataset_verify(const std::string& called, const std::vector<std::string>& ar
                        {"--decode", "", "decode every image, too; a warning counts as an error", {}, true},
                        {"--threads", "0", "files read side by side; 0 = as many as there are cores"}},
                       arguments);
-    if (flags.wants_help()) {
-        std::cout << flags.help();
-        return 0;
-    }
+    if (flags.print_help_if_wanted()) return 0;
     dataset_tools::VerifySettings settings;
     settings.path = flags.text("PATH");
     settings.decode = flags.given("--decode");
-    settings.threads =
-        static_cast<int>(std::min<std::int64_t>(flags.integer("--threads", 0, most_threads()), available_processors()));
-    if (settings.threads == 0) settings.threads = available_processors();
+    settings.threads = std::min(flags.threads(), available_processors());
     dataset_tools::VerifyResult result;
     double seconds = 0;
     {

@@ -1,9 +1,11 @@
 #include "cli/flags.h"
 
 #include <algorithm>
+#include <iostream>
 #include <sstream>
 #include <utility>
 
+#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/line.h"
 
@@ -21,17 +23,14 @@ const Flag* positional(const std::vector<Flag>& known) {
     return found == known.end() ? nullptr : &*found;
 }
 
-std::string option_of(const Flag& flag) {
-    return (flag.name.starts_with('-') ? "" : "--") + std::string(flag.name);
-}
-
 std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
     using config::Takes;
     std::vector<config::Spelling> all = {{"--help", "--help", Takes::nothing}};
     for (const Flag& flag : known) {
+        const std::string name(flag.name);
         const Takes takes = flag.is_switch ? Takes::nothing : Takes::any;
-        all.push_back({std::string(flag.name), option_of(flag), takes});
-        if (!flag.alias.empty()) all.push_back({std::string(flag.alias), option_of(flag), takes, "true", false});
+        all.push_back({name, name, takes});
+        if (!flag.alias.empty()) all.push_back({std::string(flag.alias), name, takes, "true", false});
     }
     return all;
 }
@@ -50,11 +49,10 @@ Flags::Flags(std::string command, std::vector<Flag> known, const std::vector<std
     rest_ = std::move(line.rest);
     for (const Flag& flag : known_) {
         if (!flag.fallback.empty()) values_.emplace(flag.name, flag.fallback);
-        for (const config::GivenValues& given : line.options) {
-            if (given.option == option_of(flag)) values_.insert_or_assign(std::string(flag.name), given.values.front());
-        }
     }
-    wants_help_ = wants_help_ || std::ranges::count(line.options, "--help", &config::GivenValues::option) > 0;
+    for (config::GivenValues& given : line.options)
+        values_.insert_or_assign(std::move(given.option), std::move(given.values.front()));
+    wants_help_ = wants_help_ || given("--help");
 }
 
 std::string Flags::help() const {
@@ -70,6 +68,11 @@ std::string Flags::help() const {
         text += line + "\n";
     }
     return text;
+}
+
+bool Flags::print_help_if_wanted(std::string_view more) const {
+    if (wants_help_) std::cout << help() << more;
+    return wants_help_;
 }
 
 bool Flags::given(std::string_view name) const {
@@ -95,6 +98,11 @@ double Flags::number(std::string_view name, double least, double most) const {
         refuse(command_ + ": " + std::string(name) + " expects a number from " + range.str() + ", got '" + word + "'");
     }
     return *value;
+}
+
+int Flags::threads() const {
+    const std::int64_t wanted = integer("--threads", 0, most_threads());
+    return wanted == 0 ? available_processors() : static_cast<int>(wanted);
 }
 
 }  // namespace cnntrain::cli

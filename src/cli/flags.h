@@ -1,5 +1,5 @@
-// The command lines of commands whose options are not a model's: `--flag value`, `--flag=value` and switches. An underscore in
-// a flag's name is read as a hyphen, as scripts spell them.
+// The command lines of commands whose options are not a model's: `--flag value`, `--flag=value` and switches. An
+// underscore in a flag's name is read as a hyphen, as scripts spell them.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,14 @@ public:
     /// Does another command read this word, in the place of a flag? `follows`: the word before it was such a word.
     using Foreign = std::function<bool(const std::string& word, bool follows)>;
 
-    /// Nothing is read behind --help or -h. Error(usage) for unknown flags, with the nearest name, and for values that are missing.
+    /// Nothing is read behind --help or -h. Error(usage) for unknown flags, with the nearest name, and for values that
+    /// are missing.
     Flags(std::string command, std::vector<Flag> known, const std::vector<std::string>& arguments,
           const Foreign& foreign = {});
 
     bool wants_help() const { return wants_help_; }
+    /// Was help asked for? Then it is printed, with `more` behind it.
+    bool print_help_if_wanted(std::string_view more = "") const;
     const std::vector<std::string>& rest() const { return rest_; }  // the foreign words
     std::string help() const;
 
@@ -40,6 +43,8 @@ public:
     std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most = kMost) const;
     /// Error(usage) when it is not a number in [least, most].
     double number(std::string_view name, double least, double most) const;
+    /// --threads; for 0 as many as there are processors.
+    int threads() const;
 
 private:
     static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();

@@ -102,10 +102,7 @@ int plan_command(const Invocation& invocation) {
     const Flags flags(called(invocation), own_flags(), invocation.arguments, of_line);
     std::vector<std::string> words = flags.rest();
     drop_command(words);
-    if (flags.wants_help()) {
-        std::cout << flags.help() << kExplanation;
-        return 0;
-    }
+    if (flags.print_help_if_wanted(kExplanation)) return 0;
     plan::PlanSettings settings = settings_from(flags);
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;

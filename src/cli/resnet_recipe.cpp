@@ -68,8 +68,9 @@ constexpr RecipeFlag kEval[] = {
     {{"--eval-batch-size", "200", "images at once"}, Meaning::option, "--micro-batch-size"},
 };
 
-/// The network and its arithmetic, in training and evaluation. The recipe's text names ResNet-50 on ImageNet; batch norm and
-/// images of mean 0 and deviation 1 are those of the programs that it changes, 32 bits what TensorFlow had on CPUs then.
+/// The network and its arithmetic, in training and evaluation. The recipe's text names ResNet-50 on ImageNet; batch
+/// norm and images of mean 0 and deviation 1 are those of the programs that it changes, 32 bits what TensorFlow had on
+/// CPUs then.
 constexpr std::string_view kNetwork[] = {"--model",           "resnet",      "--dataset", "imagenet", "--batch-norm",
                                          "--normalise-input", "--precision", "32.32"};
 /// From the recipe's text.
@@ -84,8 +85,8 @@ constexpr std::string_view kRecipe[] = {"--BN-decay",
                                         "--abs-learning-rate",
                                         "4.8",
                                         "--no-validation"};
-/// Nesterov's momentum is that of the programs that the recipe changes. A log line for each update gives each a learning rate of
-/// its own; as many checkpoints are kept as TensorFlow's Estimator keeps.
+/// Nesterov's momentum is that of the programs that the recipe changes. A log line for each update gives each a
+/// learning rate of its own; as many checkpoints are kept as TensorFlow's Estimator keeps.
 constexpr std::string_view kTraining[] = {"--optimiser", "nesterov", "--loss-scaling", "1",
                                           "--log-freq",  "1",        "--keep-ckpts",   "5"};
 
@@ -97,9 +98,7 @@ std::vector<RecipeFlag> joined(FlagTable one, FlagTable other) {
 
 std::vector<Flag> plain(const std::vector<RecipeFlag>& table) {
     std::vector<Flag> flags;
-    flags.reserve(table.size());
-    for (const RecipeFlag& row : table)
-        flags.push_back(row.flag);
+    std::ranges::transform(table, std::back_inserter(flags), &RecipeFlag::flag);
     return flags;
 }
 
@@ -113,8 +112,8 @@ bool is_flag(std::string_view word) {
     return (word.starts_with("--") && word.size() > 2) || word == "-h";
 }
 
-/// The words that our own command reads. Only these programs write flags with underscores: one that is not in the table is a
-/// slip. A word that is no flag belongs to the option before it.
+/// The words that our own command reads. Only these programs write flags with underscores: one that is not in the table
+/// is a slip. A word that is no flag belongs to the option before it.
 Flags::Foreign ours(const std::string& called, const std::vector<RecipeFlag>& table) {
     return [&](const std::string& word, bool follows) {
         if (!is_flag(word) && !follows)

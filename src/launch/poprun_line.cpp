@@ -13,13 +13,6 @@ namespace cnntrain::launch {
 
 namespace {
 
-/// "--num=ilds" for "--num-ilds" stands in a documented line: "=" where a hyphen was meant.
-const PoprunOption* hyphen_typed_as_equals(std::string word) {
-    const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) word[equals] = '-';
-    return equals == std::string::npos ? nullptr : option_named(word);
-}
-
 config::Spelling spelling_of(const PoprunOption& option, const std::string& flag) {
     const config::Takes takes = option.takes == Takes::nothing ? config::Takes::nothing
                                 : option.takes == Takes::words ? config::Takes::any
@@ -42,19 +35,22 @@ std::vector<config::Spelling> spellings() {
 /// An option without a row, or a slip that documents make. Error(usage) for those of the program.
 std::optional<config::Spelling> unlisted_option(const std::string& word, bool ambiguous,
                                                 std::vector<std::string>& notices) {
-    if (const PoprunOption* meant = hyphen_typed_as_equals(word)) {
-        notices.push_back(word + " is taken for " + std::string(meant->flag));
-        return spelling_of(*meant, word);
+    const std::string flag = word.substr(0, word.find('='));
+    std::string meant = word;  // "--num=ilds" for "--num-ilds" stands in a documented line
+    if (flag != word) meant[flag.size()] = '-';
+    if (const PoprunOption* option = option_named(meant)) {
+        notices.push_back(word + " is taken for " + meant);
+        return spelling_of(*option, word);
     }
     if (ambiguous) return std::nullopt;
-    const std::string flag = word.substr(0, word.find('='));
     if (flag.starts_with("--vipu-")) return config::Spelling{flag, flag};
     if (flag == "--synthetic-data" || flag.starts_with("--instance-") || flag.starts_with("--tag-"))
         refuse_line(flag + " belongs after the program");
     return std::nullopt;
 }
 
-/// Documents have escaped blanks before line breaks, which make words begin with one. All from the program's name on is its own.
+/// Documents have escaped blanks before line breaks, which make words begin with one. All from the program's name on is
+/// its own.
 config::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
     config::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
     habits.foreign = [](const std::string& word, bool follows) { return follows || !word.starts_with('-'); };

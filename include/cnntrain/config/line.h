@@ -52,8 +52,8 @@ struct Line {
     std::vector<std::string> rest;     // the foreign words
 };
 
-/// Unambiguous beginnings of flags are enough. Error(usage) for unknown flags, with the nearest name, and for values that are
-/// missing or too many.
+/// Unambiguous beginnings of flags are enough. Error(usage) for unknown flags, with the nearest name, and for values
+/// that are missing or too many.
 Line read_line(const std::vector<Spelling>& known, const std::vector<std::string>& words, const LineHabits& habits);
 
 /// A whole number in [least, most]. Error(usage) says that `name` expects one.

@@ -31,11 +31,6 @@ std::vector<Spelling> spellings(const std::vector<const Option*>& options) {
     return all;
 }
 
-const Option* option_of(const std::vector<const Option*>& options, std::string_view flag) {
-    const auto found = std::ranges::find(options, flag, &Option::flag);
-    return found == options.end() ? nullptr : *found;
-}
-
 /// Flags of old releases that nothing stands for any more.
 struct Retired {
     std::string_view flag;
@@ -53,39 +48,27 @@ constexpr Retired kRetired[] = {
 
 /// Why `flag` is no option here, and what may have been meant.
 [[noreturn]] void refuse_flag(Command command, const std::string& flag, const std::vector<Spelling>& known) {
-    const std::string start = "unknown option " + flag;
-    for (const Retired& retired : kRetired) {
-        if (retired.flag == flag) {
-            throw Error(ErrorKind::usage, start + ": removed long ago; " + std::string(retired.advice));
-        }
+    const auto* const retired = std::ranges::find(kRetired, flag, &Retired::flag);
+    if (retired != std::end(kRetired))
+        throw Error(ErrorKind::usage, "unknown option " + flag + ": removed long ago; " + std::string(retired->advice));
+    std::string reason;
+    bool of_program = false;
+    for (const Option& option : option_table()) {
+        const std::vector<Spelling> own = spellings({&option});
+        if (of_program || std::ranges::find(own, flag, &Spelling::flag) == own.end()) continue;
+        of_program = (option.commands & program_of(command)) != 0;
+        const bool of_command = (option.commands & bit(command)) != 0;
+        const std::string decider = option.schedules != kAll ? "--lr-schedule" : "--model";
+        reason = of_command ? ": it belongs to another " + decider + " than this run's"
+                            : ": it is no option of " + std::string(name(command));
     }
-    std::vector<const Option*> of_program;
-    std::vector<const Option*> of_others;
-    for (const Option& option : option_table())
-        ((option.commands & program_of(command)) != 0 ? of_program : of_others).push_back(&option);
-    for (const Spelling& other : spellings(of_program)) {
-        if (other.flag != flag) continue;
-        std::string reason = start;
-        const Option& option = *option_of(of_program, other.option);
-        if ((option.commands & bit(command)) == 0) {
-            reason += ": it is no option of ";
-            reason += name(command);
-        } else if (option.schedules != kAll) {
-            reason += ": it belongs to another --lr-schedule than this run's";
-        } else {
-            reason += ": it belongs to another --model than this run's";
-        }
-        throw Error(ErrorKind::usage, reason);
+    if (!of_program) {
+        std::vector<std::string> flags;
+        std::ranges::transform(known, std::back_inserter(flags), &Spelling::flag);
+        const std::string nearest = nearest_name(flag, flags);
+        reason += nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?";
     }
-    std::vector<std::string> flags;
-    flags.reserve(known.size());
-    for (const Spelling& spelling : known)
-        flags.push_back(spelling.flag);
-    const std::string nearest = nearest_name(flag, flags);
-    const std::vector<Spelling> others = spellings(of_others);
-    const bool of_other = std::ranges::find(others, flag, &Spelling::flag) != others.end();
-    const std::string reason = of_other ? start + ": it is no option of " + std::string(name(command)) : start;
-    throw Error(ErrorKind::usage, reason + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+    throw Error(ErrorKind::usage, "unknown option " + flag + reason);
 }
 
 }  // namespace
@@ -93,7 +76,7 @@ constexpr Retired kRetired[] = {
 FrontDoor scan_front_door(Command command, const std::vector<std::string>& arguments) {
     FrontDoor front;
     struct Door {
-        std::string_view flag;
+        std::string flag;
         std::optional<std::string>* target;
         std::uint32_t commands;
     };
@@ -103,13 +86,10 @@ FrontDoor scan_front_door(Command command, const std::vector<std::string>& argum
                           {"--config-path", &front.config_path, kTVE}};
     std::vector<Spelling> known;
     for (const Door& door : doors) {
-        const std::string flag(door.flag);
-        if ((door.commands & bit(command)) != 0) known.push_back({flag, flag, Takes::several});
+        if ((door.commands & bit(command)) != 0) known.push_back({door.flag, door.flag, Takes::several});
     }
     LineHabits habits{.gathers = true};
-    habits.unknown = [](const std::string& word, bool) {
-        return Spelling{word.substr(0, word.find('=')), "--other", Takes::optional};
-    };
+    habits.unknown = [](const std::string& word, bool) { return Spelling{word, "--other", Takes::optional}; };
     for (const GivenValues& given : read_line(known, arguments, habits).options) {
         const auto* door = std::ranges::find(doors, given.option, &Door::flag);
         if (door != std::end(doors)) *door->target = given.values.front();
@@ -128,7 +108,7 @@ Layer parse_arguments(Command command, const std::vector<const Option*>& options
     };
     Layer layer;
     for (const GivenValues& given : read_line(known, arguments, habits).options) {
-        const Option* option = option_of(options, given.option);
+        const Option* option = *std::ranges::find(options, given.option, &Option::flag);
         layer[option] = convert(*option, given.values);
     }
     return layer;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 
 #include "cnntrain/base/error.h"
 
@@ -31,14 +30,16 @@ public:
     Expanded run() {
         bool follows = false;
         while (at_ < words_.size()) {
-            const std::string word = habits_.trims && !follows ? trimmed(words_[at_]) : words_[at_];
-            ++at_;
-            if (word.empty() && habits_.trims && !follows) continue;
+            const bool trims = habits_.trims && !follows;
+            const std::string word = trims ? trimmed(words_[at_++]) : words_[at_++];
+            if (word.empty() && trims) continue;
             follows = habits_.foreign && habits_.foreign(word, follows);
             if (follows) {
                 result_.rest.push_back(word);
-            } else if (is_flag(word) || !read_place(word)) {
+            } else if (is_flag(word)) {
                 read_flag(word);
+            } else {
+                read_place(word);
             }
         }
         return std::move(result_);
@@ -49,17 +50,14 @@ private:
         throw Error(ErrorKind::usage, (habits_.program.empty() ? "" : habits_.program + ": ") + message);
     }
 
-    /// A word without a flag. False when it must be a flag's name after all, which is then refused as one.
-    bool read_place(const std::string& word) {
+    /// A word that no flag takes.
+    void read_place(const std::string& word) {
         const auto place = std::ranges::find_if(known_, [](const Spelling& row) { return !row.flag.starts_with('-'); });
-        if (place == known_.end()) {
-            if (!habits_.quotes) refuse("unexpected word '" + word + "': options start with --");
-            return false;
-        }
+        if (place == known_.end() && habits_.quotes) refuse_name(word, {});
+        if (place == known_.end()) refuse("unexpected word '" + word + "': options start with --");
         if (std::ranges::find(result_.words, place->option) != result_.words.end())
             refuse("one " + place->flag + " only, got also '" + word + "'");
         add(*place, {word});
-        return true;
     }
 
     void read_flag(const std::string& word) {
@@ -83,13 +81,11 @@ private:
     void take_values(const Spelling& spelling, Words& values) {
         const bool all = habits_.gathers || spelling.takes == Takes::several;
         const std::size_t most = all ? words_.size() : spelling.takes == Takes::nothing ? 0 : 1;
-        while (values.size() < most && at_ < words_.size()) {
-            const std::string& word = words_[at_];
-            const bool ends = habits_.hyphen_values ? word.starts_with("--") : is_flag(word);
-            if (ends && spelling.takes != Takes::any) break;
-            values.push_back(word);
-            ++at_;
-        }
+        const auto ends = [&](const std::string& word) {
+            return spelling.takes != Takes::any && (habits_.hyphen_values ? word.starts_with("--") : is_flag(word));
+        };
+        while (values.size() < most && at_ < words_.size() && !ends(words_[at_]))
+            values.push_back(words_[at_++]);
     }
 
     /// By its full name, or by a beginning that only spellings of one meaning have.
@@ -103,13 +99,12 @@ private:
                 (spelling.preferred ? preferred : others).push_back(&spelling);
         }
         const auto& begun = preferred.empty() ? others : preferred;
-        const bool one_meaning = !begun.empty() && std::ranges::all_of(begun, [&](const Spelling* other) {
-            return other->option == begun.front()->option && other->value == begun.front()->value;
-        });
-        if (one_meaning) return *begun.front();
-        if (habits_.unknown) {
-            if (const auto meant = habits_.unknown(word, !begun.empty())) return *meant;
-        }
+        const auto same_meaning = [&](const Spelling* one) {
+            return one->option == begun.front()->option && one->value == begun.front()->value;
+        };
+        if (!begun.empty() && std::ranges::all_of(begun, same_meaning)) return *begun.front();
+        const auto meant = habits_.unknown ? habits_.unknown(word, !begun.empty()) : std::nullopt;
+        if (meant) return *meant;
         refuse_name(name, begun);
     }
 
@@ -133,10 +128,9 @@ private:
 
     void add(const Spelling& spelling, const Words& values) {
         result_.words.push_back(spelling.option);
-        if (values.empty()) result_.words.push_back(kValueMark + spelling.value);
-        const bool as_typed = !habits_.trims || spelling.takes == Takes::any;
-        for (const std::string& value : values)
-            result_.words.push_back(kValueMark + (as_typed ? value : trimmed(value)));
+        const bool trims = habits_.trims && spelling.takes != Takes::any;
+        for (const std::string& value : values.empty() ? Words{spelling.value} : values)
+            result_.words.push_back(kValueMark + (trims ? trimmed(value) : value));
     }
 
     const std::vector<Spelling>& known_;

@@ -26,15 +26,17 @@ Line read_line(const std::vector<Spelling>& known, const std::vector<std::string
     CLI::App app;
     app.set_help_flag();  // --help is an option like others
     try {
-        for (const std::string& flag : expanded.words) {
-            if (flag.front() == kValueMark || app.get_option_no_throw(flag) != nullptr) continue;
-            const auto store = [&line, flag](const CLI::results_t& marked) {
-                GivenValues& given = line.options.emplace_back(GivenValues{flag, {}});
+        for (std::string& flag : expanded.words) {
+            if (flag.front() == kValueMark) continue;
+            const auto store = [&line, option = flag](const CLI::results_t& marked) {
+                GivenValues& given = line.options.emplace_back(GivenValues{option, {}});
                 for (const std::string& value : marked)
                     given.values.push_back(value.substr(1));
                 return true;
             };
-            app.add_option(flag, store)->expected(1, -1)->allow_extra_args()->trigger_on_parse();
+            if (flag.front() != '-') flag.insert(0, "--");
+            if (app.get_option_no_throw(flag) == nullptr)
+                app.add_option(flag, store)->expected(1, -1)->allow_extra_args()->trigger_on_parse();
         }
         std::ranges::reverse(expanded.words);  // CLI11 takes them from the end
         app.parse(std::move(expanded.words));
