@@ -148,12 +148,12 @@ struct Wait {
     std::int64_t behind = 0;
 };
 
-/// Bytes that a stage needs, of all its copies.
+/// Bytes that all copies of a stage need.
 struct StageBytes {
     std::uint64_t variables = 0;  // parameters, slots, and copies derived from them
-    std::uint64_t stash =
-        0;  // what its forward pass and the inputs leave in memory for its backward pass, of one micro-batch
-    /// Of all that it makes in one section for another one, for all micro-batches that are on their way.
+    /// Inputs and forward values of one micro-batch that the stage's backward pass reads.
+    std::uint64_t stash = 0;
+    /// Values that cross sections, for all micro-batches in flight.
     std::uint64_t held = 0;
 };
 
