@@ -1,4 +1,4 @@
-// What the system's files say of the cores that this process may use.
+// The cores that this process may use, read from the system's files.
 #pragma once
 
 #include <functional>
@@ -43,10 +43,10 @@ std::vector<ProcessorPlace> places_of(const std::vector<int>& processors, const 
 /// fewer cores than shares each gets one core.
 std::vector<ProcessorPlace> share_of(const std::vector<ProcessorPlace>& machine, int index, int count);
 
-/// Of these processors, when `sharers` processes have the quota together.
+/// The count of these processors, when `sharers` processes share the quota.
 CoreCount count_of(const std::vector<int>& processors, int sharers, const ReadText& read);
 
-/// What take_share() has left behind.
+/// The share that take_share() took.
 struct TakenShare {
     int sharers = 1;                                     // of the quota
     std::optional<std::vector<ProcessorPlace>> counted;  // of a process that is not bound: what it counts as its own

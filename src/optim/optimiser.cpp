@@ -142,7 +142,7 @@ ValueId add_master(Graph& graph, ValueId parameter) {
                           variable.initialiser);
 }
 
-/// How the network reads a proxy; empty for other parameters.
+/// The attributes with which the network reads a proxy; empty for other parameters.
 std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const graph::Value& variable) {
     const graph::Node& reader = graph.node(variable.users.front());
     if (reader.kind != OpKind::proxy_norm_rows) return std::nullopt;
@@ -175,7 +175,7 @@ void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId 
     }
 }
 
-/// Of all gradients, in the order of their parameters.
+/// The factor of all gradients, in the order of their parameters.
 ValueId add_gradient_factor(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings) {
     std::vector<ValueId> all;
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {

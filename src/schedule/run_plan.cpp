@@ -28,7 +28,7 @@ double floor_divide(double a, double b) {
     return (a - std::fmod(a, b)) / b;
 }
 
-/// Does a multiple of `interval` lie in (begin, end]?
+/// Whether (begin, end] contains a multiple of `interval`.
 bool crosses(std::int64_t begin, std::int64_t end, std::int64_t interval) {
     return floor_divide(begin, interval) < floor_divide(end, interval);
 }
@@ -77,7 +77,7 @@ std::int64_t iterations_per_host_step(std::int64_t log_freq, std::int64_t device
     return std::max<std::int64_t>(1, log_freq / static_cast<std::int64_t>(parts));
 }
 
-/// How many of the numbers 1 to `last` are a multiple of one of the two, each counted once.
+/// The number of integers from 1 to `last` that are a multiple of at least one of the two.
 std::int64_t multiples_within(std::int64_t last, const std::array<std::int64_t, 2>& periods) {
     const auto [a, b] = periods;
     const std::int64_t part = a / std::gcd(a, b);
@@ -196,8 +196,7 @@ std::array<std::int64_t, 2> RunPlan::saving_periods() const {
     return {checkpoints, iterations_per_histogram ? *iterations_per_histogram / iterations_per_host_step : checkpoints};
 }
 
-/// The first host step before the last one, from number `step` on, in which a multiple of an interval of checkpoints
-/// lies.
+/// The first host step from number `step` on that contains a multiple of a checkpoint interval and is not the last one.
 std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
     if (follows_first_step) {
         const std::int64_t from = std::max<std::int64_t>(step, 1);
