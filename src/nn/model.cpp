@@ -58,9 +58,8 @@ std::vector<std::string> names_of(const Network& network) {
 }
 
 /// The stage of every function. Error(usage) for wrong splits.
-std::vector<int> stages_of(const Network& network, const std::vector<std::string>& splits) {
-    const std::vector<std::string> names = names_of(network);
-    std::vector<int> stages(network.size(), 0);
+std::vector<int> stages_of(const std::vector<std::string>& names, const std::vector<std::string>& splits) {
+    std::vector<int> stages(names.size(), 0);
     std::size_t after = 0;  // where the next split may stand
     for (const std::string& split : splits) {
         const auto found = std::find(names.begin(), names.end(), split);
@@ -128,7 +127,7 @@ std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId label
 Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     check_images(request);
     const Network network = make_network(request.model);
-    const std::vector<int> stages = stages_of(network, request.splits);
+    const std::vector<int> stages = stages_of(names_of(network), request.splits);
 
     graph::Graph graph(ops);
     const ValueId images = graph.add_input(std::string(kImages), request.input.images);
@@ -185,8 +184,8 @@ std::vector<std::string> split_points(const NetworkSettings& settings) {
     return names_of(make_network(settings));
 }
 
-void check_splits(const NetworkSettings& settings, const std::vector<std::string>& splits) {
-    stages_of(make_network(settings), splits);
+void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits) {
+    stages_of(functions, splits);
 }
 
 Model build_training(const BuildRequest& request, const graph::OpTable& ops) {

@@ -71,9 +71,8 @@ struct DataSettings {
     bool hostside_norm = false;    // normalised before they reach the device
     bool normalise_input = false;  // ImageNet: mean and deviation; false: channel means only
     bool train_with_valid_preprocessing = false;
-    std::int64_t percentage_to_use = 100;             // ImageNet: used_share() of the training images
-    MixingSettings mixing = {};                       // of real training images
-    std::optional<std::int64_t> prefetch_depth = {};  // micro-batches prepared ahead; empty: chosen by the loader
+    std::int64_t percentage_to_use = 100;  // ImageNet: used_share() of the training images
+    MixingSettings mixing = {};            // of real training images
 };
 
 /// The user's settings and what a run adds to them.

@@ -30,7 +30,7 @@ bool is_flag(std::string_view word) {
 std::vector<Spelling> spellings(const std::vector<const Option*>& options) {
     std::vector<Spelling> all;
     for (const Option* option : options) {
-        const bool original = option->group != Group::run;
+        const bool original = option->group != kThisProgram;
         all.push_back({std::string(option->flag), option, false, {}, original && !option->off_switch});
         if (is_boolean(*option) && !option->action) {
             all.push_back({negated(option->flag), option, true, {}, original && option->off_switch});
@@ -58,27 +58,26 @@ constexpr Retired kRetired[] = {
 };
 
 /// Why `flag` is no option here, and what may have been meant.
-[[noreturn]] void refuse_flag(Command command, const std::string& flag, const std::vector<Spelling>& known) {
+[[noreturn]] void refuse_flag(const OptionSet& all, Command command, const std::string& flag,
+                              const std::vector<Spelling>& known) {
     const std::string start = "unknown option " + flag;
     for (const Retired& retired : kRetired) {
         if (retired.flag == flag) {
             throw Error(ErrorKind::usage, start + ": removed long ago; " + std::string(retired.advice));
         }
     }
-    std::vector<const Option*> of_program;
-    std::vector<const Option*> of_others;
-    for (const Option& option : option_table())
-        ((option.commands & program_of(command)) != 0 ? of_program : of_others).push_back(&option);
-    for (const Spelling& other : spellings(of_program)) {
+    std::vector<const Option*> of_task;
+    for (const Option& option : all.rows())
+        of_task.push_back(&option);
+    for (const Spelling& other : spellings(of_task)) {
         if (other.flag != flag) continue;
         std::string reason = start;
         if ((other.option->commands & bit(command)) == 0) {
             reason += ": it is no option of ";
             reason += name(command);
-        } else if (other.option->schedules != kAll) {
-            reason += ": it belongs to another --lr-schedule than this run's";
         } else {
-            reason += ": it belongs to another --model than this run's";
+            const Option& selector = all.at(other.option->exists_with.front().key);
+            reason += ": it belongs to another " + std::string(selector.flag) + " than this run's";
         }
         throw Error(ErrorKind::usage, reason);
     }
@@ -87,13 +86,11 @@ constexpr Retired kRetired[] = {
     for (const Spelling& spelling : known)
         flags.push_back(spelling.flag);
     const std::string nearest = nearest_name(flag, flags);
-    const std::vector<Spelling> others = spellings(of_others);
-    const bool of_other = std::ranges::find(others, flag, &Spelling::flag) != others.end();
-    const std::string reason = of_other ? start + ": it is no option of " + std::string(name(command)) : start;
-    throw Error(ErrorKind::usage, reason + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+    throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
 }
 
-const Spelling& find_spelling(Command command, const std::string& flag, const std::vector<Spelling>& known) {
+const Spelling& find_spelling(const OptionSet& all, Command command, const std::string& flag,
+                              const std::vector<Spelling>& known) {
     std::vector<const Spelling*> documented;
     std::vector<const Spelling*> others;
     for (const Spelling& spelling : known) {
@@ -103,7 +100,7 @@ const Spelling& find_spelling(Command command, const std::string& flag, const st
         }
     }
     const auto& matches = documented.empty() ? others : documented;
-    if (matches.empty()) refuse_flag(command, flag, known);
+    if (matches.empty()) refuse_flag(all, command, flag, known);
     const bool one_meaning = std::all_of(matches.begin(), matches.end(), [&](const Spelling* match) {
         return match->option == matches.front()->option && match->negated == matches.front()->negated &&
                match->fixed_value == matches.front()->fixed_value;
@@ -161,38 +158,46 @@ Value value_of(const Spelling& spelling, const Occurrence& occurrence) {
 
 }  // namespace
 
-FrontDoor scan_front_door(Command command, const std::vector<std::string>& arguments) {
+FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments) {
+    std::vector<std::string_view> keys = {"config", "config_path"};
+    keys.insert(keys.end(), all.selectors().begin(), all.selectors().end());
+    std::vector<const Option*> doors;
+    for (const std::string_view wanted : keys) {
+        const Option* const option = all.find(wanted);
+        if (option != nullptr && (option->commands & bit(command)) != 0) doors.push_back(option);
+    }
     FrontDoor front;
-    struct Door {
-        std::string_view flag;
-        std::optional<std::string>* target;
-        std::uint32_t commands;
-    };
-    const Door doors[] = {{"--model", &front.model, kTVE},
-                          {"--lr-schedule", &front.lr_schedule, kT},
-                          {"--config", &front.config, kTVE | kP},
-                          {"--config-path", &front.config_path, kTVE}};
     for (const Occurrence& occurrence : split_words(arguments)) {
         if (occurrence.flag == "--help" || occurrence.flag == "-h") front.help = true;
-        const Door* match = nullptr;
+        const Option* match = nullptr;
         int prefixes = 0;
-        for (const Door& door : doors) {
-            if ((door.commands & bit(command)) == 0 || !door.flag.starts_with(occurrence.flag)) continue;
-            if (match == nullptr || match->flag != occurrence.flag) match = &door;
+        for (const Option* const door : doors) {
+            if (!door->flag.starts_with(occurrence.flag)) continue;
+            if (match == nullptr || match->flag != occurrence.flag) match = door;
             ++prefixes;
         }
         const bool clear = match != nullptr && (match->flag == occurrence.flag || prefixes == 1);
-        if (clear && !occurrence.words.empty()) *match->target = occurrence.words.front();
+        if (!clear || occurrence.words.empty()) continue;
+        const std::string& word = occurrence.words.front();
+        if (match->flag == "--config") {
+            front.config = word;
+        } else if (match->flag == "--config-path") {
+            front.config_path = word;
+        } else {
+            const auto selector =
+                std::ranges::find_if(all.selectors(), [&](std::string_view item) { return item == key(*match); });
+            front.selectors[*selector] = word;
+        }
     }
     return front;
 }
 
-Layer parse_arguments(Command command, const std::vector<const Option*>& options,
+Layer parse_arguments(const OptionSet& all, Command command, const std::vector<const Option*>& options,
                       const std::vector<std::string>& arguments) {
     const std::vector<Spelling> known = spellings(options);
     Layer layer;
     for (const Occurrence& occurrence : split_words(arguments)) {
-        const Spelling& spelling = find_spelling(command, occurrence.flag, known);
+        const Spelling& spelling = find_spelling(all, command, occurrence.flag, known);
         layer[spelling.option] = value_of(spelling, occurrence);
     }
     return layer;

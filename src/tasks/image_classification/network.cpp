@@ -1,0 +1,110 @@
+#include "tasks/image_classification/network.h"
+
+#include <utility>
+
+#include "cnntrain/data/mixing.h"
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/weight_update.h"
+
+namespace cnntrain::tasks {
+
+using train::arithmetic;
+using train::batch_plan;
+using train::numerics;
+
+namespace {
+
+nn::DeviceNormalisation on_device(const data::Normalisation& normalisation) {
+    return {{normalisation.scale.begin(), normalisation.scale.end()},
+            {normalisation.shift.begin(), normalisation.shift.end()}};
+}
+
+nn::MixingSettings model_mixing(const data::MixingSettings& mixing, std::int64_t micro_batch) {
+    nn::MixingSettings result;
+    if (!mixing.any()) return result;
+    result.target_distances = data::target_distances(mixing, micro_batch);
+    result.mixup = mixing.mixup() && !mixing.on_host;
+    if (mixing.cutmix() && !mixing.on_host) result.cutmix_distance = data::cutmix_distance(micro_batch);
+    return result;
+}
+
+}  // namespace
+
+data::InputSettings data_settings(const config::Settings& settings, const backend::Backend& backend,
+                                  std::uint64_t seed) {
+    data::InputSettings result = data_settings_without_folder(settings, backend, seed);
+    if (result.kind == data::DataKind::real) result.folder = data::find_data_folder(result.dataset, result.data_dir);
+    return result;
+}
+
+data::InputSettings data_settings_without_folder(const config::Settings& settings, const backend::Backend& backend,
+                                                 std::uint64_t seed) {
+    data::InputSettings result{image_settings(settings).data};
+    result.compute_dtype = arithmetic(settings.device, backend).type;
+    result.seed = seed;
+    result.threads = train::core_budget(settings.run).input_threads;
+    return result;
+}
+
+nn::NetworkSettings network_settings(const config::Settings& settings) {
+    const data::DatasetInfo& info = data::dataset_info(image_settings(settings).data.dataset);
+    const bool imagenet = info.id == data::DatasetId::imagenet;
+    nn::NetworkSettings result{image_settings(settings).model};
+    result.dataset = imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
+    result.classes = info.classes;
+    result.image_size = image_settings(settings).data.image_size;
+    result.norm_processes = batch_plan(settings).norm_processes();
+    return result;
+}
+
+nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
+                               const TensorDesc& images) {
+    nn::BuildRequest request;
+    request.model = network_settings(settings);
+    request.numerics = numerics(settings.device, backend);
+    request.input.images = images;
+    if (const auto normalisation = data::device_normalisation(image_settings(settings).data))
+        request.input.normalise = on_device(*normalisation);
+    request.label_smoothing = image_settings(settings).label_smoothing;
+    request.mixing = model_mixing(data::effective_mixing(image_settings(settings).data), images.shape.at(0));
+    return request;
+}
+
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
+                            const TensorDesc& images) {
+    nn::BuildRequest request = build_request(settings, backend, images);
+    if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
+    nn::Model model = nn::build_training(request, ops::op_table());
+    train::warn_of_idle_filters(model.graph, settings.device);
+    return train::with_update(std::move(model.graph), nn::kLoss, settings, backend,
+                              image_settings(settings).model.bn_decay);
+}
+
+graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
+                              const TensorDesc& images, bool with_logits) {
+    nn::BuildRequest request = build_request(settings, backend, images);
+    request.label_smoothing = 0;
+    request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
+    nn::Model model = nn::build_evaluation(request, ops::op_table());
+    if (with_logits) model.graph.mark_output(train::kLogits, model.values.logits);
+    return graph::run_passes(std::move(model.graph), backend.passes().evaluation);
+}
+
+std::vector<std::string> image_functions(const config::Settings& settings) {
+    return nn::split_points(network_settings(settings));
+}
+
+std::vector<std::string> usual_image_splits(const config::Settings& settings) {
+    const bool all = image_settings(settings).model.family == nn::Family::efficientnet;
+    std::vector<std::string> result;
+    for (const std::string& name : image_functions(settings)) {
+        if (all || name.ends_with("/relu")) result.push_back(name);
+    }
+    return result;
+}
+
+}  // namespace cnntrain::tasks
