@@ -15,13 +15,6 @@ using graph::ValueId;
 
 namespace {
 
-FamilyRow row_of(Family family) {
-    for (const auto make_row : kFamilies) {
-        if (const FamilyRow row = make_row(); row.family == family) return row;
-    }
-    throw Error(ErrorKind::internal, "a family of models without a row");
-}
-
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& item : names)
@@ -166,6 +159,22 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
 }
 
 }  // namespace
+
+FamilyRow row_of(Family family) {
+    switch (family) {
+        case Family::resnet:
+            return resnet_family();
+        case Family::resnext:
+            return resnext_family();
+        case Family::efficientnet:
+            return efficientnet_family();
+    }
+    throw Error(ErrorKind::internal, "a family of models without a row");
+}
+
+FamilyInfo family_info(Family family) {
+    return row_of(family).info;
+}
 
 std::string_view name(Family family) {
     return kFamilyNames.at(static_cast<std::size_t>(family));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -33,15 +34,6 @@ std::string new_split_name(const std::string& name) {
     const std::string rest = name.substr(at);
     if (unit.empty() || unit.size() > 6 || (!rest.empty() && rest != "/relu")) return name;
     return "stage" + stage + "/unit" + std::to_string(std::stoi(unit) + 1) + rest;
-}
-
-/// EfficientNet sizes: "4" and "b4" are B4, "cifar" is CIFAR.
-std::string efficientnet_size(std::string size) {
-    std::transform(size.begin(), size.end(), size.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    const bool bare =
-        !size.empty() && std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-    return bare ? "B" + size : size;
 }
 
 std::optional<data::DatasetId> dataset_from_name(std::string path) {
@@ -113,9 +105,10 @@ void renew_spellings(Resolution& run) {
             split = new_split_name(split);
         values.set("pipeline_splits", splits, values.at("pipeline_splits").source);
     }
-    if (family_of(values) == nn::Family::efficientnet && values.is_set("model_size")) {
-        values.set("model_size", efficientnet_size(values.text("model_size")), values.at("model_size").source);
-    }
+    const auto family = family_of(values);
+    const auto spelled = family ? nn::family_info(*family).spelled_size : nullptr;
+    if (spelled != nullptr && values.is_set("model_size"))
+        values.set("model_size", spelled(values.text("model_size")), values.at("model_size").source);
 }
 
 void infer_dataset(Resolution& run) {
@@ -168,9 +161,9 @@ void adjust_image_options(Resolution& run) {
         run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
     }
     const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
-    if (family_of(values) == nn::Family::efficientnet && batch_norm_only) {
+    const auto family = family_of(values);
+    if (family && nn::family_info(*family).one_group_with_batch_norm && batch_norm_only)
         values.set("groups", std::int64_t{1}, Source::adjusted);
-    }
 }
 
 std::string images_reason(const Option& option, const OptionValues& values) {
@@ -191,8 +184,7 @@ namespace {
 /// Which weights are not decayed, by data set and model.
 std::vector<std::string> weight_decay_exclusions(nn::Family family, data::DatasetId dataset) {
     if (dataset != data::DatasetId::imagenet) return {};
-    if (family == nn::Family::efficientnet) return {"beta", "gamma", "proxy", "moving_"};
-    return {"beta", "gamma"};
+    return nn::family_info(family).undecayed;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -50,8 +51,8 @@ Violation cifar_image_size(const OptionValues& values) {
     if (!dataset || *dataset == data::DatasetId::imagenet || size == 32 || size == 0) return {};
     std::string text = "image size " + std::to_string(size) + " with " + std::string(name(*dataset)) +
                        ": its images have 32 x 32 pixels";
-    if (family_of(values) == nn::Family::efficientnet) return text + "; use --model-size cifar";
-    return text + "; leave out --image-size";
+    const auto family = family_of(values);
+    return family ? text + "; " + std::string(nn::family_info(*family).advice_for_small_images) : text;
 }
 
 Violation lars_companions(const OptionValues& values) {

@@ -1,17 +1,14 @@
 // What a model sets when the user did not.
-#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
 
+#include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
 
 namespace {
-
-/// EfficientNet's image sizes by size B0, B1, ...
-constexpr std::array<std::int64_t, 8> kEfficientNetPixels = {224, 240, 260, 300, 380, 456, 528, 600};
 
 /// Fills options in for the model where no value is. For those that have no use for 0, 0 means "not given" too.
 class Filler {
@@ -93,12 +90,9 @@ void fill_training(Resolution& run, const nn::FamilyDefaults& defaults) {
     if (defaults.lr_drops > 0) fill.integer("lr_drops", defaults.lr_drops);
 }
 
-std::int64_t default_image_size(nn::Family family, const std::string& size, bool imagenet) {
-    if (family == nn::Family::efficientnet) {
-        const bool numbered = size.size() == 2 && size[0] == 'B' && size[1] >= '0' && size[1] <= '7';
-        if (numbered) return kEfficientNetPixels[static_cast<std::size_t>(size[1] - '0')];
-        if (size == "CIFAR") return 32;
-    }
+std::int64_t default_image_size(const nn::FamilyInfo& family, const std::string& size, bool imagenet) {
+    const std::int64_t pixels = family.image_size != nullptr ? family.image_size(size) : 0;
+    if (pixels != 0) return pixels;
     return imagenet ? 224 : 32;
 }
 
@@ -109,6 +103,7 @@ void fill_model_defaults(Resolution& run) {
     const auto dataset = dataset_of(run.values);
     if (!family || !dataset) return;
     const bool imagenet = *dataset == data::DatasetId::imagenet;
+    const nn::FamilyInfo info = nn::family_info(*family);
     for (const nn::FamilyDefaults& defaults : nn::family_defaults()) {
         if (defaults.family != *family || defaults.imagenet != imagenet) continue;
         Filler fill(run);
@@ -117,17 +112,13 @@ void fill_model_defaults(Resolution& run) {
         fill_norm(run, defaults);
         fill.number_unless_zero("BN_decay", 0.97);
         fill.integer("pipeline_num_parallel", 48);
-        fill.integer("image_size", default_image_size(*family, run.values.text("model_size"), imagenet));
-        if (*family == nn::Family::resnext) {
-            fill.integer("convolution_groups", 32);
-            fill.integer("group_dim", 4);
-        }
-        if (*family == nn::Family::efficientnet) {
-            fill.integer("group_dim", 1);
-            if (imagenet) fill.number_unless_zero("label_smoothing", 0.1);
-        }
-        const bool keeps_choice = *family == nn::Family::resnet || run.values.flag("force_unstable_norm");
-        if (imagenet && !keeps_choice) fill.on("stable_norm");
+        fill.integer("image_size", default_image_size(info, run.values.text("model_size"), imagenet));
+        if (info.convolution_groups != 0) fill.integer("convolution_groups", info.convolution_groups);
+        if (info.group_dim != 0) fill.integer("group_dim", info.group_dim);
+        if (imagenet && info.label_smoothing_on_imagenet != 0)
+            fill.number_unless_zero("label_smoothing", info.label_smoothing_on_imagenet);
+        const bool two_passes = info.two_pass_variance_on_imagenet && !run.values.flag("force_unstable_norm");
+        if (imagenet && two_passes) fill.on("stable_norm");
         if (run.command == Command::train) fill_training(run, defaults);
     }
 }

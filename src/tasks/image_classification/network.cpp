@@ -5,6 +5,7 @@
 #include "cnntrain/data/mixing.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/graph/passes.h"
+#include "cnntrain/nn/family_info.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
@@ -99,7 +100,7 @@ std::vector<std::string> image_functions(const config::Settings& settings) {
 }
 
 std::vector<std::string> usual_image_splits(const config::Settings& settings) {
-    const bool all = image_settings(settings).model.family == nn::Family::efficientnet;
+    const bool all = nn::family_info(image_settings(settings).model.family).splits_before_any_function;
     std::vector<std::string> result;
     for (const std::string& name : image_functions(settings)) {
         if (all || name.ends_with("/relu")) result.push_back(name);

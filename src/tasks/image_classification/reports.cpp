@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cnntrain/data/settings.h"
+#include "cnntrain/nn/family_info.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/runs.h"
@@ -22,16 +23,7 @@ using train::text;
 namespace {
 
 std::string model_title(const nn::ModelSettings& model) {
-    switch (model.family) {
-        case nn::Family::resnet:
-            return "ResNet-" + model.size;
-        case nn::Family::resnext:
-            return "ResNeXt-" + model.size + "_" + std::to_string(model.resnext.convolution_groups) + "-" +
-                   std::to_string(model.resnext.group_dim) + "d";
-        case nn::Family::efficientnet:
-            return "EfficientNet-" + model.size;
-    }
-    return "";
+    return nn::family_info(model.family).title(model);
 }
 
 std::string list_text(const std::vector<double>& values) {
@@ -217,7 +209,7 @@ std::string summary_head(const config::ParseResult& arguments) {
         return out.str();
     }
     out << " Batch Norm\n";
-    const bool always_shown = image_settings(settings).model.family == nn::Family::efficientnet;
+    const bool always_shown = nn::family_info(image_settings(settings).model.family).always_tells_decay;
     if (always_shown || image_settings(settings).model.bn_decay != kUsualDecay) {
         out << "  Decay: " << config::to_string(config::Value{image_settings(settings).model.bn_decay}) << '\n';
     }
@@ -238,22 +230,21 @@ std::string summary_training(const config::Settings& settings) {
 
 std::string image_run_name(const config::Settings& settings, std::string_view random) {
     const train::TrainingSettings& training = settings.training;
-    const bool efficientnet = image_settings(settings).model.family == nn::Family::efficientnet;
+    const nn::FamilyInfo family = nn::family_info(image_settings(settings).model.family);
+    const bool replicas_first = family.run_name == nn::RunNameStyle::replicas_first;
     std::string replicas;
     if (training.replicas > 1) replicas = "x" + std::to_string(training.replicas) + "r";
     std::string accumulation;
     if (training.pipeline || training.gradient_accumulation_count > 1) {
         accumulation = "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
     }
-    std::string result = image_settings(settings).model.family == nn::Family::resnet    ? "RN"
-                         : image_settings(settings).model.family == nn::Family::resnext ? "RNX"
-                                                                                        : "EfficientNet-";
+    std::string result(family.run_prefix);
     result += image_settings(settings).model.size + "_bs" + std::to_string(training.micro_batch_size);
-    result += efficientnet ? accumulation + replicas : replicas + accumulation;
+    result += replicas_first ? replicas + accumulation : accumulation + replicas;
     result += image_settings(settings).model.norm == nn::NormKind::group
                   ? "_GN" + std::to_string(image_settings(settings).model.groups)
                   : "_BN";
-    if (!efficientnet) {
+    if (replicas_first) {
         result += "_" + std::string(config::name(settings.device.precision));
         if (settings.device.stochastic_rounding == backend::StochasticRounding::off) result += "_noSR";
     }
