@@ -13,12 +13,16 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
+#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
 #include "plan/line.h"
 #include "plan/line_network.h"
 #include "plan/prediction.h"
 #include "plan/profile.h"
 #include "run_tool.h"
+#include "tasks/image_classification/network.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain {
@@ -29,9 +33,9 @@ config::ParseResult parsed(std::vector<std::string> arguments, std::int64_t lane
     for (const std::string& word : {std::string("--synthetic-data"), std::string("--lanes"), std::to_string(lanes)})
         arguments.push_back(word);
     config::ParseResult result =
-        config::parse_command_line(config::Command::train, arguments, config::process_environment());
+        tasks::parse_command_line(config::Command::train, arguments, config::process_environment());
     config::refuse_unavailable(result);
-    train::check_network(result.settings);
+    train::check_stages(tasks::row_of(result), result.settings);
     return result;
 }
 
@@ -39,9 +43,9 @@ config::ParseResult parsed(std::vector<std::string> arguments, std::int64_t lane
 class Run {
 public:
     Run(const config::Settings& settings, const backend::Backend& backend)
-        : input_(train::data_settings(settings, backend, 1), data::Split::train),
+        : input_(tasks::data_settings(settings, backend, 1), data::Split::train),
           fields_(input_.fields(train::batch_plan(settings).samples_per_pass())),
-          graph_(train::training_graph(settings, backend, data::field_desc(fields_, data::kImages))),
+          graph_(tasks::training_graph(settings, backend, data::field_desc(fields_, data::kImages))),
           executable_(
               backend.compile(train::compile_request(graph_, settings, fields_, train::update_plan(settings), 1))),
           source_(input_.stream(train::training_loader_settings(settings, fields_, 0))) {
@@ -103,7 +107,7 @@ public:
         : one_(parsed(arguments, 1)),
           line_(plan::line_of(one_)),
           backend_(train::make_backend(one_.settings.run.backend)),
-          of_line_(plan::network_of_line(one_.settings, *backend_)) {
+          of_line_(plan::network_of_line(tasks::row_of(one_), one_, *backend_)) {
         if (!line_.pipelined) throw Error(ErrorKind::usage, "the line has no --pipeline");
         of_line_.network.lanes = 0;
         share_ = of_line_.network.share(line_.stages());

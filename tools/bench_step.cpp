@@ -19,10 +19,13 @@
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/nn/initialise.h"
+#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
+#include "cnntrain/train/stages.h"
 #include "products.h"
 #include "run_tool.h"
-#include "train/tasks/make_task.h"
 
 namespace cnntrain {
 
@@ -41,15 +44,17 @@ struct Options {
 constexpr std::uint64_t kSeed = 1;
 constexpr double kLearningRate = 1e-4;
 
-/// A run on made-up data as `cnntrain train`, or with `pretrain` as the first word `cnntrain pretrain`, would understand it.
+/// A run on made-up data as `cnntrain train` would understand it, or the command that is the first word.
 config::ParseResult parse(std::vector<std::string> arguments) {
-    const bool is_text = !arguments.empty() && arguments.front() == config::name(config::Command::pretrain);
-    if (is_text) arguments.erase(arguments.begin());
-    arguments.emplace_back(is_text ? "--generated-data" : "--synthetic-data");
-    config::ParseResult parsed = config::parse_command_line(
-        is_text ? config::Command::pretrain : config::Command::train, arguments, config::process_environment());
+    config::Command command = config::Command::train;
+    if (!arguments.empty() && !arguments.front().starts_with('-')) {
+        command = config::command_named(arguments.front());
+        arguments.erase(arguments.begin());
+    }
+    arguments.emplace_back(command == config::Command::train ? "--synthetic-data" : "--generated-data");
+    config::ParseResult parsed = tasks::parse_command_line(command, arguments, config::process_environment());
     config::refuse_unavailable(parsed);
-    if (!is_text) train::check_network(parsed.settings);
+    train::check_stages(tasks::row_of(parsed), parsed.settings);
     return parsed;
 }
 
@@ -116,7 +121,7 @@ struct Bench {
     Bench(const Options& options, const std::vector<std::string>& arguments)
         : parsed(parse(arguments)),
           backend(train::make_backend(parsed.settings.run.backend)),
-          task(train::make_task(parsed, *backend, kSeed)),
+          task(tasks::row_of(parsed).make(parsed, *backend, kSeed)),
           evaluates(options.evaluate),
           samples(task->open(evaluates ? data::Split::validation : data::Split::train)) {
         const config::Settings& settings = parsed.settings;

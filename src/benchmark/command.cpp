@@ -10,9 +10,9 @@
 #include "cnntrain/base/path.h"
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
-#include "cnntrain/config/parse.h"
 #include "cnntrain/launch/scripts.h"
 #include "cnntrain/launch/words.h"
+#include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::benchmark {
 
@@ -184,7 +184,7 @@ void drop_replaced(Words& words, const Override& override) {
         std::ranges::find_if(words, [](const std::string& word) { return word == "python3" || word == "python"; });
     if (at == words.end()) at = words.begin();
     while (at != words.end()) {
-        if (!is_option(*at) || !config::takes_place_of(override.name, option_name(*at))) {
+        if (!is_option(*at) || !tasks::takes_place_of(override.name, option_name(*at))) {
             ++at;
             continue;
         }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/commands.h"
 
 namespace cnntrain::cli {
 
@@ -19,11 +20,9 @@ struct Invocation {
 std::string called(const Invocation& invocation);
 
 /// Each returns the process's exit code and throws Error.
-int train_command(const Invocation& invocation);
+/// A command that a task serves.
+int task_command(config::Command command, const Invocation& invocation);
 int restore_command(const Invocation& invocation);
-int validation_command(const Invocation& invocation);
-int pretrain_command(const Invocation& invocation);
-int inference_command(const Invocation& invocation);
 int average_command(const Invocation& invocation);
 int analyse_command(const Invocation& invocation);
 int convert_command(const Invocation& invocation);

@@ -15,7 +15,8 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/plan/plan.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/stages.h"
 
 namespace cnntrain::cli {
 
@@ -77,7 +78,7 @@ plan::PlanSettings settings_from(const Flags& flags) {
 config::ParseResult parsed_line(const std::vector<std::string>& words, const Flags& flags) {
     config::Environment environment = config::process_environment();
     if (flags.given("--processes")) environment.launch.processes = parse_processes(flags.text("--processes")).back();
-    return config::parse_command_line(config::Command::train, words, environment);
+    return tasks::parse_command_line(config::Command::train, words, environment);
 }
 
 constexpr const char* kExplanation =
@@ -111,12 +112,13 @@ int plan_command(const Invocation& invocation) {
     for (const std::string& notice : line.notices) {
         if (is_first) log::info(notice);
     }
-    train::check_network(line.settings);
+    const train::TaskRow& task = tasks::row_of(line);
+    train::check_stages(task, line.settings);
     require_run_memory(line.settings, config::Command::plan);
     catch_stop_signals();
     if (flags.given("--processes")) settings.processes = process_plan(flags, world);
     if (!is_first) return 0;  // one plan is enough
-    plan::plan_training(line, settings, process_host(invocation));
+    plan::plan_training(task, line, settings, process_host(invocation));
     return 0;
 }
 

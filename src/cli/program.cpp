@@ -23,7 +23,8 @@
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/config/commands.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/backends.h"
 #include "cnntrain/train/machine.h"
 
 namespace cnntrain::cli {
@@ -35,14 +36,10 @@ struct CommandEntry {
     int (*run)(const Invocation&);
 };
 
-/// Names, script names and help lines are config::commands(); this is what they do. A command without a row is not
-/// available yet.
-constexpr std::array<CommandEntry, 12> kCommands = {{
-    {config::Command::train, train_command},
-    {config::Command::validation, validation_command},
+/// Names, script names and help lines are config::commands(); this is what they do. A command without a row is one that a task
+/// serves, or not available yet.
+constexpr std::array<CommandEntry, 8> kCommands = {{
     {config::Command::restore, restore_command},
-    {config::Command::inference, inference_command},
-    {config::Command::pretrain, pretrain_command},
     {config::Command::average, average_command},
     {config::Command::analyse, analyse_command},
     {config::Command::convert, convert_command},
@@ -56,6 +53,10 @@ const CommandEntry* entry(config::Command command) {
     const auto* found = std::find_if(kCommands.begin(), kCommands.end(),
                                      [&](const CommandEntry& candidate) { return candidate.command == command; });
     return found == kCommands.end() ? nullptr : found;
+}
+
+bool is_available(config::Command command) {
+    return entry(command) != nullptr || tasks::serves(command);
 }
 
 /// `options`: behind --version.
@@ -110,7 +111,7 @@ void print_overview() {
             line += script;
         }
         if (!info.scripts.empty()) line += ")";
-        if (entry(info.command) == nullptr) line += " - not available yet";
+        if (!is_available(info.command)) line += " - not available yet";
         std::cout << line << '\n';
     }
     std::cout << "\nPrograms of other projects:\n";
@@ -179,12 +180,12 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
         return foreign->run(invocation);
     }
     const config::Command command = config::command_named(words.front());
-    const CommandEntry* found = entry(command);
-    if (found == nullptr) {
+    if (!is_available(command)) {
         throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(config::name(command)));
     }
     take_core_share(command);
-    return found->run(invocation);
+    const CommandEntry* const found = entry(command);
+    return found != nullptr ? found->run(invocation) : task_command(command, invocation);
 }
 
 /// What the machine does not give is an error of its own kind, and no defect.

@@ -1,4 +1,4 @@
-// `cnntrain train`, `restore`, `validation` and `inference`: what each does with its parsed options.
+// `cnntrain restore`, and the commands that tasks serve: what each does with its parsed options.
 #include <iostream>
 
 #include "cli/commands.h"
@@ -6,6 +6,7 @@
 #include "cli/run_options.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/path.h"
+#include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {
 
@@ -34,18 +35,14 @@ Invocation announced(const Invocation& invocation, RecipeLine line, const std::s
 
 }  // namespace
 
-int train_command(const Invocation& invocation) {
-    return parse_and_run(config::Command::train, invocation, train::run_training);
-}
-
 int restore_command(const Invocation& invocation) {
     config::ParseResult line;
     return parse_and_run(
         config::Command::restore, invocation,
-        [&line](const config::ParseResult&, const train::Host& host) { return train::run_restored(line, host); },
+        [&line](const config::ParseResult&, const train::Host& host) { return tasks::run_restored(line, host); },
         [&line](const config::ParseResult& given) {
             line = given;
-            return train::restored_arguments(line, posix_files());
+            return tasks::restored_arguments(line, posix_files());
         });
 }
 
@@ -57,7 +54,7 @@ int resnet_main_command(const Invocation& invocation) {
         std::cout << resnet_main_help(script);
         return 0;
     }
-    return train_command(announced(invocation, std::move(line), "train", host.rank));
+    return task_command(config::Command::train, announced(invocation, std::move(line), "train", host.rank));
 }
 
 int resnet_eval_command(const Invocation& invocation) {
@@ -71,20 +68,12 @@ int resnet_eval_command(const Invocation& invocation) {
     return parse_and_run(config::Command::validation, announced(invocation, std::move(line), "validation", here.rank),
                          [](const config::ParseResult& arguments, train::Host host) {
                              host.estimator = train::EstimatorReport{.weight_decay = kRecipeWeightDecay};
-                             return train::run_validation(arguments, host);
+                             return tasks::run_validation(arguments, host);
                          });
 }
 
-int validation_command(const Invocation& invocation) {
-    return parse_and_run(config::Command::validation, invocation, train::run_validation);
-}
-
-int pretrain_command(const Invocation& invocation) {
-    return parse_and_run(config::Command::pretrain, invocation, train::run_pretraining);
-}
-
-int inference_command(const Invocation& invocation) {
-    return parse_and_run(config::Command::inference, invocation, train::run_inference);
+int task_command(config::Command command, const Invocation& invocation) {
+    return parse_and_run(command, invocation, tasks::run);
 }
 
 }  // namespace cnntrain::cli

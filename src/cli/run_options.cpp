@@ -15,8 +15,8 @@
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/metrics/progress.h"
-#include "cnntrain/train/assemble.h"
-#include "cnntrain/train/dry_run.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/stages.h"
 
 namespace cnntrain::cli {
 
@@ -27,9 +27,8 @@ namespace {
 config::Launch launch_of(config::Command command, const comm::Launched& launched) {
     config::Launch launch;
     using config::Command;
-    const bool trains = command == Command::train || command == Command::restore || command == Command::pretrain;
-    const bool together = trains || (command == config::Command::validation && launched.popdist);
-    if (!together) return launch;
+    const bool alone = command == Command::inference || (command == Command::validation && !launched.popdist);
+    if (alone) return launch;
     if (launched.world) {
         launch.processes = launched.world->size;
         launch.index = launched.world->rank;
@@ -70,12 +69,10 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
     }
 }
 
-/// poprun's instances all print what a CNN does, on which the numbers of lines in published benchmarks rest; those of BERT's
-/// pretraining leave it to the first, unless --log-all-workers.
+/// What poprun's instances print besides the first, with a task that has all of them print and one that leaves it to the options.
 bool prints(const config::ParseResult& arguments, bool by_poprun) {
     if (arguments.launch.index == 0) return true;
-    const bool pretrains = arguments.command == config::Command::pretrain;
-    return pretrains ? arguments.settings.logging.all_instances : by_poprun;
+    return tasks::row_of(arguments).every_process_prints ? by_poprun : arguments.settings.logging.all_instances;
 }
 
 }  // namespace
@@ -104,9 +101,9 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     const comm::Launched launched = comm::read_launched(comm::process_environment());
     config::Environment environment = config::process_environment();
     environment.launch = launch_of(command, launched);
-    config::ParseResult arguments = config::parse_command_line(command, invocation.arguments, environment);
+    config::ParseResult arguments = tasks::parse_command_line(command, invocation.arguments, environment);
     if (arguments.wants_help) {
-        std::cout << config::help_text(command, called(invocation));
+        std::cout << tasks::help_text(arguments, called(invocation));
         return 0;
     }
     if (complete) arguments = complete(arguments);
@@ -117,9 +114,8 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     for (const std::string& notice : arguments.notices) {
         if (arguments.launch.index == 0) log::info(notice);
     }
-    if (arguments.command == config::Command::train) train::check_network(arguments.settings);
-    if (arguments.command == config::Command::pretrain) train::check_stages_of_text(arguments.settings);
-    if (arguments.wants_dry_run) std::cout << train::dry_run_text(arguments);
+    train::check_stages(tasks::row_of(arguments), arguments.settings);
+    if (arguments.wants_dry_run) std::cout << tasks::dry_run_text(arguments);
     config::refuse_unavailable(arguments);
     if (arguments.wants_dry_run) return 0;
     require_run_memory(arguments.settings, command);

@@ -1,6 +1,7 @@
 // EfficientNets (Tan and Le 2019), with grouped spatial convolutions as an alternative to depthwise ones.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <string_view>
 
@@ -299,8 +300,44 @@ Network efficientnet(const NetworkSettings& settings) {
 
 }  // namespace
 
+namespace {
+
+/// "4" and "b4" are B4, "cifar" is CIFAR.
+std::string spelled_size(std::string size) {
+    std::transform(size.begin(), size.end(), size.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    const bool bare =
+        !size.empty() && std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    return bare ? "B" + size : size;
+}
+
+/// By size B0, B1, ...
+constexpr std::array<std::int64_t, 8> kPixels = {224, 240, 260, 300, 380, 456, 528, 600};
+
+std::int64_t image_size(std::string_view size) {
+    const bool numbered = size.size() == 2 && size[0] == 'B' && size[1] >= '0' && size[1] <= '7';
+    if (numbered) return kPixels[static_cast<std::size_t>(size[1] - '0')];
+    return size == "CIFAR" ? 32 : 0;
+}
+
+}  // namespace
+
 FamilyRow efficientnet_family() {
-    return {Family::efficientnet, efficientnet_sizes, efficientnet};
+    return {.sizes = efficientnet_sizes,
+            .network = efficientnet,
+            .info = {.run_prefix = "EfficientNet-",
+                     .run_name = RunNameStyle::accumulation_first,
+                     .title = [](const ModelSettings& model) { return "EfficientNet-" + model.size; },
+                     .spelled_size = spelled_size,
+                     .image_size = image_size,
+                     .advice_for_small_images = "use --model-size cifar",
+                     .group_dim = 1,
+                     .label_smoothing_on_imagenet = 0.1,
+                     .two_pass_variance_on_imagenet = true,
+                     .undecayed = {"beta", "gamma", "proxy", "moving_"},
+                     .one_group_with_batch_norm = true,
+                     .always_tells_decay = true,
+                     .splits_before_any_function = true}};
 }
 
 }  // namespace cnntrain::nn

@@ -1,16 +1,15 @@
 // The table of model families: each is a file like resnet.cpp that exports its row.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
+#include "cnntrain/nn/family_info.h"
 #include "nn/network.h"
 
 namespace cnntrain::nn {
 
 struct FamilyRow {
-    Family family;
     /// The legal sizes, smallest first.
     std::vector<std::string> (*sizes)(DatasetKind dataset);
     /// `settings.size` is one of them. Error(usage): values that make no network, such as groups that do not divide
@@ -18,12 +17,14 @@ struct FamilyRow {
     Network (*network)(const NetworkSettings& settings);
     /// Are its shortcuts padded (type A) where they change shape, instead of projected (B)? Null: B.
     bool (*pads_shortcuts)(const NetworkSettings& settings) = nullptr;
+    FamilyInfo info;
 };
 
 FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride on the 3x3 convolution (v1.5)
 FamilyRow resnext_family();       // Xie et al. 2016
 FamilyRow efficientnet_family();  // Tan and Le 2019
 
-inline constexpr std::array kFamilies = {resnet_family, resnext_family, efficientnet_family};
+/// One without a row does not compile.
+FamilyRow row_of(Family family);
 
 }  // namespace cnntrain::nn

@@ -15,13 +15,6 @@ using graph::ValueId;
 
 namespace {
 
-FamilyRow row_of(Family family) {
-    for (const auto make_row : kFamilies) {
-        if (const FamilyRow row = make_row(); row.family == family) return row;
-    }
-    throw Error(ErrorKind::internal, "a family of models without a row");
-}
-
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& item : names)
@@ -58,9 +51,8 @@ std::vector<std::string> names_of(const Network& network) {
 }
 
 /// The stage of every function. Error(usage) for wrong splits.
-std::vector<int> stages_of(const Network& network, const std::vector<std::string>& splits) {
-    const std::vector<std::string> names = names_of(network);
-    std::vector<int> stages(network.size(), 0);
+std::vector<int> stages_of(const std::vector<std::string>& names, const std::vector<std::string>& splits) {
+    std::vector<int> stages(names.size(), 0);
     std::size_t after = 0;  // where the next split may stand
     for (const std::string& split : splits) {
         const auto found = std::find(names.begin(), names.end(), split);
@@ -127,7 +119,7 @@ std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId label
 Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     check_images(request);
     const Network network = make_network(request.model);
-    const std::vector<int> stages = stages_of(network, request.splits);
+    const std::vector<int> stages = stages_of(names_of(network), request.splits);
 
     graph::Graph graph(ops);
     const ValueId images = graph.add_input(std::string(kImages), request.input.images);
@@ -167,6 +159,22 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
 
 }  // namespace
 
+FamilyRow row_of(Family family) {
+    switch (family) {
+        case Family::resnet:
+            return resnet_family();
+        case Family::resnext:
+            return resnext_family();
+        case Family::efficientnet:
+            return efficientnet_family();
+    }
+    throw Error(ErrorKind::internal, "a family of models without a row");
+}
+
+FamilyInfo family_info(Family family) {
+    return row_of(family).info;
+}
+
 std::string_view name(Family family) {
     return kFamilyNames.at(static_cast<std::size_t>(family));
 }
@@ -184,8 +192,8 @@ std::vector<std::string> split_points(const NetworkSettings& settings) {
     return names_of(make_network(settings));
 }
 
-void check_splits(const NetworkSettings& settings, const std::vector<std::string>& splits) {
-    stages_of(make_network(settings), splits);
+void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits) {
+    stages_of(functions, splits);
 }
 
 Model build_training(const BuildRequest& request, const graph::OpTable& ops) {

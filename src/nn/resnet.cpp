@@ -191,7 +191,10 @@ bool resnet_pads_shortcuts(const NetworkSettings& settings) {
 }  // namespace
 
 FamilyRow resnet_family() {
-    return {Family::resnet, resnet_sizes, resnet, resnet_pads_shortcuts};
+    return {.sizes = resnet_sizes,
+            .network = resnet,
+            .pads_shortcuts = resnet_pads_shortcuts,
+            .info = {.run_prefix = "RN", .title = [](const ModelSettings& model) { return "ResNet-" + model.size; }}};
 }
 
 }  // namespace cnntrain::nn

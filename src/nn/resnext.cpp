@@ -70,8 +70,23 @@ Network resnext(const NetworkSettings& settings) {
 
 }  // namespace
 
+namespace {
+
+std::string resnext_title(const ModelSettings& model) {
+    return "ResNeXt-" + model.size + "_" + std::to_string(model.resnext.convolution_groups) + "-" +
+           std::to_string(model.resnext.group_dim) + "d";
+}
+
+}  // namespace
+
 FamilyRow resnext_family() {
-    return {Family::resnext, resnext_sizes, resnext};
+    return {.sizes = resnext_sizes,
+            .network = resnext,
+            .info = {.run_prefix = "RNX",
+                     .title = resnext_title,
+                     .convolution_groups = 32,
+                     .group_dim = 4,
+                     .two_pass_variance_on_imagenet = true}};
 }
 
 }  // namespace cnntrain::nn

@@ -1,6 +1,6 @@
 #include "plan/line.h"
 
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/stages.h"
 
 namespace cnntrain::plan {
 

@@ -4,41 +4,34 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/input.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
 
 namespace cnntrain::plan {
 
 namespace {
 
-/// The fields of a micro-batch; no data are looked for.
-std::vector<data::Field> fields_of(const config::Settings& settings, const backend::Backend& backend) {
-    config::Settings generated = settings;
-    generated.data.kind = data::DataKind::generated;
-    const data::InputData input(train::data_settings(generated, backend, 0), data::Split::train);
-    return input.fields(train::batch_plan(settings).samples_per_pass());
-}
-
-/// The measurement depends neither on the splits nor on stashing.
-config::Settings unsplit(config::Settings settings) {
-    settings.training.pipeline = false;
-    settings.training.pipeline_splits.clear();
-    settings.training.shards = 1;
-    settings.training.recomputation = false;
-    return settings;
+/// What is measured depends neither on the splits nor on what stages keep.
+config::ParseResult unsplit(config::ParseResult arguments) {
+    train::TrainingSettings& training = arguments.settings.training;
+    training.pipeline = false;
+    training.pipeline_splits.clear();
+    training.shards = 1;
+    training.recomputation = false;
+    return arguments;
 }
 
 }  // namespace
 
-NetworkOfLine network_of_line(const config::Settings& settings, const backend::Backend& backend) {
-    const std::vector<data::Field> fields = fields_of(settings, backend);
-    NetworkOfLine result{FunctionNames(nn::split_points(train::network_settings(settings))),
-                         train::training_graph(unsplit(settings), backend, data::field_desc(fields, data::kImages)),
-                         {},
-                         {}};
+NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResult& arguments,
+                              const backend::Backend& backend) {
+    const config::Settings& settings = arguments.settings;
+    const std::unique_ptr<train::Task> task = row.make(unsplit(arguments), backend, 0);
+    const std::vector<data::Field> fields = task->fields_of_generated(train::batch_plan(settings).samples_per_pass());
+    NetworkOfLine result{FunctionNames(row.functions(settings)), task->training_graph(fields), {}, {}};
     PlannedNetwork& network = result.network;
-    network.threads = compute_threads(settings.run);
+    network.threads = train::compute_threads(settings.run);
     network.lanes = settings.training.lanes;
     if (settings.training.recomputation) network.kept = Kept::inputs;
     network.facts = function_facts(result.graph, result.names);

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/config/settings.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/train/task.h"
 #include "plan/functions.h"
 #include "plan/prediction.h"
 
@@ -19,8 +19,9 @@ struct NetworkOfLine {
     std::string without_copies;  // why the backend's copies of variables are not known; empty: they are
 };
 
-/// Compiles the graph to learn the backend's copies. A network that is too large for this machine is planned without
-/// them: it may be meant for another machine.
-NetworkOfLine network_of_line(const config::Settings& settings, const backend::Backend& backend);
+/// Compiles the graph to learn what the backend keeps. A network that is too large for this machine is planned without that:
+/// it may be for another one.
+NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResult& arguments,
+                              const backend::Backend& backend);
 
 }  // namespace cnntrain::plan

@@ -11,14 +11,13 @@
 #include "cnntrain/base/processor.h"
 #include "cnntrain/plan/pipeline_chart.h"
 #include "cnntrain/plan/scaling_chart.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 #include "plan/line.h"
 #include "plan/line_network.h"
 #include "plan/prediction.h"
 #include "plan/processes.h"
 #include "plan/report.h"
 #include "plan/text.h"
-#include "train/tasks/image_classification.h"
 
 namespace cnntrain::plan {
 
@@ -28,13 +27,15 @@ using schedule::Pipeline;
 
 class Plan {
 public:
-    Plan(const config::ParseResult& arguments, const PlanSettings& settings, const train::Host& host)
+    Plan(const train::TaskRow& row, const config::ParseResult& arguments, const PlanSettings& settings,
+         const train::Host& host)
         : arguments_(arguments),
           settings_(settings),
           host_(host),
           line_(line_of(arguments)),
           backend_(train::make_backend(arguments.settings.run.backend)),
-          of_line_(network_of_line(arguments.settings, *backend_)) {}
+          task_(row.make(arguments, *backend_, 0)->description()),
+          of_line_(network_of_line(row, arguments, *backend_)) {}
 
     void run() {
         if (settings_.processes) {
@@ -51,8 +52,7 @@ private:
         find_times({network_.threads, network_.share(line_.stages()).threads, network_.share(proposed).threads});
         const Prediction better = best(proposed);
         std::ostream& out = *host_.console;
-        out << topic("Model", model_text(arguments_.settings.model, network_, line_)) << topic("Times", times_from_)
-            << '\n';
+        out << topic("Model", model_text(task_, network_, line_)) << topic("Times", times_from_) << '\n';
         const PlanReport report(names_, network_, line_, of_line_.without_copies);
         if (!line_.pipelined) {
             const std::int64_t micro_batches = line_.legal_micro_batches(better.pipeline);
@@ -74,13 +74,11 @@ private:
             planned_process(network_.profile.times.at(network_.threads), summed_values(of_line_.graph, names_), line_,
                             bucket_bytes, processes.images_per_second);
         const auto curves = predicted(process, processes);
-        *host_.console << topic("Model", model_text(arguments_.settings.model, network_, line_))
-                       << topic("Times", times_from_) << processes_text(process, processes, bucket_bytes, curves);
+        *host_.console << topic("Model", model_text(task_, network_, line_)) << topic("Times", times_from_)
+                       << processes_text(process, processes, bucket_bytes, curves);
         if (!settings_.svg) return;
-        const nn::ModelSettings& model = arguments_.settings.model;
         const double single = 1e3 * process.step.images / process.step.total_ms();
-        const std::string title = std::string(nn::name(model.family)) + " " + model.size +
-                                  formatted(": predicted from %.4g images/s of one process, ", single) +
+        const std::string title = task_.title + formatted(": predicted from %.4g images/s of one process, ", single) +
                                   counted(processes.ranks_per_node, "rank") + " a node";
         write_chart(scaling_svg(curves, single, title, "Network: " + processes.network_from));
     }
@@ -118,12 +116,11 @@ private:
     /// The settings on which the work of a function depends.
     std::map<std::string, std::string> made_for() const {
         const config::Settings& settings = arguments_.settings;
-        std::map<std::string, std::string> result =
-            train::ImageClassification(arguments_, *backend_, 0).description().identity;
+        std::map<std::string, std::string> result = task_.identity;
         result["micro-batch"] = std::to_string(line_.micro_batch);
         result["precision"] = config::name(settings.device.precision);
-        result["arithmetic"] = name(arithmetic(settings.device, *backend_).type);
-        result["norm"] = settings.model.norm == nn::NormKind::batch ? "batch" : "group";
+        result["arithmetic"] = name(train::arithmetic(settings.device, *backend_).type);
+        result.insert(task_.work.begin(), task_.work.end());
         result["backend"] = backend_->name();
         result["threads"] =
             std::to_string(network_.threads);  // of all lanes: those that work beside a lane slow it down
@@ -185,11 +182,10 @@ private:
         constexpr std::int64_t kMostDrawn = 512;
         const std::int64_t drawn = std::min(kMostDrawn, micro_batches);
         const auto work = timeline(plan.pipeline, drawn, plan.times(), plan.lane_of);
-        const nn::ModelSettings& model = arguments_.settings.model;
         const std::string title =
-            std::string(nn::name(model.family)) + " " + model.size + ": " +
-            std::string(schedule::name(line_.schedule)) + ", " + counted(plan.pipeline.stages, "stage") + " on " +
-            counted(plan.share.lanes, "lane") + " of " + counted(plan.share.threads, "thread") + ", predicted; " +
+            task_.title + ": " + std::string(schedule::name(line_.schedule)) + ", " +
+            counted(plan.pipeline.stages, "stage") + " on " + counted(plan.share.lanes, "lane") + " of " +
+            counted(plan.share.threads, "thread") + ", predicted; " +
             (drawn < micro_batches ? "as if " + std::to_string(drawn) + " were all of the " : "") +
             counted(micro_batches, "micro-batch", "es");
         write_chart(chart_svg(work, title));
@@ -205,6 +201,7 @@ private:
     const train::Host& host_;
     PlannedLine line_;
     std::unique_ptr<backend::Backend> backend_;
+    train::TaskDescription task_;
     NetworkOfLine of_line_;
     const FunctionNames& names_ = of_line_.names;
     PlannedNetwork& network_ = of_line_.network;
@@ -213,8 +210,9 @@ private:
 
 }  // namespace
 
-void plan_training(const config::ParseResult& line, const PlanSettings& settings, const train::Host& host) {
-    Plan(line, settings, host).run();
+void plan_training(const train::TaskRow& row, const config::ParseResult& line, const PlanSettings& settings,
+                   const train::Host& host) {
+    Plan(row, line, settings, host).run();
 }
 
 }  // namespace cnntrain::plan

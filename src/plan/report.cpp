@@ -6,7 +6,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/size_text.h"
-#include "cnntrain/nn/model.h"
 #include "cnntrain/plan/pipeline_chart.h"
 #include "plan/text.h"
 
@@ -47,16 +46,14 @@ std::string lanes_text(const Prediction& plan) {
 
 }  // namespace
 
-std::string model_text(const nn::ModelSettings& model, const PlannedNetwork& network, const PlannedLine& line) {
+std::string model_text(const train::TaskDescription& task, const PlannedNetwork& network, const PlannedLine& line) {
     FunctionFacts sum;
     for (const FunctionFacts& function : network.facts) {
         sum.parameters += function.parameters;
         sum.forward_gflop += function.forward_gflop;
     }
-    return std::string(nn::name(model.family)) + " " + model.size + ", " +
-           (model.norm == nn::NormKind::batch ? "batch norm" : "group norm of " + std::to_string(model.groups)) + ", " +
-           std::to_string(sum.parameters) + " parameters, micro-batch " + std::to_string(line.micro_batch) + " with " +
-           formatted("%.4g", sum.forward_gflop) + " GFLOP forward";
+    return task.title + ", " + task.details + ", " + std::to_string(sum.parameters) + " parameters, micro-batch " +
+           std::to_string(line.micro_batch) + " with " + formatted("%.4g", sum.forward_gflop) + " GFLOP forward";
 }
 
 std::string PlanReport::described(const Prediction& plan, std::int64_t micro_batches,

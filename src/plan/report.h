@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "cnntrain/nn/settings.h"
+#include "cnntrain/train/task.h"
 #include "plan/line.h"
 #include "plan/prediction.h"
 
 namespace cnntrain::plan {
 
-std::string model_text(const nn::ModelSettings& model, const PlannedNetwork& network, const PlannedLine& line);
+std::string model_text(const train::TaskDescription& task, const PlannedNetwork& network, const PlannedLine& line);
 
 class PlanReport {
 public:

@@ -23,7 +23,7 @@
 
 #include "cli/commands.h"
 #include "cnntrain/base/rng.h"
-#include "config/table/option.h"
+#include "cnntrain/tasks/tasks.h"
 
 namespace {
 
@@ -45,35 +45,27 @@ constexpr bool kMeasures = true;
 /// A line that is sound without what is added to it.
 struct Context {
     cnntrain::config::Command command;
-    cnntrain::nn::Family family;
-    cnntrain::optim::LrSchedule schedule;
     std::string line;
 };
 
 std::vector<Context> contexts() {
     using cnntrain::config::Command;
-    using cnntrain::nn::Family;
-    using cnntrain::optim::LrSchedule;
     const std::string cifar = " --dataset cifar-10 --generated-data";
     const std::string small = cifar + " --model-size 8";
     const std::string files = " --dataset imagenet --data-dir /no/such/folder";
     return {
-        {Command::train, Family::resnet, LrSchedule::stepped, "train" + small},
-        {Command::train, Family::resnet, LrSchedule::stepped, "train --model-size 18" + files},
-        {Command::train, Family::resnet, LrSchedule::cosine, "train --lr-schedule cosine --iterations 10" + small},
-        {Command::train, Family::resnext, LrSchedule::exponential,
-         "train --model resnext --lr-schedule exponential --lr-decay-rate 0.5 --lr-drops 3" + cifar},
-        {Command::train, Family::resnet, LrSchedule::polynomial,
-         "train --lr-schedule polynomial_decay_lr --optimiser LARS --model-size 8" + cifar},
-        {Command::train, Family::resnet, LrSchedule::gradual,
-         "train --lr-schedule gradual_warmup_then_dec --model-size 8" + cifar},
-        {Command::train, Family::efficientnet, LrSchedule::stepped,
-         "train --model efficientnet --model-size cifar --optimiser RMSprop" + cifar},
-        {Command::validation, Family::resnet, LrSchedule::stepped, "validation" + small},
-        {Command::validation, Family::efficientnet, LrSchedule::stepped, "validation --model efficientnet" + files},
-        {Command::inference, Family::resnet, LrSchedule::stepped, "inference --iterations 5" + small},
-        {Command::inference, Family::resnext, LrSchedule::stepped, "inference --model resnext" + files},
-        {Command::restore, Family::resnet, LrSchedule::stepped, "restore --restore-path /no/such/run"},
+        {Command::train, "train" + small},
+        {Command::train, "train --model-size 18" + files},
+        {Command::train, "train --lr-schedule cosine --iterations 10" + small},
+        {Command::train, "train --model resnext --lr-schedule exponential --lr-decay-rate 0.5 --lr-drops 3" + cifar},
+        {Command::train, "train --lr-schedule polynomial_decay_lr --optimiser LARS --model-size 8" + cifar},
+        {Command::train, "train --lr-schedule gradual_warmup_then_dec --model-size 8" + cifar},
+        {Command::train, "train --model efficientnet --model-size cifar --optimiser RMSprop" + cifar},
+        {Command::validation, "validation" + small},
+        {Command::validation, "validation --model efficientnet" + files},
+        {Command::inference, "inference --iterations 5" + small},
+        {Command::inference, "inference --model resnext" + files},
+        {Command::restore, "restore --restore-path /no/such/run"},
     };
 }
 
@@ -246,8 +238,19 @@ Words flags_of(const Option& option) {
 }
 
 std::vector<const Option*> options_of(const Context& context) {
-    std::vector<const Option*> all = active_options(context.command, context.family, context.schedule);
-    std::erase_if(all, [](const Option* option) { return option->flag == "--help"; });
+    using namespace cnntrain::config;
+    const Words words = split(context.line);
+    const OptionSet& options = cnntrain::tasks::parse_command_line(context.command, {"--help"}, {}).task->options();
+    const auto is_met = [&](const Need& need) {
+        const Option& other = options.at(need.key);
+        const auto given = std::ranges::find(words, other.flag);
+        return allows(need, other, given == words.end() ? other.fallback : Value(*(given + 1)));
+    };
+    std::vector<const Option*> all;
+    for (const Option& option : options.rows()) {
+        const bool taken = (option.commands & bit(context.command)) != 0 && option.flag != "--help";
+        if (taken && std::ranges::all_of(option.exists_with, is_met)) all.push_back(&option);
+    }
     return all;
 }
 

@@ -6,7 +6,6 @@
 #include "config/parsing.h"
 #include "config/read/value.h"
 #include "config/resolve/resolve.h"
-#include "config/table/option.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -100,7 +99,7 @@ std::vector<Place> places() {
 }
 
 const Option& row(std::string_view flag) {
-    for (const Option& option : option_table()) {
+    for (const Option& option : rows_of(Command::train)) {
         if (documented_flag(option) == flag) return option;
     }
     throw Error(ErrorKind::internal, "no option " + std::string(flag));
@@ -112,10 +111,11 @@ std::string reason(const Acts& acts, const Place& place, std::int64_t processes 
     std::string line = place.line + " --abs-learning-rate 0.1";
     if (!acts.with.empty()) line += " " + std::string(acts.with);
     std::vector<const Option*> all;
-    for (const Option& candidate : option_table()) {
-        if ((candidate.commands & program_of(Command::train)) != 0) all.push_back(&candidate);
-    }
-    OptionValues values(all, {.processes = processes});
+    for (const Option& candidate : rows_of(Command::train))
+        all.push_back(&candidate);
+    Resolution run{
+        tasks::task_table().front().options, place.command, OptionValues(all, {.processes = processes}), {}, {}};
+    OptionValues& values = run.values;
     std::vector<std::string> line_words = words(line);
     for (std::size_t i = 0; i < line_words.size(); ++i) {
         const Option& given = row(line_words[i]);
@@ -123,7 +123,7 @@ std::string reason(const Acts& acts, const Place& place, std::int64_t processes 
         values.set(key(given), flag_only ? Value(true) : convert(given, {line_words[++i]}), Source::command_line);
     }
     if (option.flag == "--logs-per-epoch") values.set("epochs", 3.0, Source::model);
-    return idle_reason(option, place.command, values);
+    return idle_reason(option, run);
 }
 
 TEST(Acting, WhatSteersSeveralProcessesIsIdleInOne) {
@@ -142,11 +142,10 @@ TEST(Acting, EveryOptionHasARowHere) {
         EXPECT_TRUE(rows.insert(acts.flag).second) << acts.flag;
         EXPECT_NO_THROW(row(acts.flag));
     }
-    const std::set<std::string> own_tests = {"--iterations", "--log-freq"};  // below
-    for (const Option& option : option_table()) {
+    const std::set<std::string> own_tests = {"--iterations", "--log-freq", "--task"};  // below
+    for (const Option& option : rows_of(Command::train)) {
         const std::string flag = documented_flag(option);
-        if ((option.commands & program_of(Command::train)) == 0) continue;
-        if (!option.action && !option.ipu_only && !own_tests.contains(flag)) {
+        if (!option.action && option.acts_on_backends != kIpu && !own_tests.contains(flag)) {
             EXPECT_TRUE(rows.contains(flag)) << flag;
         }
     }

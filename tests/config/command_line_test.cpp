@@ -25,24 +25,25 @@ TEST(CommandLine, ListsReachUpToTheNextFlag) {
     EXPECT_EQ(parse_command_line(Command::train,
                                  {"--dataset", "cifar-10", "--generated-data", "--learning-rate-schedule", "0.5, 0.75"},
                                  test_environment())
-                  .settings.learning_rate.stepped_fractions,
+                  .tasks::image_settings(settings)
+                  .learning_rate.stepped_fractions,
               (std::vector<double>{0.5, 0.75}));
-    EXPECT_THAT(parse(kCifar + "--learning-rate-schedule 0.5,0.75,0.875").settings.learning_rate.stepped_fractions,
+    EXPECT_THAT(image(parse(kCifar + "--learning-rate-schedule 0.5,0.75,0.875")).learning_rate.stepped_fractions,
                 ElementsAre(0.5, 0.75, 0.875));
 }
 
 TEST(CommandLine, NegativeNumbersAreValues) {
-    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent -11").settings.learning_rate.base_exponent, -11.0);
-    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent -9.5").settings.learning_rate.base_exponent, -9.5);
-    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent=-1e-3").settings.learning_rate.base_exponent, -1e-3);
-    EXPECT_EQ(parse(kCifar + "--base-learning-rate-exponent -.5").settings.learning_rate.base_exponent, -0.5);
+    EXPECT_EQ(image(parse(kCifar + "--base-learning-rate-exponent -11")).learning_rate.base_exponent, -11.0);
+    EXPECT_EQ(image(parse(kCifar + "--base-learning-rate-exponent -9.5")).learning_rate.base_exponent, -9.5);
+    EXPECT_EQ(image(parse(kCifar + "--base-learning-rate-exponent=-1e-3")).learning_rate.base_exponent, -1e-3);
+    EXPECT_EQ(image(parse(kCifar + "--base-learning-rate-exponent -.5")).learning_rate.base_exponent, -0.5);
 }
 
 TEST(CommandLine, UnambiguousPrefixesAreEnough) {
-    EXPECT_TRUE(parse(kImageNet + "--eight-bit").settings.data.eight_bit_io);
-    EXPECT_EQ(parse(kCifar + "--warm 2").settings.learning_rate.warmup_epochs, 2.0);
+    EXPECT_TRUE(image(parse(kImageNet + "--eight-bit")).data.eight_bit_io);
+    EXPECT_EQ(image(parse(kCifar + "--warm 2")).learning_rate.warmup_epochs, 2.0);
     EXPECT_FALSE(parse(kCifar + "--no-val").settings.validation.enabled);
-    EXPECT_EQ(parse(kCifar + "--lr-s cosine").settings.learning_rate.schedule, optim::LrSchedule::cosine);
+    EXPECT_EQ(image(parse(kCifar + "--lr-s cosine")).learning_rate.schedule, optim::LrSchedule::cosine);
     EXPECT_EQ(parse(kCifar + "--sto OFF").settings.device.stochastic_rounding, backend::StochasticRounding::off);
     EXPECT_THAT(parse(kCifar + "--va conv").settings.optimiser.variable_filter, ElementsAre("conv"));
 }
@@ -56,14 +57,14 @@ TEST(CommandLine, AmbiguousPrefixIsNamed) {
 
 TEST(CommandLine, ExactNameBeatsLongerOnes) {
     EXPECT_EQ(parse(kCifar + "--epochs 2").settings.training.epochs, 2.0);
-    EXPECT_EQ(parse("--model resnet --model-size 14 " + kCifar).settings.model.size, "14");
+    EXPECT_EQ(image(parse("--model resnet --model-size 14 " + kCifar)).model.size, "14");
 }
 
 TEST(CommandLine, BooleansHaveNoForms) {
-    EXPECT_FALSE(parse(kImageNet + "--eight-bit-io --no-eight-bit-io").settings.data.eight_bit_io);
+    EXPECT_FALSE(image(parse(kImageNet + "--eight-bit-io --no-eight-bit-io")).data.eight_bit_io);
     EXPECT_TRUE(parse(kCifar + "--no-validation --validation").settings.validation.enabled);
-    EXPECT_EQ(parse(kCifar + "--dataset-cache-gb 1.5").settings.data.cache_gb, 1.5);
-    EXPECT_EQ(parse(kCifar + "--no-dataset-cache --dataset-cache --dataset-cache-gb 2").settings.data.cache_gb, 2);
+    EXPECT_EQ(image(parse(kCifar + "--dataset-cache-gb 1.5")).data.cache_gb, 1.5);
+    EXPECT_EQ(image(parse(kCifar + "--no-dataset-cache --dataset-cache --dataset-cache-gb 2")).data.cache_gb, 2);
     EXPECT_FALSE(parse(kCifar + "--no-stop-on-nan").settings.run.stop_on_nan);
     EXPECT_TRUE(parse(kCifar).settings.run.stop_on_nan);
 }
@@ -78,14 +79,14 @@ TEST(CommandLine, BooleansWithAValueUnderstandFalse) {
 
 TEST(CommandLine, OldNamesResolve) {
     EXPECT_EQ(parse(kCifar + "--batch-size 8").settings.training.micro_batch_size, 8);
-    EXPECT_EQ(parse(kCifar + "--base-learning-rate -4").settings.learning_rate.base_exponent, -4.0);
+    EXPECT_EQ(image(parse(kCifar + "--base-learning-rate -4")).learning_rate.base_exponent, -4.0);
     EXPECT_EQ(parse(kCifar + "--epoch 2").settings.training.epochs, 2.0);
     EXPECT_EQ(parse(kCifar + "--batches-per-step 7").settings.training.device_iterations, 7);
     EXPECT_EQ(parse(kCifar + "--gradients-to-accumulate 7").settings.training.gradient_accumulation_count, 7);
     EXPECT_EQ(parse(kCifar + "--pipeline-depth 7").settings.training.gradient_accumulation_count, 7);
     EXPECT_EQ(parse(kCifar + "--no-stochastic-rounding").settings.device.stochastic_rounding,
               backend::StochasticRounding::off);
-    EXPECT_FALSE(parse(kCifar + "--no-hostside-norm").settings.data.hostside_norm);
+    EXPECT_FALSE(image(parse(kCifar + "--no-hostside-norm")).data.hostside_norm);
     EXPECT_EQ(parse(kCifar + "--enable-recompute").at("enable_recomputation").value, Value(true));
     EXPECT_EQ(parse(kCifar + "--xla-recompute").at("enable_recomputation").value, Value(true));
     EXPECT_EQ(to_string(parse(kCifar + "--select-ipus 3 4").at("select_ipu").value), "3 4");

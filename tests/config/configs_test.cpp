@@ -95,7 +95,8 @@ TEST(Configs, LeadToTheDocumentedBatchAndLearningRate) {
         const Settings settings = parse("--config " + row.config).settings;
         const std::int64_t batch = schedule::batch_plan(settings.training).global_batch();
         EXPECT_EQ(batch, row.batch);
-        EXPECT_DOUBLE_EQ(optim::base_learning_rate(settings.learning_rate, batch), row.learning_rate);
+        EXPECT_DOUBLE_EQ(optim::base_learning_rate(tasks::image_settings(settings).learning_rate, batch),
+                         row.learning_rate);
     }
 }
 
@@ -130,7 +131,7 @@ TEST(Configs, OldNamesFindTheirSuccessors) {
     }
     EXPECT_EQ(read_config("efficientnet_b4_g16_256ipus", places),
               read_config("mk2_efficientnet_b4_g16_256ipus", places));
-    EXPECT_EQ(parse("--config mk2_resnet50_mlperf_pod64_lars").settings.learning_rate.absolute, 12.15);
+    EXPECT_EQ(image(parse("--config mk2_resnet50_mlperf_pod64_lars")).learning_rate.absolute, 12.15);
 }
 
 TEST(Configs, UnknownNameGetsTheNearestAndTheList) {

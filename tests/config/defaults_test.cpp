@@ -44,18 +44,18 @@ TEST(Defaults, FollowModelAndDataset) {
     for (const Column& column : columns) {
         SCOPED_TRACE(column.line);
         const Settings settings = parse(column.line).settings;
-        EXPECT_EQ(settings.model.size, column.size);
+        EXPECT_EQ(tasks::image_settings(settings).model.size, column.size);
         EXPECT_EQ(settings.training.micro_batch_size, column.micro_batch);
-        EXPECT_EQ(settings.model.norm, column.norm);
-        EXPECT_EQ(settings.model.groups, column.groups);
+        EXPECT_EQ(tasks::image_settings(settings).model.norm, column.norm);
+        EXPECT_EQ(tasks::image_settings(settings).model.groups, column.groups);
         EXPECT_EQ(settings.optimiser.weight_decay, column.weight_decay);
-        EXPECT_EQ(settings.learning_rate.base_exponent, column.sgd);
-        EXPECT_EQ(parse(column.line + "--optimiser momentum").settings.learning_rate.base_exponent, column.momentum);
+        EXPECT_EQ(tasks::image_settings(settings).learning_rate.base_exponent, column.sgd);
+        EXPECT_EQ(image(parse(column.line + "--optimiser momentum")).learning_rate.base_exponent, column.momentum);
         EXPECT_EQ(settings.training.epochs, column.epochs);
-        EXPECT_EQ(settings.learning_rate.stepped_fractions, column.drops);
-        EXPECT_EQ(settings.data.image_size, column.image_size);
-        EXPECT_EQ(settings.training.label_smoothing, column.label_smoothing);
-        EXPECT_EQ(settings.model.bn_decay, 0.97);
+        EXPECT_EQ(tasks::image_settings(settings).learning_rate.stepped_fractions, column.drops);
+        EXPECT_EQ(tasks::image_settings(settings).data.image_size, column.image_size);
+        EXPECT_EQ(tasks::image_settings(settings).label_smoothing, column.label_smoothing);
+        EXPECT_EQ(tasks::image_settings(settings).model.bn_decay, 0.97);
     }
 }
 
@@ -68,9 +68,9 @@ TEST(Defaults, DatasetDecidesDecayExclusions) {
 
 TEST(Defaults, GroupNormOnCifarHasSixteenGroups) {
     const Settings settings = parse(kCifar + "--group-norm").settings;
-    EXPECT_EQ(settings.model.norm, nn::NormKind::group);
-    EXPECT_EQ(settings.model.groups, 16);
-    EXPECT_EQ(parse(kCifar + "--group-norm --groups 8").settings.model.groups, 8);
+    EXPECT_EQ(tasks::image_settings(settings).model.norm, nn::NormKind::group);
+    EXPECT_EQ(tasks::image_settings(settings).model.groups, 16);
+    EXPECT_EQ(image(parse(kCifar + "--group-norm --groups 8")).model.groups, 8);
 }
 
 TEST(Defaults, OptimisersWithoutDefaultLearningRateAskForOne) {
@@ -84,11 +84,11 @@ TEST(Defaults, OptimisersWithoutDefaultLearningRateAskForOne) {
 
 TEST(Defaults, ZeroIsUnsetWhereTheContractSaysSo) {
     const ParseResult run = parse(kCifar + "--BN-decay 0 --model-size 0 --pipeline-num-parallel 0");
-    EXPECT_EQ(run.settings.model.bn_decay, 0.97);
-    EXPECT_EQ(run.settings.model.size, "20");
-    EXPECT_EQ(run.settings.data.pipeline_num_parallel, 48);
+    EXPECT_EQ(image(run).model.bn_decay, 0.97);
+    EXPECT_EQ(image(run).model.size, "20");
+    EXPECT_EQ(image(run).data.pipeline_num_parallel, 48);
     EXPECT_THAT(run.notices, Contains("--BN-decay 0 counts as not given: 0.97 is used"));
-    EXPECT_EQ(parse("--model efficientnet --model-size 0 " + kImageNet).settings.model.size, "B0");
+    EXPECT_EQ(image(parse("--model efficientnet --model-size 0 " + kImageNet)).model.size, "B0");
     const std::string lars = kCifar + "--optimiser LARS --lars-weight-decay 0 ";
     EXPECT_EQ(parse(lars + "--weight-decay 0.5").settings.optimiser.lars.weight_decay, 0.5);
     EXPECT_THAT(parse(lars + "--weight-decay 0.5").notices,
@@ -99,10 +99,10 @@ TEST(Defaults, ZeroIsUnsetWhereTheContractSaysSo) {
 
 TEST(Defaults, EfficientNetSizes) {
     const std::string line = "--model efficientnet --dataset imagenet --generated-data --model-size ";
-    EXPECT_EQ(parse(line + "4").settings.model.size, "B4");
-    EXPECT_EQ(parse(line + "b7").settings.model.size, "B7");
-    EXPECT_EQ(parse(line + "4").settings.data.image_size, 380);
-    EXPECT_EQ(parse(line + "B4 --image-size 300").settings.data.image_size, 300);
+    EXPECT_EQ(image(parse(line + "4")).model.size, "B4");
+    EXPECT_EQ(image(parse(line + "b7")).model.size, "B7");
+    EXPECT_EQ(image(parse(line + "4")).data.image_size, 380);
+    EXPECT_EQ(image(parse(line + "B4 --image-size 300")).data.image_size, 300);
 }
 
 TEST(Defaults, IterationsReplaceTheModelsEpochs) {
@@ -112,16 +112,16 @@ TEST(Defaults, IterationsReplaceTheModelsEpochs) {
 }
 
 TEST(Defaults, BaseLearningRate) {
-    EXPECT_THAT(optim::base_learning_rate(parse(kCifar).settings.learning_rate, 32), DoubleEq(0.5));
-    EXPECT_THAT(optim::base_learning_rate(parse(kCifar + "--abs-learning-rate 0.3").settings.learning_rate, 32),
+    EXPECT_THAT(optim::base_learning_rate(image(parse(kCifar)).learning_rate, 32), DoubleEq(0.5));
+    EXPECT_THAT(optim::base_learning_rate(image(parse(kCifar + "--abs-learning-rate 0.3")).learning_rate, 32),
                 DoubleEq(0.3));
 }
 
 TEST(Defaults, DatasetIsToldFromTheFolder) {
-    EXPECT_EQ(parse("--data-dir /x/ImageNet-2012").settings.data.dataset, data::DatasetId::imagenet);
-    EXPECT_EQ(parse("--data-dir /x/cifar100").settings.data.dataset, data::DatasetId::cifar100);
-    EXPECT_EQ(parse("--data-dir /x/cifar-100-binary").settings.data.dataset, data::DatasetId::cifar100);
-    EXPECT_EQ(parse("--data-dir /x/cifar").settings.data.dataset, data::DatasetId::cifar10);
+    EXPECT_EQ(image(parse("--data-dir /x/ImageNet-2012")).data.dataset, data::DatasetId::imagenet);
+    EXPECT_EQ(image(parse("--data-dir /x/cifar100")).data.dataset, data::DatasetId::cifar100);
+    EXPECT_EQ(image(parse("--data-dir /x/cifar-100-binary")).data.dataset, data::DatasetId::cifar100);
+    EXPECT_EQ(image(parse("--data-dir /x/cifar")).data.dataset, data::DatasetId::cifar10);
     EXPECT_THAT(usage_error("--data-dir /x/pictures"), HasSubstr("the data folder '/x/pictures' does not exist"));
     EXPECT_THAT(usage_error("--generated-data"), HasSubstr("need --dataset"));
     EXPECT_THAT(usage_error(""), HasSubstr("give --data-dir"));
@@ -130,7 +130,7 @@ TEST(Defaults, DatasetIsToldFromTheFolder) {
 TEST(Defaults, DatasetIsToldFromTheFilesInTheFolder) {
     const test::TemporaryFolder folder;
     folder.write("data_batch_1.bin", "x");
-    EXPECT_EQ(parse("--data-dir " + folder.path()).settings.data.dataset, data::DatasetId::cifar10);
+    EXPECT_EQ(image(parse("--data-dir " + folder.path())).data.dataset, data::DatasetId::cifar10);
     folder.write("train-00000-of-00004", "x");
     EXPECT_THAT(usage_error("--data-dir " + folder.path()), HasSubstr("cannot be told"));
 }
@@ -167,19 +167,19 @@ TEST(Precedence, DefaultModelEnvironmentConfigCommandLine) {
 
     const auto plain = parse_command_line(Command::train, words("--dataset imagenet"), environment);
     EXPECT_EQ(plain.at("data_dir").source, Source::environment);
-    EXPECT_EQ(plain.settings.data.data_dir, "/from/environment");
+    EXPECT_EQ(image(plain).data.data_dir, "/from/environment");
 }
 
 TEST(Precedence, CommandLineSettlesAlternativesAgainstTheConfig) {
     const std::string config = "--config resnet50_mlperf_pod16_bs20 ";
-    EXPECT_EQ(parse(config + "--group-norm").settings.model.norm, nn::NormKind::group);
-    EXPECT_EQ(parse(config + "--no-batch-norm").settings.model.norm, nn::NormKind::group);
+    EXPECT_EQ(image(parse(config + "--group-norm")).model.norm, nn::NormKind::group);
+    EXPECT_EQ(image(parse(config + "--no-batch-norm")).model.norm, nn::NormKind::group);
     EXPECT_EQ(parse(config + "--iterations 10").settings.training.iterations, 10);
     EXPECT_EQ(parse(config + "--ckpts-per-epoch 0").settings.checkpoint.ckpts_per_epoch, 0);
     EXPECT_EQ(parse(config + "--ckpts-per-epoch 0").settings.checkpoint.epochs_per_ckpt, 0);
     EXPECT_EQ(parse(config + "--batch-size 4").settings.training.micro_batch_size, 4);
-    EXPECT_FALSE(parse(config + "--base-learning-rate-exponent -9").settings.learning_rate.absolute.has_value());
-    EXPECT_FALSE(parse(config + "--no-eight-bit-io").settings.data.eight_bit_io);
+    EXPECT_FALSE(image(parse(config + "--base-learning-rate-exponent -9")).learning_rate.absolute.has_value());
+    EXPECT_FALSE(image(parse(config + "--no-eight-bit-io")).data.eight_bit_io);
 }
 
 TEST(Precedence, PrintConfigNamesWhoSetEachValue) {
@@ -196,8 +196,8 @@ TEST(Adjustments, AreMadeWithANotice) {
     EXPECT_THAT(fused.notices, ElementsAre(HasSubstr("--fused-preprocessing is switched off")));
 
     const auto host = parse("--dataset imagenet --data-dir x --eight-bit-io --hostside-norm");
-    EXPECT_FALSE(host.settings.data.hostside_norm);
-    EXPECT_TRUE(host.settings.data.eight_bit_io);
+    EXPECT_FALSE(image(host).data.hostside_norm);
+    EXPECT_TRUE(image(host).data.eight_bit_io);
     EXPECT_THAT(host.notices, ElementsAre(HasSubstr("--hostside-norm is switched off")));
 
     const auto mixed = parse(kImageNet + "--mixup-alpha 0.2 --cutmix-lambda 0.5");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/parsing.h"
+#include "tasks/image_classification/reports.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -31,7 +32,7 @@ TEST(ArgumentsJson, HoldsEveryOptionSortedWithIndent) {
 }
 
 ParseResult restore(const std::string& text, const std::string& line) {
-    return resume_from_arguments_json(text, parse(line, Command::restore));
+    return resume_from_arguments_json(tasks::task_table().front().options, text, parse(line, Command::restore));
 }
 
 TEST(ArgumentsJson, RestoresTheSameRun) {
@@ -95,8 +96,8 @@ TEST(ArgumentsJson, OfTheOriginalProgramsIsUnderstood) {
                                  "--restore-path x");
     EXPECT_EQ(resumed.settings.training.device_iterations, 50);
     EXPECT_EQ(resumed.settings.training.epochs, 10.0);
-    EXPECT_EQ(resumed.settings.learning_rate.warmup_epochs, 0.0);
-    EXPECT_EQ(resumed.settings.learning_rate.stepped_fractions.size(), 2U);
+    EXPECT_EQ(image(resumed).learning_rate.warmup_epochs, 0.0);
+    EXPECT_EQ(image(resumed).learning_rate.stepped_fractions.size(), 2U);
 }
 
 TEST(ArgumentsJson, DamageIsADataError) {
@@ -160,7 +161,7 @@ TEST(Fingerprint, ChangesWithTheNumbersOnly) {
 }
 
 TEST(RunName, FollowsTheDocumentedForms) {
-    const auto named = [](const std::string& line) { return run_name(parse(line).settings, "3S9"); };
+    const auto named = [](const std::string& line) { return tasks::image_run_name(parse(line).settings, "3S9"); };
     EXPECT_EQ(named(kCifar), "RN20_bs32_BN_16.16_3S9");
     EXPECT_EQ(named(kImageNet + "--model-size 50 --gradient-accumulation-count 8 --precision 16.32 --replicas 2"),
               "RN50_bs4x2rx8a_GN32_16.32_3S9");

@@ -1,14 +1,33 @@
 // Parsing lines as a shell would hand them over.
 #pragma once
 
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/tasks/tasks.h"
+#include "tasks/image_classification/settings.h"
+#include "tasks/pretraining/settings.h"
+#include "tasks/task_table.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::config {
+
+// Lines of the commands, by the tasks that serve them.
+inline ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
+                                      const Environment& environment) {
+    return tasks::parse_command_line(command, arguments, environment);
+}
+inline std::string help_text(Command command, std::string_view called) {
+    return tasks::help_text(tasks::parse_command_line(command, {"--help"}, {}), called);
+}
+inline std::map<std::string, Value> read_config(const std::string& config, const std::vector<std::string>& folders) {
+    return read_config(tasks::task_table().front().options, config, folders);
+}
+
+namespace testing {
 
 inline std::vector<std::string> words(const std::string& line) {
     std::istringstream stream(line);
@@ -18,13 +37,25 @@ inline std::vector<std::string> words(const std::string& line) {
     return all;
 }
 
+/// The options of the first task that serves the command.
+inline const std::vector<Option>& rows_of(Command command) {
+    return tasks::parse_command_line(command, {"--help"}, {}).task->options().rows();
+}
+
 /// The configurations of the source tree, no DATA_DIR.
 inline Environment test_environment() {
     return {{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
 }
 
 inline ParseResult parse(const std::string& line, Command command = Command::train) {
-    return parse_command_line(command, words(line), test_environment());
+    return tasks::parse_command_line(command, words(line), test_environment());
+}
+
+inline const tasks::ImageSettings& image(const ParseResult& result) {
+    return tasks::image_settings(result.settings);
+}
+inline const tasks::PretrainingSettings& text(const ParseResult& result) {
+    return tasks::pretraining_settings(result.settings);
 }
 
 /// The message of the usage error that a line causes, "" when it parses.
@@ -42,4 +73,5 @@ inline std::string usage_error(const std::string& line, Command command = Comman
 inline const std::string kImageNet = "--dataset imagenet --generated-data ";
 inline const std::string kCifar = "--dataset cifar-10 --generated-data ";
 
-}  // namespace cnntrain::config::testing
+}  // namespace testing
+}  // namespace cnntrain::config

@@ -6,7 +6,6 @@
 #include "cnntrain/base/cores.h"
 #include "config/parsing.h"
 #include "config/read/value.h"
-#include "config/table/option.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -14,10 +13,12 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Ranges, EveryWholeNumberHasOne) {
-    for (const Option& option : option_table()) {
-        const bool whole = option.type == Type::integer || option.type == Type::integers;
-        if (!whole || option.flag == "--seed") continue;
-        EXPECT_TRUE(std::isfinite(option.range.low) && std::isfinite(option.range.high)) << option.flag;
+    for (const Command command : {Command::train, Command::pretrain}) {
+        for (const Option& option : rows_of(command)) {
+            const bool whole = option.type == Type::integer || option.type == Type::integers;
+            if (!whole || option.flag == "--seed") continue;
+            EXPECT_TRUE(std::isfinite(option.range.low) && std::isfinite(option.range.high)) << option.flag;
+        }
     }
 }
 

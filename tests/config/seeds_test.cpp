@@ -137,14 +137,14 @@ TEST(DocumentedLines, MeanWhatTheySaid) {
     const ParseResult resnet = parse_line(0);
     EXPECT_EQ(to_string(resnet.at("pipeline_splits").value), "stage1/unit3/relu stage2/unit4/relu stage3/unit4/relu");
     EXPECT_EQ(resnet.settings.training.micro_batch_size, 16);
-    EXPECT_EQ(resnet.settings.learning_rate.base_exponent, -11.0);
+    EXPECT_EQ(image(resnet).learning_rate.base_exponent, -11.0);
     EXPECT_EQ(resnet.settings.device.precision, nn::Precision::p16_32);
     EXPECT_EQ(resnet.settings.checkpoint.ckpts_per_epoch, 0);
 
     const ParseResult resnext = parse_line(3);
     EXPECT_EQ(resnext.settings.training.epochs, 2.0);
-    EXPECT_EQ(resnext.settings.learning_rate.base_exponent, -11.0);
-    EXPECT_EQ(resnext.settings.learning_rate.schedule, optim::LrSchedule::cosine);
+    EXPECT_EQ(image(resnext).learning_rate.base_exponent, -11.0);
+    EXPECT_EQ(image(resnext).learning_rate.schedule, optim::LrSchedule::cosine);
 }
 
 }  // namespace

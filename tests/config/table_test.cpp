@@ -5,7 +5,6 @@
 
 #include "config/parsing.h"
 #include "config/read/value.h"
-#include "config/table/option.h"
 
 namespace cnntrain::config::testing {
 namespace {
@@ -164,7 +163,7 @@ const std::vector<std::string>& documented_flags() {
 }
 
 const Option* find(const std::string& flag) {
-    for (const Option& option : option_table()) {
+    for (const Option& option : rows_of(Command::train)) {
         if (documented_flag(option) == flag) return &option;
     }
     return nullptr;
@@ -180,8 +179,7 @@ TEST(Table, HelpNamesEveryFlagOfTheCommand) {
     for (const Command command :
          {Command::train, Command::validation, Command::inference, Command::restore, Command::pretrain}) {
         const std::string text = help_text(command, "some.py");
-        for (const Option& option : option_table()) {
-            if ((option.commands & program_of(command)) == 0) continue;  // its flag may mean something else here
+        for (const Option& option : rows_of(command)) {
             const bool taken = (option.commands & bit(command)) != 0;
             const std::string entry = "\n  " + documented_flag(option);
             EXPECT_EQ(text.find(entry + " ") != std::string::npos || text.find(entry + "\n") != std::string::npos,
@@ -198,8 +196,7 @@ TEST(Table, HelpNamesEveryFlagOfTheCommand) {
 
 void expect_unique_names(Command command) {
     std::set<std::string> seen;
-    for (const Option& option : option_table()) {
-        if ((option.commands & program_of(command)) == 0) continue;
+    for (const Option& option : rows_of(command)) {
         EXPECT_TRUE(seen.insert(std::string(option.flag)).second) << option.flag;
         for (const Alias& alias : option.aliases) {
             EXPECT_TRUE(seen.insert(std::string(alias.flag)).second) << alias.flag;
@@ -215,8 +212,11 @@ TEST(Table, NamesAreUniqueInEachProgram) {
     expect_unique_names(Command::pretrain);
 }
 
-TEST(Table, DefaultsFitTheirType) {
-    for (const Option& option : option_table()) {
+class TableOf : public ::testing::TestWithParam<Command> {};
+INSTANTIATE_TEST_SUITE_P(Table, TableOf, ::testing::Values(Command::train, Command::pretrain));
+
+TEST_P(TableOf, DefaultsFitTheirType) {
+    for (const Option& option : rows_of(GetParam())) {
         SCOPED_TRACE(option.flag);
         EXPECT_FALSE(option.help.empty());
         if (is_unset(option.fallback)) continue;
@@ -231,14 +231,14 @@ TEST(Table, DefaultsFitTheirType) {
 /// Nothing is accepted and then forgotten: a row writes a setting, steers IPUs only, says that it changes nothing, is refused, or is
 /// one of these.
 TEST(Table, EveryRowHasAnEffectOrIsRefused) {
-    const std::set<std::string> derived = {"batch_norm",     "group_norm",       "groups",     "generated_data",
+    const std::set<std::string> derived = {"batch_norm",     "group_norm",       "groups",     "generated_data", "task",
                                            "synthetic_data", "no_dataset_cache", "batch_size", "config_path"};
-    for (const Option& option : option_table()) {
-        if ((option.commands & program_of(Command::train)) == 0) continue;
-        const bool other_model = (option.models & bit(nn::Family::resnet)) == 0;
+    for (const Option& option : rows_of(Command::train)) {
+        const bool other_model = !option.exists_with.empty();
         const bool other_command = (option.commands & (kT | kV | kR)) == 0;
-        const bool handled = option.bind.write != nullptr || option.ipu_only || !option.idle.empty() || option.action ||
-                             !option.missing.empty() || other_model || other_command || derived.contains(key(option));
+        const bool handled = option.bind.write != nullptr || option.acts_on_backends == kIpu || !option.idle.empty() ||
+                             option.action || !option.missing.empty() || other_model || other_command ||
+                             derived.contains(key(option));
         EXPECT_TRUE(handled) << option.flag;
     }
 }

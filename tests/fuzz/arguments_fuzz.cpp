@@ -3,6 +3,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/tasks/tasks.h"
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
@@ -11,14 +12,14 @@ namespace {
 
 const config::ParseResult& restore_line() {
     static const config::ParseResult line =
-        config::parse_command_line(config::Command::restore, {"--restore-path", "run"}, {});
+        tasks::parse_command_line(config::Command::restore, {"--restore-path", "run"}, {});
     return line;
 }
 
 }  // namespace
 
 std::vector<std::string> seeds() {
-    const auto parsed = config::parse_command_line(
+    const auto parsed = tasks::parse_command_line(
         config::Command::train, {"--dataset", "cifar-10", "--generated-data", "--model-size", "8"}, {});
     return {config::arguments_json(parsed, {{"name", config::Value("RN8")}}),
             R"({"model": "resnet", "model_size": 8, "dataset": "cifar-10", "generated_data": true, "epochs": 10.0})",
@@ -59,8 +60,8 @@ std::vector<std::string> words() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace cnntrain;
     try {
-        const auto resumed =
-            config::resume_from_arguments_json({reinterpret_cast<const char*>(data), size}, fuzz::restore_line());
+        const auto resumed = config::resume_from_arguments_json(
+            *fuzz::restore_line().task, {reinterpret_cast<const char*>(data), size}, fuzz::restore_line());
         config::print_config_text(resumed);
     } catch (const Error& error) {
         // usage: values that contradict each other.

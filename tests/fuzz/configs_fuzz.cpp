@@ -3,8 +3,10 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/tasks/tasks.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/text_file.h"
+#include "tasks/task_table.h"
 
 namespace cnntrain::fuzz {
 
@@ -79,12 +81,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!fuzz::accepted([&] { names = config::config_names({path}); })) return 0;
     bool resolved = false;
     for (const std::string& name : names) {
-        const bool read = fuzz::accepted([&] { config::read_config(name, {path}); });
+        const bool read =
+            fuzz::accepted([&] { config::read_config(tasks::task_table().front().options, name, {path}); });
         if (!read || resolved || name.empty()) continue;
         resolved = true;
         fuzz::accepted([&] {
-            config::parse_command_line(config::Command::train,
-                                       {"--config=" + name, "--config-path", path, "--data-dir", "cifar-10"}, {});
+            tasks::parse_command_line(config::Command::train,
+                                      {"--config=" + name, "--config-path", path, "--data-dir", "cifar-10"}, {});
         });
     }
     return 0;

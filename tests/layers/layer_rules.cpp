@@ -44,14 +44,15 @@ const std::vector<Module>& modules() {
         {"train",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
           "backend"}},
+        {"tasks", {"base", "config", "graph", "data", "schedule", "ops", "nn", "optim", "metrics", "backend", "train"}},
         {"plan",
          {"base", "config", "graph", "comm", "data", "schedule", "ops", "nn", "optim", "metrics", "backend", "train"},
          /*opens=*/{"train/"}},
         {"launch", {"base", "config"}},
-        {"benchmark", {"base", "config", "launch"}},
+        {"benchmark", {"base", "config", "launch", "tasks"}},
         {"cli",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
-          "backend", "dataset_tools", "plan", "train", "launch", "benchmark"}},
+          "backend", "dataset_tools", "plan", "train", "tasks", "launch", "benchmark"}},
     };
     return table;
 }

@@ -4,6 +4,8 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
 #include "plan/line.h"
 #include "plan/line_network.h"
 #include "train/fixtures.h"

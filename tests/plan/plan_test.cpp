@@ -9,7 +9,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
-#include "cnntrain/train/assemble.h"
 #include "plan/planned.h"
 #include "plan/prediction.h"
 #include "train/fixtures.h"

@@ -13,7 +13,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/plan/plan.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 #include "plan/functions.h"
 #include "train/fixtures.h"
 
@@ -56,7 +56,8 @@ inline std::string planned(const std::string& options, const plan::PlanSettings&
     Host host;
     host.files = &files;
     host.console = &console;
-    plan::plan_training(parse(kSmall + options), settings, host);
+    const config::ParseResult line = parse(kSmall + options);
+    plan::plan_training(tasks::row_of(line), line, settings, host);
     return console.str();
 }
 

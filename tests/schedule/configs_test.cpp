@@ -6,6 +6,8 @@
 
 #include "cnntrain/config/parse.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/tasks/tasks.h"
+#include "tasks/image_classification/settings.h"
 
 namespace cnntrain::schedule {
 namespace {
@@ -66,9 +68,10 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
     for (const Derived& row : kDerived) {
         SCOPED_TRACE(row.line);
         std::vector<std::string> arguments = words("--config " + std::string(row.line));
-        const auto result = config::parse_command_line(config::Command::train, arguments, environment());
+        const auto result = tasks::parse_command_line(config::Command::train, arguments, environment());
         const config::Settings& settings = result.settings;
-        const std::int64_t images = settings.data.dataset == data::DatasetId::imagenet ? 1281167 : 50000;
+        const std::int64_t images =
+            tasks::image_settings(settings).data.dataset == data::DatasetId::imagenet ? 1281167 : 50000;
         const RunPlan plan =
             make_run_plan({settings.training, settings.checkpoint, images, settings.validation.enabled});
         EXPECT_EQ(settings.training.micro_batch_size, row.micro_batch);
@@ -78,8 +81,9 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
         EXPECT_EQ(plan.iterations_per_epoch, row.iterations_per_epoch);
         EXPECT_EQ(plan.iterations, row.iterations);
         EXPECT_EQ(config::name(settings.optimiser.kind), row.optimiser);
-        EXPECT_EQ(config::name(settings.learning_rate.schedule), row.schedule);
-        EXPECT_DOUBLE_EQ(optim::base_learning_rate(settings.learning_rate, plan.global_batch), row.learning_rate);
+        EXPECT_EQ(config::name(tasks::image_settings(settings).learning_rate.schedule), row.schedule);
+        EXPECT_DOUBLE_EQ(optim::base_learning_rate(tasks::image_settings(settings).learning_rate, plan.global_batch),
+                         row.learning_rate);
     }
 }
 

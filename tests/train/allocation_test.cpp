@@ -12,6 +12,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"

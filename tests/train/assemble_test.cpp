@@ -1,5 +1,9 @@
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/data/image_fields.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/weight_update.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -113,7 +117,8 @@ TEST(Assemble, EfficientnetFollowsTheOptions) {
 
 std::string network_error(const std::string& line) {
     try {
-        check_network(parse(line).settings);
+        const config::ParseResult parsed = parse(line);
+        check_stages(tasks::row_of(parsed), parsed.settings);
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::usage);
         return error.what();
@@ -185,7 +190,7 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
     const auto all = settings(
         "--optimiser momentum --momentum 0.8 --gradient-accumulation-count 3 --loss-scaling 64 "
         "--weight-decay 0.01 --BN-decay 0.9");
-    const auto result = update_settings(all);
+    const auto result = update_settings(all, tasks::image_settings(all).model.bn_decay);
     EXPECT_EQ(result.kind, optim::Optimiser::momentum);
     EXPECT_EQ(result.momentum, 0.8);
     EXPECT_EQ(result.micro_batches, 3);

@@ -5,8 +5,8 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/train/dry_run.h"
+#include "train/by_task.h"
 #include "train/fixtures.h"
-#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train::testing {
 namespace {

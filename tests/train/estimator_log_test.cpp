@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "cnntrain/metrics/text_reports.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 #include "support/metric_rows.h"
+#include "train/by_task.h"
 #include "train/fixtures.h"
-#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -9,6 +9,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/dataset_tools/writers.h"
+#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/runs.h"
 #include "support/temporary_folder.h"
 
@@ -64,7 +65,7 @@ const std::string kCommon = " --dataset cifar-10 --model-size 8 --micro-batch-si
 }  // namespace
 
 config::ParseResult parse(const std::string& line, config::Command command) {
-    return config::parse_command_line(command, words(line), {{}, {CNNTRAIN_SOURCE_DIR "/configs"}});
+    return tasks::parse_command_line(command, words(line), {{}, {CNNTRAIN_SOURCE_DIR "/configs"}});
 }
 
 const std::string& small_cifar() {
@@ -115,7 +116,7 @@ void run_together(std::vector<Process>& processes, const Run& run) {
 void train_together(std::vector<Process>& processes, const std::string& options, const std::string& seed) {
     run_together(processes, [&](Process& process, const config::Environment& environment, const Host& host) {
         const std::string line = train_line(seed + " " + options + " " + process.options);
-        return run_training(config::parse_command_line(config::Command::train, words(line), environment), host);
+        return run_training(tasks::parse_command_line(config::Command::train, words(line), environment), host);
     });
 }
 
@@ -123,7 +124,7 @@ void restore_together(std::vector<Process>& processes, const std::string& option
     run_together(processes, [&](Process& process, const config::Environment& environment, Host host) {
         const std::string line = "--restore-path run " + options + " " + process.options;
         host.files = &processes.front().files;
-        return run_restored(config::parse_command_line(config::Command::restore, words(line), environment), host);
+        return run_restored(tasks::parse_command_line(config::Command::restore, words(line), environment), host);
     });
 }
 

@@ -10,6 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/parse.h"
+#include "train/by_task.h"
 
 namespace cnntrain::train::testing {
 

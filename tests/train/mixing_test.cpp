@@ -4,7 +4,6 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {

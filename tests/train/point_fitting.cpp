@@ -8,7 +8,9 @@
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/learning_rate.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/weight_update.h"
+#include "train/by_task.h"
 
 namespace cnntrain::train::testing {
 

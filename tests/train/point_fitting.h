@@ -9,7 +9,8 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/config/settings.h"
-#include "train/tasks/task.h"
+#include "cnntrain/train/task.h"
+#include "train/by_task.h"
 
 namespace cnntrain::train::testing {
 

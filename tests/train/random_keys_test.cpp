@@ -15,6 +15,8 @@
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/loading.h"
+#include "cnntrain/train/weight_update.h"
 #include "graph/rewriter.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"

@@ -5,7 +5,6 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/train/assemble.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
@@ -47,7 +46,7 @@ TEST(RecomputationMemory, IsLess) {
     const auto arena = [](const std::string& options) {
         const config::Settings settings =
             parse("--generated-data --threads 1 --micro-batch-size 8 --precision 32.32 " + options).settings;
-        const std::int64_t side = settings.data.image_size;
+        const std::int64_t side = tasks::image_settings(settings).data.image_size;
         const std::vector<data::Field> fields =
             data::batch_fields(data::image_fields({DType::f32, {side, side, 3}}), {.micro_batch = 8});
         const auto cpu = backend::make_cpu_backend();

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
+#include "train/by_task.h"
 #include "train/fixtures.h"
 #include "train/reports/predictions.h"
-#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train::testing {
 namespace {

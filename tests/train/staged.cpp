@@ -16,6 +16,9 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/weight_update.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"
 

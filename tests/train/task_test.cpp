@@ -1,5 +1,5 @@
 // The trainer, its logs and its validation know no images: a task of the test's own runs through all of them.
-#include "train/tasks/task.h"
+#include "cnntrain/train/task.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 #include "train/fixtures.h"
 #include "train/point_fitting.h"
 #include "train/runs/evaluator.h"

@@ -1,14 +1,16 @@
 // What a run does, as plain typed values: each module declares what it acts on in its settings.h, and the options fill
 // it in (parse.h). Every value that has a default is set; std::optional stands only where "not given" means something to
-// the reader.
+// the reader. What every task has stands here; a task declares the rest and gets it back by its type.
 #pragma once
 
-#include <string>
+#include <concepts>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "cnntrain/backend/settings.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/comm/settings.h"
-#include "cnntrain/data/pretraining_settings.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/nn/bert_settings.h"
 #include "cnntrain/nn/settings.h"
@@ -27,28 +29,54 @@ std::string_view name(nn::ComputeType value);
 std::string_view name(optim::LrSchedule value);
 std::string_view name(optim::Optimiser value);
 
+/// Base of the settings that a task declares for itself.
+struct OwnSettings {
+    virtual ~OwnSettings() = default;
+};
+
+/// A task's own settings: a value, like all settings.
+class TaskSettings {
+public:
+    TaskSettings() = default;
+    template <std::derived_from<OwnSettings> T> explicit TaskSettings(T value)
+        : value_(std::make_unique<T>(std::move(value))), copy_([](const OwnSettings& other) {
+              return std::unique_ptr<OwnSettings>(std::make_unique<T>(static_cast<const T&>(other)));
+          }) {}
+    TaskSettings(const TaskSettings& other)
+        : value_(other.value_ ? other.copy_(*other.value_) : nullptr), copy_(other.copy_) {}
+    TaskSettings(TaskSettings&&) noexcept = default;
+    TaskSettings& operator=(TaskSettings other) noexcept {
+        value_ = std::move(other.value_);
+        copy_ = other.copy_;
+        return *this;
+    }
+    ~TaskSettings() = default;
+
+    /// The settings, or the base of them that is asked for. Error(internal) when they are another task's.
+    template <typename T> T& as() { return checked(dynamic_cast<T*>(value_.get())); }
+    template <typename T> const T& as() const { return checked(dynamic_cast<const T*>(value_.get())); }
+
+private:
+    template <typename T> static T& checked(T* settings) {
+        CNNTRAIN_CHECK(settings != nullptr, "these are not the settings of this task");
+        return *settings;
+    }
+
+    std::unique_ptr<OwnSettings> value_;
+    std::unique_ptr<OwnSettings> (*copy_)(const OwnSettings&) = nullptr;
+};
+
 struct Settings {
     train::RunSettings run;
     train::MainSettings main;
-    nn::ModelSettings model;
-    data::DataSettings data;
     train::TrainingSettings training;
     optim::OptimiserSettings optimiser;
-    optim::LearningRateSettings learning_rate;
     train::CheckpointSettings checkpoint;
     train::ValidationSettings validation;
     train::DeviceSettings device;
     train::LoggingSettings logging;
     comm::CommSettings comm;
-    // Of `pretrain`, which leaves `model`, `data` and `learning_rate` alone.
-    nn::BertSettings bert;
-    data::PretrainingSettings text;
-    optim::StepRateSettings step_rate;
-    train::PretrainingSettings pretraining;
+    TaskSettings task;
 };
-
-/// Name of a run's folder: `RN20_bs32_BN_16.16_3S9`. `random` is three characters of
-/// [A-Z0-9] drawn by the caller.
-std::string run_name(const Settings& settings, std::string_view random);
 
 }  // namespace cnntrain::config

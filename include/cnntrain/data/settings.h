@@ -131,9 +131,8 @@ struct DataSettings {
     bool hostside_norm = false;    // normalised before they reach the device
     bool normalise_input = false;  // by channel: mean and deviation; false: channel means only
     bool train_with_valid_preprocessing = false;
-    std::int64_t percentage_to_use = 100;             // records: used_share() of the training images
-    MixingSettings mixing = {};                       // of real training images
-    std::optional<std::int64_t> prefetch_depth = {};  // micro-batches prepared ahead; empty: chosen by the loader
+    std::int64_t percentage_to_use = 100;  // records: used_share() of the training images
+    MixingSettings mixing = {};            // of real training images
 };
 
 /// The user's settings and what a run adds to them.

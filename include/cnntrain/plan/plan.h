@@ -37,6 +37,7 @@ struct PlanSettings {
 /// data nor its checkpoints.
 /// Error(usage): splits or a number of stages that the network does not have, a profile of something else, a memory
 /// limit that no splits keep. Error(data): a damaged profile. Error(storage): a file that cannot be written.
-void plan_training(const config::ParseResult& line, const PlanSettings& settings, const train::Host& host);
+void plan_training(const train::TaskRow& row, const config::ParseResult& line, const PlanSettings& settings,
+                   const train::Host& host);
 
 }  // namespace cnntrain::plan

@@ -14,6 +14,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 
@@ -23,6 +24,11 @@ class ErrorOfAll : public Error {
 public:
     explicit ErrorOfAll(const Error& error) : Error(error) {}
 };
+
+// The columns of validation that EstimatorReport reads.
+inline constexpr const char* kTop1Column = "val_acc";
+inline constexpr const char* kTop5Column = "val_top5_acc";
+inline constexpr const char* kValidationLossColumn = "val_loss";
 
 /// What an evaluation says besides its own report: the lines of TensorFlow's Estimator. Their loss includes that of the weights,
 /// `weight_decay` / 2 times the sum of their squares; those of norms are left out.
@@ -54,22 +60,20 @@ inline bool is_first(const Host& host) {
 /// `train`: trains, validates the run's checkpoints, and returns the process's exit code: 0, or kInterruptedExitCode after a
 /// stop that was asked for (a checkpoint has been written then). Error(diverged) at a loss that is not finite, unless that
 /// was switched off; Error(usage) when the folder holds another run or another process writes there.
-int run_training(const config::ParseResult& arguments, const Host& host);
-
-/// `pretrain`: likewise; with --evaluate, the results of checkpoints on held-out sequences.
-int run_pretraining(const config::ParseResult& arguments, const Host& host);
+int run_training(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
 
 /// `restore`: the same for the run that is recorded in the folder of the restore line.
-int run_restored(const config::ParseResult& restore_line, const Host& host);
+int run_restored(const TaskRow& task, const config::ParseResult& restore_line, const Host& host);
 
 /// The options of that run, with the restore line's own over them.
-config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files);
+config::ParseResult restored_arguments(const TaskRow& task, const config::ParseResult& restore_line,
+                                       const FileSystem& files);
 
 /// `validation`: one checkpoint, all of a folder, or random weights. Error(not_found) when there is no checkpoint.
-int run_validation(const config::ParseResult& arguments, const Host& host);
+int run_validation(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
 
-/// `inference`: with --iterations, throughput and latencies of requests; without, the five likeliest classes of every
-/// image of a folder of JPEG files, or of a validation split.
-int run_inference(const config::ParseResult& arguments, const Host& host);
+/// `inference`: with --iterations, throughput and latencies of requests; without, the five likeliest classes of what the task
+/// classifies. Error(unsupported) for a task without classes.
+int run_inference(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
 
 }  // namespace cnntrain::train

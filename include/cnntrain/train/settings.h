@@ -15,13 +15,15 @@ namespace cnntrain::train {
 /// How this machine runs it.
 struct RunSettings {
     backend::BackendKind backend = backend::BackendKind::cpu;
-    std::int64_t threads = 0;         // compute threads, 0 = all cores of the process
-    bool thread_independent = false;  // the same numbers with any number of compute threads
-    std::int64_t input_threads = 0;   // threads that prepare images, 0 = chosen by the loader
-    bool stop_on_nan = true;          // stop with Error(diverged) at the first non-finite loss
+    std::int64_t threads = 0;                    // compute threads, 0 = all cores of the process
+    bool thread_independent = false;             // the same numbers with any number of compute threads
+    std::int64_t input_threads = 0;              // threads that prepare images, 0 = chosen by the loader
+    std::optional<std::int64_t> prefetch_depth;  // micro-batches prepared ahead; empty: chosen by the loader
+    bool stop_on_nan = true;                     // stop with Error(diverged) at the first non-finite loss
 };
 
 struct MainSettings {
+    bool trains = true;                 // rather than evaluating only
     std::optional<std::string> config;  // configuration name
     /// train, restore: folder of the run to resume; validation: checkpoint file or folder.
     std::optional<std::string> restore_path;
@@ -33,7 +35,6 @@ struct MainSettings {
 };
 
 struct TrainingSettings : schedule::ScheduleSettings {
-    double label_smoothing = 0.0;          // share of the target spread over all classes
     bool recomputation = false;            // of activations in the backward pass
     std::optional<std::string> init_path;  // checkpoint with the initial weights
     std::int64_t syncs_per_epoch = 0;      // broadcasts of the weights to all processes
@@ -46,18 +47,6 @@ struct CheckpointSettings : schedule::CheckpointTimes {
     bool trust_edited = false;               // those that are read may have been changed by another tool
     std::vector<std::int64_t> mean_epochs;   // after training: means of the checkpoints of the last so many epochs
     std::vector<double> exponential_decays;  // after training: exponential averages of all checkpoints
-};
-
-/// BERT's pretraining beyond what every training has.
-struct PretrainingSettings {
-    double duplicate_factor = 5;               // how often the files have every document: an epoch is that part of them
-    bool synthetic = false;                    // generated data, whose results are told as 0
-    std::int64_t steps_per_log = 1;            // 0: the first step's line only
-    std::int64_t steps_per_checkpoint = 256;   // 0: the first and the last only
-    std::int64_t steps_per_histogram = 0;      // 0 or less: none
-    std::vector<std::int64_t> device_mapping;  // of pipeline stages; empty: one device
-    bool evaluates = false;                    // checkpoints on held-out sequences, and trains nothing
-    std::optional<std::string> held_out_files;
 };
 
 struct ValidationSettings {

@@ -14,7 +14,7 @@ std::vector<Spelling> spellings(const std::vector<const Option*>& options) {
     std::vector<Spelling> all;
     for (const Option* option : options) {
         const std::string flag(option->flag);
-        const bool original = option->group != Group::run;  // in the original programs
+        const bool original = option->group != kThisProgram;  // in the original programs
         const Takes takes = option->type == Type::boolean         ? Takes::nothing
                             : option->type == Type::boolean_value ? Takes::optional
                                                                   : Takes::several;
@@ -47,63 +47,62 @@ constexpr Retired kRetired[] = {
 };
 
 /// Why `flag` is no option here, and what may have been meant.
-[[noreturn]] void refuse_flag(Command command, const std::string& flag, const std::vector<Spelling>& known) {
+[[noreturn]] void refuse_flag(const OptionSet& all, Command command, const std::string& flag,
+                              const std::vector<Spelling>& known) {
+    const std::string start = "unknown option " + flag;
     const auto* const retired = std::ranges::find(kRetired, flag, &Retired::flag);
     if (retired != std::end(kRetired))
-        throw Error(ErrorKind::usage, "unknown option " + flag + ": removed long ago; " + std::string(retired->advice));
-    std::string reason;
-    bool of_program = false;
-    for (const Option& option : option_table()) {
+        throw Error(ErrorKind::usage, start + ": removed long ago; " + std::string(retired->advice));
+    for (const Option& option : all.rows()) {
         const std::vector<Spelling> own = spellings({&option});
-        if (of_program || std::ranges::find(own, flag, &Spelling::flag) == own.end()) continue;
-        of_program = (option.commands & program_of(command)) != 0;
-        const bool of_command = (option.commands & bit(command)) != 0;
-        const std::string decider = option.schedules != kAll ? "--lr-schedule" : "--model";
-        reason = of_command ? ": it belongs to another " + decider + " than this run's"
-                            : ": it is no option of " + std::string(name(command));
+        if (std::ranges::find(own, flag, &Spelling::flag) == own.end()) continue;
+        if ((option.commands & bit(command)) == 0)
+            throw Error(ErrorKind::usage, start + ": it is no option of " + std::string(name(command)));
+        const Option& selector = all.at(option.exists_with.front().key);
+        throw Error(ErrorKind::usage,
+                    start + ": it belongs to another " + std::string(selector.flag) + " than this run's");
     }
-    if (!of_program) {
-        std::vector<std::string> flags;
-        std::ranges::transform(known, std::back_inserter(flags), &Spelling::flag);
-        const std::string nearest = nearest_name(flag, flags);
-        reason += nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?";
-    }
-    throw Error(ErrorKind::usage, "unknown option " + flag + reason);
+    std::vector<std::string> flags;
+    std::ranges::transform(known, std::back_inserter(flags), &Spelling::flag);
+    const std::string nearest = nearest_name(flag, flags);
+    throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
 }
 
 }  // namespace
 
-FrontDoor scan_front_door(Command command, const std::vector<std::string>& arguments) {
-    FrontDoor front;
-    struct Door {
-        std::string flag;
-        std::optional<std::string>* target;
-        std::uint32_t commands;
-    };
-    const Door doors[] = {{"--model", &front.model, kTVE},
-                          {"--lr-schedule", &front.lr_schedule, kT},
-                          {"--config", &front.config, kTVE | kP},
-                          {"--config-path", &front.config_path, kTVE}};
+FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments) {
+    std::vector<std::string_view> keys = {"config", "config_path"};
+    keys.insert(keys.end(), all.selectors().begin(), all.selectors().end());
     std::vector<Spelling> known;
-    for (const Door& door : doors) {
-        if ((door.commands & bit(command)) != 0) known.push_back({door.flag, door.flag, Takes::several});
+    for (const std::string_view wanted : keys) {
+        const Option* const option = all.find(wanted);
+        if (option == nullptr || (option->commands & bit(command)) == 0) continue;
+        known.push_back({std::string(option->flag), std::string(option->flag), Takes::several});
     }
     LineHabits habits{.gathers = true};
     habits.unknown = [](const std::string& word, bool) { return Spelling{word, "--other", Takes::optional}; };
+    FrontDoor front;
     for (const GivenValues& given : read_line(known, arguments, habits).options) {
-        const auto* door = std::ranges::find(doors, given.option, &Door::flag);
-        if (door != std::end(doors)) *door->target = given.values.front();
+        if (given.option == "--config") {
+            front.config = given.values.front();
+        } else if (given.option == "--config-path") {
+            front.config_path = given.values.front();
+        } else if (given.option != "--other") {
+            const auto selector = std::ranges::find_if(
+                all.selectors(), [&](std::string_view item) { return all.at(item).flag == given.option; });
+            front.selectors[*selector] = given.values.front();
+        }
     }
     front.help = std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
     return front;
 }
 
-Layer parse_arguments(Command command, const std::vector<const Option*>& options,
+Layer parse_arguments(const OptionSet& all, Command command, const std::vector<const Option*>& options,
                       const std::vector<std::string>& arguments) {
     const std::vector<Spelling> known = spellings(options);
     LineHabits habits{.gathers = true};
     habits.unknown = [&](const std::string& word, bool ambiguous) -> std::optional<Spelling> {
-        if (!ambiguous) refuse_flag(command, word.substr(0, word.find('=')), known);
+        if (!ambiguous) refuse_flag(all, command, word.substr(0, word.find('=')), known);
         return std::nullopt;
     };
     Layer layer;

@@ -85,23 +85,22 @@ std::vector<std::string> words_of(const YAML::Node& node) {
     return words;
 }
 
-const Option& option_for(const std::string& key_text, const Alias** alias) {
-    const Option* option = option_with_key(key_text, Command::train, alias);
+const Option& option_for(const OptionSet& options, const std::string& key_text, const Alias** alias) {
+    const Option* option = options.with_key(key_text, alias);
     if (option != nullptr) return *option;
     std::vector<std::string> keys;
-    for (const Option& known : option_table()) {
-        if ((known.commands & program_of(Command::train)) != 0) keys.push_back(key(known));
-    }
+    for (const Option& known : options.rows())
+        keys.push_back(key(known));
     const std::string nearest = nearest_name(key_text, keys);
     throw Error(ErrorKind::usage,
                 "unknown key '" + key_text + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
 }
 
-Layer to_layer(const Entries& entries) {
+Layer to_layer(const OptionSet& options, const Entries& entries) {
     Layer layer;
     for (const auto& [key_text, node] : entries) {
         const Alias* alias = nullptr;
-        const Option& option = option_for(key_text, &alias);
+        const Option& option = option_for(options, key_text, &alias);
         if (node.IsNull()) continue;
         const std::vector<std::string> words = words_of(node);
         if (alias != nullptr && !alias->fixed_value.empty()) {
@@ -120,7 +119,7 @@ struct Search {
 };
 
 /// Folders may hold other programs' YAML files: those are passed over, and blamed only when the name is nowhere.
-Search find(const std::string& config, const std::vector<std::string>& places) {
+Search find(const OptionSet& options, const std::string& config, const std::vector<std::string>& places) {
     Search search;
     for (const std::string& place : places) {
         for (const std::string& file : files_of(place)) {
@@ -134,7 +133,7 @@ Search find(const std::string& config, const std::vector<std::string>& places) {
             for (const auto& item : root) {
                 if (item.first.Scalar() != config) continue;
                 try {
-                    search.found = to_layer(merged_entries(item.second));
+                    search.found = to_layer(options, merged_entries(item.second));
                     return search;
                 } catch (const Error& error) {
                     throw error.within(config).within(file);
@@ -158,12 +157,13 @@ std::vector<std::string> names_in(const std::vector<std::string>& places) {
     return {found.begin(), found.end()};
 }
 
-Layer read_config_layer(const std::string& config, const std::vector<std::string>& places) {
+Layer read_config_layer(const OptionSet& options, const std::string& config, const std::vector<std::string>& places) {
     constexpr std::string_view kOldPrefix = "mk2_";
-    Search search = find(config, places);
-    if (!search.found && config.starts_with(kOldPrefix)) search = find(config.substr(kOldPrefix.size()), places);
+    Search search = find(options, config, places);
+    if (!search.found && config.starts_with(kOldPrefix))
+        search = find(options, config.substr(kOldPrefix.size()), places);
     const bool old_only = !search.found && !config.starts_with(kOldPrefix);  // benchmarks name one without its prefix
-    if (old_only) search = find(std::string(kOldPrefix) + config, places);
+    if (old_only) search = find(options, std::string(kOldPrefix) + config, places);
     if (search.found) return *search.found;
     if (search.unreadable) throw *search.unreadable;
     const std::vector<std::string> known = names_in(places);

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "config/read/option_values.h"
+#include "cnntrain/config/option_values.h"
 
 namespace cnntrain::config {
 
 /// The entries of a configuration. `places` are files or folders of *.yml files, searched in order. Keys may be old
 /// names; an unknown key, value or configuration is Error(usage) with the nearest name.
-Layer read_config_layer(const std::string& config, const std::vector<std::string>& places);
+Layer read_config_layer(const OptionSet& options, const std::string& config, const std::vector<std::string>& places);
 
 /// The configurations in `places`, sorted.
 std::vector<std::string> names_in(const std::vector<std::string>& places);

@@ -6,13 +6,11 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "config/table/option.h"
+#include "cnntrain/config/option.h"
 
 namespace cnntrain::config {
 
 namespace {
-
-constexpr std::string_view kFileKeys[] = {"train_file", "valid_file", "init_checkpoint", "restore_dir"};
 
 std::string expanded(const std::string& flag, const std::string& name, const Variables& variables,
                      std::vector<std::string>& notices) {
@@ -52,7 +50,7 @@ std::string expanded_list(const std::string& flag, const std::string& list, cons
 void expand_file_names(Layer& layer, const Environment& environment, std::vector<std::string>& notices) {
     for (auto& [option, value] : layer) {
         auto* const name = std::get_if<std::string>(&value);
-        if (name == nullptr || std::ranges::find(kFileKeys, key(*option)) == std::end(kFileKeys)) continue;
+        if (name == nullptr || !option->expands) continue;
         const std::string flag(option->flag);
         const bool lists = option->type == Type::patterns;
         *name = lists ? expanded_list(flag, *name, environment.variables, notices)

@@ -62,7 +62,7 @@ std::string arguments_json(const ParseResult& result, const std::map<std::string
     return document.dump(4) + "\n";
 }
 
-Layer layer_from_json(std::string_view text, Command command) {
+Layer layer_from_json(const OptionSet& options, std::string_view text) {
     try {
         check_json(text);
     } catch (const Error& error) {
@@ -75,7 +75,7 @@ Layer layer_from_json(std::string_view text, Command command) {
     Layer layer;
     for (const auto& [name, node] : document.items()) {
         const Alias* alias = nullptr;
-        const Option* option = option_with_key(name, command, &alias);
+        const Option* option = options.with_key(name, &alias);
         if (option == nullptr || option->action || node.is_null()) continue;
         if (node.is_object() && option->type != Type::structure) continue;
         if (alias != nullptr && (!alias->fixed_value.empty() || document.contains(key(*option)))) continue;
@@ -88,19 +88,18 @@ Layer layer_from_json(std::string_view text, Command command) {
     return layer;
 }
 
-Layer layer_from_json_config(std::string_view text) {
+Layer layer_of_json_config(const OptionSet& options, std::string_view text) {
     check_json(text);
     const json document = json::parse(text);
     if (!document.is_object()) throw Error(ErrorKind::usage, "expected a JSON object of options");
     Layer layer;
     for (const auto& [name, node] : document.items()) {
         const Alias* alias = nullptr;
-        const Option* option = option_with_key(name, Command::pretrain, &alias);
+        const Option* option = options.with_key(name, &alias);
         if (option == nullptr || option->action) {
             std::vector<std::string> keys;
-            for (const Option& known : option_table()) {
-                if ((known.commands & kP) != 0) keys.push_back(key(known));
-            }
+            for (const Option& known : options.rows())
+                keys.push_back(key(known));
             const std::string nearest = nearest_name(name, keys);
             throw Error(ErrorKind::usage,
                         "unknown key '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
@@ -159,10 +158,10 @@ bool seed_was_drawn(std::string_view text) {
     return document.is_object() && document.value("seed_specified", json()) == false;
 }
 
-Command recorded_command(std::string_view text) {
+std::string recorded_task(std::string_view text) {
     const json document = json::parse(text, nullptr, false);
-    const json command = document.is_object() ? document.value("command", json()) : json();
-    return command == std::string(name(Command::pretrain)) ? Command::pretrain : Command::train;
+    const json task = document.is_object() ? document.value("task", json()) : json();
+    return task.is_string() ? task.get<std::string>() : "";
 }
 
 std::int64_t recorded_processes(std::string_view text) {

@@ -1,7 +1,6 @@
-#include "config/read/option_values.h"
+#include "cnntrain/config/option_values.h"
 
 #include "cnntrain/base/error.h"
-#include "config/read/value.h"
 
 namespace cnntrain::config {
 

@@ -1,6 +1,7 @@
-// Where options act: which commands and images they change, and what else must be asked for. Whoever gives an option that
+// Where options act: which commands, backends and data they change, and what else must be asked for. Whoever gives an option that
 // changes nothing is told so.
 #include <algorithm>
+#include <map>
 
 #include "cnntrain/base/listed.h"
 #include "config/resolve/resolve.h"
@@ -19,25 +20,10 @@ std::string commands_reason(std::uint32_t commands) {
     return "it is for " + listed(names);
 }
 
-Images images_of(const data::DatasetInfo& info, bool made) {
-    if (!info.normalised_by_channel) return made ? Images::cifar_made : Images::cifar_files;
-    if (made) return Images::imagenet_made;
-    return info.in_records ? Images::imagenet_files : Images::class_folders;
-}
-
-std::string images_reason(const Option& option, bool made) {
-    if (!option.acts_on_reason.empty()) return std::string(option.acts_on_reason);
-    if (made && (option.acts_on & ~kFiles) == 0) return "no images are read from files";
-    return (option.acts_on & kPhotos) == 0         ? "it is for CIFAR only"
-           : (option.acts_on & kPhotos) == kPhotos ? "it is for ImageNet and photos in folders only"
-                                                   : "it is for ImageNet only";
-}
-
 bool is_met(const Need& need, const OptionValues& values) {
     if (!values.has(need.key)) return true;
     const ResolvedOption& other = values.at(need.key);
-    if (need.values.empty()) return other.value != other.option->fallback;
-    return std::ranges::find(need.values, to_string(other.value)) != need.values.end();
+    return allows(need, *other.option, other.value);
 }
 
 std::string needs_reason(const std::vector<Need>& needs, const OptionValues& values) {
@@ -52,15 +38,12 @@ std::string needs_reason(const std::vector<Need>& needs, const OptionValues& val
 
 }  // namespace
 
-std::string idle_reason(const Option& option, Command command, const OptionValues& values) {
+std::string idle_reason(const Option& option, const Resolution& run) {
+    const OptionValues& values = run.values;
     if (!option.idle.empty()) return std::string(option.idle);
-    if ((option.acts_in & bit(command)) == 0) return commands_reason(option.acts_in);
-    const auto dataset = dataset_of(values);
-    if (dataset && (option.acts_on_in & bit(command)) != 0) {
-        const bool made = values.flag("generated_data") || values.flag("synthetic_data");
-        const Images images = images_of(data::dataset_info(*dataset), made);
-        if ((option.acts_on & bit(images)) == 0) return images_reason(option, made);
-    }
+    if ((option.acts_in & bit(run.command)) == 0) return commands_reason(option.acts_in);
+    const bool asks_data = (option.acts_on_in & bit(run.command)) != 0 && run.task.data_reason != nullptr;
+    if (std::string reason = asks_data ? run.task.data_reason(option, values) : ""; !reason.empty()) return reason;
     const auto met = [&](const Need& need) { return is_met(need, values); };
     if (option.needs_processes && values.launch().processes == 1)
         return "it needs several processes (mpirun, srun or cnntrain poprun)";
@@ -75,7 +58,7 @@ namespace {
 bool needs_no_word(const Option& option, Command command, Source source) {
     if (source == Source::command_line) return false;
     if (source == Source::arguments) return true;
-    return (option.acts_in & bit(command)) == 0 || option.acts_on == kFiles;
+    return (option.acts_in & bit(command)) == 0 || option.names_data;
 }
 
 /// Flags with the same reason share a notice.
@@ -93,19 +76,33 @@ std::string plural(std::string reason) {
     return reason;
 }
 
+/// "IPUs", for a notice.
+std::string backend_names(std::uint32_t backends) {
+    if (backends == kIpu) return "IPUs";
+    std::vector<std::string> words;
+    const auto& all = names<backend::BackendKind>();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if ((backends & (1U << i)) != 0) words.push_back("--backend " + std::string(all[i]));
+    }
+    return listed(words);
+}
+
 }  // namespace
 
 void notice_idle_options(Resolution& run) {
+    const auto backend = named<backend::BackendKind>(run.values.text("backend"));
+    const std::uint32_t this_backend = backend ? bit(*backend) : kAll;
     IdleFlags idle;
-    std::string for_ipus;
+    std::map<std::uint32_t, std::string> for_others;  // flags by the backends that they steer
     for (const ResolvedOption& entry : run.values.all()) {
         const Option& option = *entry.option;
         if (!given(entry.source) || entry.value == option.fallback) continue;
-        if (option.ipu_only) {
-            for_ipus += (for_ipus.empty() ? "" : " ") + documented_flag(option);
+        if ((option.acts_on_backends & this_backend) == 0) {
+            std::string& flags = for_others[option.acts_on_backends];
+            flags += (flags.empty() ? "" : " ") + documented_flag(option);
             continue;
         }
-        const std::string reason = idle_reason(option, run.command, run.values);
+        const std::string reason = idle_reason(option, run);
         if (reason.empty() || needs_no_word(option, run.command, entry.source)) continue;
         note(idle, reason, documented_flag(option));
     }
@@ -113,8 +110,10 @@ void notice_idle_options(Resolution& run) {
         run.notices.push_back(flags.size() == 1 ? flags.front() + " changes nothing: " + reason
                                                 : listed(flags) + " change nothing: " + plural(reason));
     }
-    if (for_ipus.empty()) return;
-    run.notices.push_back("kept in arguments.json but without effect, because they only steer IPUs: " + for_ipus);
+    for (const auto& [backends, flags] : for_others) {
+        run.notices.push_back("kept in arguments.json but without effect, because they only steer " +
+                              backend_names(backends) + ": " + flags);
+    }
 }
 
 }  // namespace cnntrain::config

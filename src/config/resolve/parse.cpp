@@ -9,7 +9,6 @@
 #include "config/read/config_file.h"
 #include "config/read/file_names.h"
 #include "config/read/json.h"
-#include "config/read/pretraining_config.h"
 #include "config/read/value.h"
 #include "config/resolve/resolve.h"
 
@@ -26,27 +25,33 @@ struct Layers {
     Layer command_line;
 };
 
-const Option& row(std::string_view key_text, Command command = Command::train) {
-    const Alias* alias = nullptr;
-    const Option* option = option_with_key(key_text, command, &alias);
-    CNNTRAIN_CHECK(option != nullptr, "no row for " + std::string(key_text));
-    return *option;
+/// The options that exist beside the values that decide about it: the command line's, else the configuration's, else the
+/// default.
+std::vector<const Option*> active_options(const TaskOptions& task, Command command, const FrontDoor& front,
+                                          const Layer& config) {
+    const OptionSet& all = task.options();
+    std::map<std::string_view, Value> chosen;
+    for (const std::string_view selector : all.selectors()) {
+        const Option& option = all.at(selector);
+        chosen[selector] = option.fallback;
+        if (const auto configured = config.find(&option); configured != config.end())
+            chosen[selector] = configured->second;
+        if (const auto typed = front.selectors.find(selector); typed != front.selectors.end())
+            chosen[selector] = convert(option, {typed->second});
+    }
+    std::vector<const Option*> active;
+    for (const Option& option : all.rows()) {
+        const bool exists = std::ranges::all_of(
+            option.exists_with, [&](const Need& need) { return allows(need, all.at(need.key), chosen.at(need.key)); });
+        if ((option.commands & bit(command)) != 0 && exists) active.push_back(&option);
+    }
+    return active;
 }
 
-/// The value that decides which options exist: the command line's, else the configuration's, else the default.
-template <typename E>
-E choose(std::string_view key_text, const std::optional<std::string>& on_command_line, const Layer& config) {
-    const Option& option = row(key_text);
-    Value value = option.fallback;
-    const auto configured = config.find(&option);
-    if (configured != config.end()) value = configured->second;
-    if (on_command_line) value = convert(option, {*on_command_line});
-    return *named<E>(std::get<std::string>(value));
-}
-
-Layer environment_layer(const Environment& environment) {
-    if (!environment.data_dir || environment.data_dir->empty()) return {};
-    return {{&row("data_dir"), *environment.data_dir}};
+Layer environment_layer(const TaskOptions& task, const Environment& environment) {
+    const Option* const folder = task.options().find("data_dir");
+    if (folder == nullptr || !environment.data_dir || environment.data_dir->empty()) return {};
+    return {{folder, *environment.data_dir}};
 }
 
 void report_violations(const std::vector<std::string>& violations) {
@@ -57,29 +62,31 @@ void report_violations(const std::vector<std::string>& violations) {
     throw Error(ErrorKind::usage, message);
 }
 
-ParseResult resolve(Command command, const std::vector<const Option*>& options, const Layers& layers,
-                    const Launch& launch) {
-    Resolution run{command, OptionValues(options, launch), {}, {}};
+/// Where the task has something to do.
+void take_step(void (*step)(Resolution&), Resolution& run) {
+    if (step != nullptr) step(run);
+}
+
+ParseResult resolve(const TaskOptions& task, Command command, const std::vector<const Option*>& options,
+                    const Layers& layers, const Launch& launch) {
+    Resolution run{task, command, OptionValues(options, launch), {}, {}};
     run.values.apply(layers.environment, Source::environment);
     run.values.apply(layers.config, Source::config);
     run.values.apply(layers.arguments, Source::arguments);
     run.values.apply(layers.command_line, Source::command_line);
-    if (command == Command::pretrain) {
-        adjust_pretraining(run);
-        check_pretraining(run);
-    } else {
-        settle_alternatives(run);
-        infer_dataset(run);
-        fill_model_defaults(run);
-        adjust(run);
-        check(run);
-    }
+    settle_alternatives(run);
+    take_step(task.fill, run);
+    adjust_shared(run);
+    take_step(task.adjust, run);
+    check_shared(run);
+    take_step(task.check, run);
     report_violations(run.violations);
     notice_idle_options(run);
 
     ParseResult result;
+    result.task = &task;
     result.command = command;
-    result.settings = command == Command::pretrain ? pretraining_settings(run) : to_settings(run);
+    result.settings = to_settings(run);
     result.options = run.values.all();
     result.notices = std::move(run.notices);
     result.launch = launch;
@@ -92,9 +99,9 @@ std::int64_t integer_in(const Layer& layer, const Option& option) {
 }
 
 /// A run that goes on in another number of processes accumulates as many micro-batches more or less in each of them.
-void keep_global_batch(Command command, Layers& layers, std::int64_t recorded_processes, const Launch& launch) {
-    const Option& accumulation_row = row("gradient_accumulation_count", command);
-    const Option& replicas_row = row("replicas", command);
+void keep_global_batch(const TaskOptions& task, Layers& layers, std::int64_t recorded_processes, const Launch& launch) {
+    const Option& accumulation_row = task.options().at("gradient_accumulation_count");
+    const Option& replicas_row = task.options().at("replicas");
     const auto on_line = [&](const Option& option) { return layers.command_line.contains(&option); };
     if (on_line(accumulation_row) || on_line(replicas_row)) return;
     const std::int64_t accumulation = integer_in(layers.arguments, accumulation_row);
@@ -121,44 +128,22 @@ void keep_global_batch(Command command, Layers& layers, std::int64_t recorded_pr
     layers.arguments[&replicas_row] = replicas;
 }
 
-ParseResult help_request(Command command) {
+ParseResult help_request(const TaskOptions& task, Command command) {
     ParseResult result;
+    result.task = &task;
     result.command = command;
     result.wants_help = true;
     return result;
 }
 
-bool asked(const Layer& line, std::string_view key_text) {
-    return line.contains(&row(key_text));
+bool asked(const OptionSet& options, const Layer& line, std::string_view key_text) {
+    return line.contains(&options.at(key_text));
 }
 
-/// Without a word there is nothing that could be trained: the original program prints its options then.
-ParseResult parse_pretraining_line(const std::vector<std::string>& arguments, const Environment& environment) {
-    constexpr Command kCommand = Command::pretrain;
-    const FrontDoor front = scan_front_door(kCommand, arguments);
-    if (front.help || arguments.empty()) return help_request(kCommand);
-    Layers layers;
-    std::vector<std::string> notices;
-    std::string config_name;
-    if (front.config) {
-        PretrainingConfig config = read_pretraining_config(*front.config, environment.config_folders);
-        layers.config = std::move(config.layer);
-        config_name = std::move(config.name);
-        if (!config.notice.empty()) notices.push_back(std::move(config.notice));
-    }
-    const auto options = active_options(kCommand, nn::Family::resnet, optim::LrSchedule::stepped);
-    layers.command_line = parse_arguments(kCommand, options, arguments);
-    if (asked(layers.command_line, "help")) return help_request(kCommand);
-    if (front.config) layers.command_line[&row("config", kCommand)] = std::move(config_name);
-    for (const auto& [option, value] : layers.command_line)
-        layers.config.erase(option);  // a variable in a name that does not count need not be set
-    for (Layer* layer : {&layers.config, &layers.command_line})
-        expand_file_names(*layer, environment, notices);
-    ParseResult result = resolve(kCommand, options, layers, environment.launch);
-    result.notices.insert(result.notices.begin(), notices.begin(), notices.end());
-    result.wants_print_config = asked(layers.command_line, "print_config");
-    result.wants_dry_run = asked(layers.command_line, "dry_run");
-    return result;
+NamedConfig named_config(const TaskOptions& task, const FrontDoor& front, const Environment& environment) {
+    if (task.read_config != nullptr) return task.read_config(*front.config, environment);
+    const auto places = front.config_path ? std::vector{*front.config_path} : environment.config_folders;
+    return {*front.config, read_config_layer(task.options(), *front.config, places)};
 }
 
 }  // namespace
@@ -190,25 +175,33 @@ const ResolvedOption& ParseResult::at(std::string_view wanted) const {
     return *found;
 }
 
-ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
+std::string ParseResult::flag_of_shared(std::string_view flag) const {
+    return std::string(task->options().of_shared(flag).flag);
+}
+
+ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& arguments,
                                const Environment& environment) {
-    if (command == Command::pretrain) return parse_pretraining_line(arguments, environment);
-    const FrontDoor front = scan_front_door(command, arguments);
-    if (front.help) return help_request(command);
+    const OptionSet& all = task.options();
+    const FrontDoor front = scan_front_door(all, command, arguments);
+    if (front.help || (task.empty_line_asks_help && arguments.empty())) return help_request(task, command);
     Layers layers;
-    layers.environment = environment_layer(environment);
-    if (front.config) {
-        const auto places = front.config_path ? std::vector{*front.config_path} : environment.config_folders;
-        layers.config = read_config_layer(*front.config, places);
-    }
-    const auto family = choose<nn::Family>("model", front.model, layers.config);
-    const auto schedule = choose<optim::LrSchedule>("lr_schedule", front.lr_schedule, layers.config);
-    const std::vector<const Option*> options = active_options(command, family, schedule);
-    layers.command_line = parse_arguments(command, options, arguments);
-    if (asked(layers.command_line, "help")) return help_request(command);
-    ParseResult result = resolve(command, options, layers, environment.launch);
-    result.wants_print_config = asked(layers.command_line, "print_config");
-    result.wants_dry_run = asked(layers.command_line, "dry_run");
+    layers.environment = environment_layer(task, environment);
+    NamedConfig config;
+    if (front.config) config = named_config(task, front, environment);
+    layers.config = std::move(config.layer);
+    const std::vector<const Option*> options = active_options(task, command, front, layers.config);
+    layers.command_line = parse_arguments(all, command, options, arguments);
+    if (asked(all, layers.command_line, "help")) return help_request(task, command);
+    if (front.config) layers.command_line[&all.at("config")] = std::move(config.name);
+    for (const auto& [option, value] : layers.command_line)
+        layers.config.erase(option);  // a variable in a name that does not count need not be set
+    std::vector<std::string> notices = std::move(config.notices);
+    for (Layer* layer : {&layers.config, &layers.command_line})
+        expand_file_names(*layer, environment, notices);
+    ParseResult result = resolve(task, command, options, layers, environment.launch);
+    result.notices.insert(result.notices.begin(), notices.begin(), notices.end());
+    result.wants_print_config = asked(all, layers.command_line, "print_config");
+    result.wants_dry_run = asked(all, layers.command_line, "dry_run");
     return result;
 }
 
@@ -216,32 +209,30 @@ std::vector<std::string> config_names(const std::vector<std::string>& folders) {
     return names_in(folders);
 }
 
-std::map<std::string, Value> read_config(const std::string& config, const std::vector<std::string>& folders) {
+std::map<std::string, Value> read_config(const TaskOptions& task, const std::string& config,
+                                         const std::vector<std::string>& folders) {
     std::map<std::string, Value> entries;
-    for (const auto& [option, value] : read_config_layer(config, folders))
+    for (const auto& [option, value] : read_config_layer(task.options(), config, folders))
         entries[key(*option)] = value;
     return entries;
 }
 
-ParseResult resume_from_arguments_json(std::string_view text, const ParseResult& restore_line) {
-    const Command command = recorded_command(text);
-    const bool pretrains = command == Command::pretrain;
+ParseResult resume_from_arguments_json(const TaskOptions& task, std::string_view text,
+                                       const ParseResult& restore_line) {
+    const OptionSet& all = task.options();
+    const Command command = task.commands.front();
     Layers layers;
-    layers.arguments = layer_from_json(text, command);
+    layers.arguments = layer_from_json(all, text);
+    for (const std::string_view key_text : task.not_resumed)
+        layers.arguments.erase(&all.at(key_text));
     for (const ResolvedOption& entry : restore_line.options) {
-        if (entry.source == Source::command_line) layers.command_line[entry.option] = entry.value;
+        if (entry.source != Source::command_line) continue;
+        if (const Option* const same = all.with_shared(entry.option->shared_flag))
+            layers.command_line[same] = entry.value;
     }
-    if (pretrains) {
-        // The micro-batches are recorded, too, and say more: a batch's size is rounded up to whole ones.
-        layers.arguments.erase(&row("global_batch_size", command));
-        layers.command_line[&row("restore_dir", command)] = restore_line.at("restore_path").value;
-    }
-    keep_global_batch(command, layers, recorded_processes(text), restore_line.launch);
-    const auto family = pretrains ? nn::Family::resnet : choose<nn::Family>("model", std::nullopt, layers.arguments);
-    const auto schedule = pretrains ? optim::LrSchedule::stepped
-                                    : choose<optim::LrSchedule>("lr_schedule", std::nullopt, layers.arguments);
-    const auto options = active_options(command, family, schedule);
-    ParseResult result = resolve(command, options, layers, restore_line.launch);
+    keep_global_batch(task, layers, recorded_processes(text), restore_line.launch);
+    const auto options = active_options(task, command, {}, layers.arguments);
+    ParseResult result = resolve(task, command, options, layers, restore_line.launch);
     for (ResolvedOption& entry : result.options) {
         const bool recorded = key(*entry.option) == "seed" && entry.source == Source::arguments;
         if (recorded && seed_was_drawn(text)) entry.source = Source::adjusted;

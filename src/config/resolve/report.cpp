@@ -2,9 +2,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "config/read/option_values.h"
-#include "config/read/value.h"
-#include "config/table/option.h"
+#include "cnntrain/config/parse.h"
 
 namespace cnntrain::config {
 
@@ -62,7 +60,7 @@ std::string description(const Option& option, std::uint32_t commands) {
     for (const Alias& alias : option.aliases)
         aliases.push_back(alias.flag);
     if (!aliases.empty()) facts.push_back("also " + joined(aliases, ", "));
-    if (option.ipu_only) facts.emplace_back("steers IPUs only");
+    if (option.acts_on_backends == kIpu) facts.emplace_back("steers IPUs only");
     if (!option.idle.empty()) facts.push_back("changes nothing: " + std::string(option.idle));
     if ((option.acts_in & commands) == 0) facts.emplace_back("changes nothing here");
     if ((option.missing_in & commands) != 0) {
@@ -103,37 +101,6 @@ std::string help_entry(const std::string& head, const std::string& text) {
     return result + "\n";
 }
 
-/// Lines to begin with.
-std::string examples(Command command) {
-    switch (command) {
-        case Command::train:
-            return "  cnntrain train --data-dir DIR --epochs 10\n"
-                   "  cnntrain train --dataset imagenet --generated-data --model-size 50 --iterations 20 --log-freq 5\n"
-                   "  cnntrain train --config resnet8_test --data-dir DIR --dry-run\n";
-        case Command::validation:
-            return "  cnntrain validation --data-dir DIR --restore-path RUN          all checkpoints of a run\n"
-                   "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt-500\n";
-        case Command::pretrain:
-            return "  cnntrain pretrain --config configs/pretrain_base_128_phase1.json --train-file 'DIR/*.tfrecord'\n"
-                   "  cnntrain pretrain --config pretrain_tiny_128_lamb --generated-data --num-train-steps 4\n"
-                   "  cnntrain pretrain --config pretrain_base_384_phase2 --train-file 'DIR/*.tfrecord' "
-                   "--init-checkpoint RUN/ckpt-7031\n"
-                   "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file "
-                   "'DIR/*.tfrecord'\n";
-        case Command::restore:
-            return "  cnntrain restore --restore-path RUN\n";
-        case Command::inference:
-            return "  cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100   "
-                   "measures\n"
-                   "  cnntrain inference --data-dir DIR --restore-path RUN/ckpt-500   classifies a validation split\n"
-                   "  cnntrain inference --dataset imagenet --data-dir PHOTOS --restore-path RUN/ckpt-500   ... JPEG "
-                   "files\n"
-                   "Model options are those of the run. Those of training have no effect here.\n";
-        default:
-            return "";
-    }
-}
-
 std::string source_text(const ParseResult& result, Source source) {
     switch (source) {
         case Source::default_value:
@@ -156,17 +123,18 @@ std::string source_text(const ParseResult& result, Source source) {
 
 }  // namespace
 
-std::string help_text(Command command, std::string_view called) {
+std::string help_text(const TaskOptions& task, Command command, std::string_view called) {
     const CommandInfo& facts = info(command);
     std::string text = "usage: " + std::string(called) + " [options]\n";
-    text += std::string(facts.help) + "\n\n" + examples(command) + "DIR is a data folder, RUN the folder of a run.\n" +
+    text += std::string(facts.help) + "\n\n" + std::string(task.examples(command)) +
+            "DIR is a data folder, RUN the folder of a run.\n" +
             "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form. "
             "--dry-run tells what a line\nwould do, --print-config who set which value.\n";
-    const Group* group = nullptr;
-    for (const Option& option : option_table()) {
+    std::string_view group;
+    for (const Option& option : task.options().rows()) {
         if ((option.commands & bit(command)) == 0) continue;
-        if (group == nullptr || *group != option.group) text += "\n" + std::string(title(option.group)) + ":\n";
-        group = &option.group;
+        if (group != option.group) text += "\n" + std::string(option.group) + ":\n";
+        group = option.group;
         text +=
             help_entry(documented_flag(option) + std::string(placeholder(option)), description(option, bit(command)));
     }
@@ -177,13 +145,12 @@ std::string print_config_text(const ParseResult& result) {
     constexpr std::size_t kKeyColumn = 40;
     constexpr std::size_t kValueColumn = 68;
     std::string text;
-    const Group* group = nullptr;
+    std::string_view group;
     for (const ResolvedOption& entry : result.options) {
         if (entry.option->action) continue;
-        if (group == nullptr || *group != entry.option->group) {
-            text += (group == nullptr ? "" : "\n") + std::string(title(entry.option->group)) + ":\n";
-        }
-        group = &entry.option->group;
+        if (group != entry.option->group)
+            text += (group.empty() ? "" : "\n") + std::string(entry.option->group) + ":\n";
+        group = entry.option->group;
         std::string line = "  " + key(*entry.option);
         line.resize(std::max(line.size() + 1, kKeyColumn), ' ');
         line += to_string(entry.value);

@@ -1,4 +1,4 @@
-#include "config/table/names.h"
+#include "cnntrain/config/names.h"
 
 #include "cnntrain/base/error.h"
 

@@ -1,46 +1,11 @@
 #include <algorithm>
 
-#include "config/table/option.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
 
 namespace {
-
-struct TableGroup {
-    Group group;
-    std::string_view title;
-    std::vector<Option> (*options)();
-};
-
-constexpr TableGroup kGroups[] = {
-    {Group::main, "Main", main_options},
-    {Group::run, "This program", run_options},
-    {Group::model, "Model", model_options},
-    {Group::resnext, "ResNeXt", resnext_options},
-    {Group::efficientnet, "EfficientNet", efficientnet_options},
-    {Group::dataset, "Dataset", dataset_options},
-    {Group::training, "Training", training_options},
-    {Group::schedule, "Learning-rate schedule", schedule_options},
-    {Group::ipu, "IPU", ipu_options},
-    {Group::logging, "Logging", logging_options},
-    {Group::pretraining_main, "Pretraining", pretraining_main_options},
-    {Group::bert, "BERT", bert_options},
-    {Group::text, "Data", text_options},
-    {Group::pretraining, "Batches, optimiser, stages", pretraining_options},
-    {Group::pretraining_ipu, "IPUs", pretraining_ipu_options},
-    {Group::pretraining_logging, "Logs", pretraining_logging_options},
-};
-
-std::vector<Option> build_table() {
-    std::vector<Option> table;
-    for (const TableGroup& group : kGroups) {
-        for (Option& option : group.options()) {
-            option.group = group.group;
-            table.push_back(std::move(option));
-        }
-    }
-    return table;
-}
 
 std::string key_of_flag(std::string_view flag) {
     std::string result(flag.substr(flag.find_first_not_of('-')));
@@ -48,18 +13,113 @@ std::string key_of_flag(std::string_view flag) {
     return result;
 }
 
-}  // namespace
+template <typename T> void replace(T& member, const std::optional<T>& change) {
+    if (change) member = *change;
+}
 
-const std::vector<Option>& option_table() {
-    static const std::vector<Option> table = build_table();
+const std::vector<Option>& shared_table() {
+    static const std::vector<Option> table =
+        joined({shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
+                shared_ipu_options(), shared_logging_options()});
     return table;
 }
 
-std::string_view title(Group group) {
-    for (const TableGroup& entry : kGroups) {
-        if (entry.group == group) return entry.title;
+}  // namespace
+
+Option refine(Option row, const Refinement& change) {
+    replace(row.flag, change.flag);
+    replace(row.type, change.type);
+    replace(row.fallback, change.fallback);
+    replace(row.help, change.help);
+    replace(row.unit, change.unit);
+    replace(row.aliases, change.aliases);
+    replace(row.choices, change.choices);
+    replace(row.range, change.range);
+    replace(row.acts_on, change.acts_on);
+    replace(row.acts_on_in, change.acts_on_in);
+    replace(row.acts_on_reason, change.acts_on_reason);
+    replace(row.needs, change.needs);
+    replace(row.idle, change.idle);
+    replace(row.numerics, change.numerics);
+    replace(row.expands, change.expands);
+    replace(row.missing_choices, change.missing_choices);
+    replace(row.bind, change.bind);
+    return row;
+}
+
+Option shared(std::string_view flag) {
+    const auto found = std::ranges::find(shared_table(), flag, &Option::flag);
+    CNNTRAIN_CHECK(found != shared_table().end(), "no shared option " + std::string(flag));
+    Option row = *found;
+    row.shared_flag = row.flag;
+    return row;
+}
+
+std::vector<Option> shared(const std::vector<std::string_view>& flags) {
+    std::vector<Option> rows;
+    for (const std::string_view flag : flags)
+        rows.push_back(shared(flag));
+    return rows;
+}
+
+std::vector<Option> for_one_command(std::vector<Option> rows) {
+    for (Option& row : rows)
+        row.commands = row.acts_in = row.missing_in = kAll;
+    return rows;
+}
+
+OptionSet::OptionSet(std::vector<OptionGroup> groups) {
+    for (OptionGroup& group : groups) {
+        for (Option& row : group.options) {
+            row.group = group.title;
+            if (row.shared_flag.empty()) row.shared_flag = row.flag;
+            for (const Need& need : row.exists_with) {
+                if (std::ranges::find(selectors_, need.key) == selectors_.end()) selectors_.push_back(need.key);
+            }
+            rows_.push_back(std::move(row));
+        }
     }
-    return {};
+}
+
+const Option* OptionSet::with_key(std::string_view wanted, const Alias** alias) const {
+    *alias = nullptr;
+    for (const Option& option : rows_) {
+        if (key(option) == wanted) return &option;
+        for (const Alias& old : option.aliases) {
+            if (key_of_flag(old.flag) == wanted) {
+                *alias = &old;
+                return &option;
+            }
+        }
+    }
+    return nullptr;
+}
+
+const Option* OptionSet::find(std::string_view wanted) const {
+    const auto found = std::ranges::find_if(rows_, [&](const Option& row) { return key(row) == wanted; });
+    return found == rows_.end() ? nullptr : &*found;
+}
+
+const Option& OptionSet::at(std::string_view wanted) const {
+    const Option* const option = find(wanted);
+    CNNTRAIN_CHECK(option != nullptr, "no row for " + std::string(wanted));
+    return *option;
+}
+
+const Option* OptionSet::with_shared(std::string_view flag) const {
+    const auto found = std::ranges::find(rows_, flag, &Option::shared_flag);
+    return found == rows_.end() ? nullptr : &*found;
+}
+
+const Option& OptionSet::of_shared(std::string_view flag) const {
+    const Option* const option = with_shared(flag);
+    CNNTRAIN_CHECK(option != nullptr, "this task does not have the shared option " + std::string(flag));
+    return *option;
+}
+
+bool allows(const Need& need, const Option& option, const Value& value) {
+    if (need.values.empty()) return value != option.fallback;
+    return std::ranges::find(need.values, to_string(value)) != need.values.end();
 }
 
 std::string key(const Option& option) {
@@ -84,30 +144,18 @@ bool is_list(const Option& option) {
     return option.type == Type::integers || option.type == Type::numbers || option.type == Type::texts;
 }
 
-std::vector<const Option*> active_options(Command command, nn::Family family, optim::LrSchedule schedule) {
-    std::vector<const Option*> active;
-    for (const Option& option : option_table()) {
-        if ((option.commands & bit(command)) != 0 && (option.models & bit(family)) != 0 &&
-            (option.schedules & bit(schedule)) != 0) {
-            active.push_back(&option);
-        }
-    }
-    return active;
+std::vector<Option> joined(std::vector<std::vector<Option>> parts) {
+    std::vector<Option> all;
+    for (std::vector<Option>& part : parts)
+        std::ranges::move(part, std::back_inserter(all));
+    return all;
 }
 
-const Option* option_with_key(std::string_view wanted, Command command, const Alias** alias) {
-    *alias = nullptr;
-    for (const Option& option : option_table()) {
-        if ((option.commands & program_of(command)) == 0) continue;
-        if (key(option) == wanted) return &option;
-        for (const Alias& old : option.aliases) {
-            if (key_of_flag(old.flag) == wanted) {
-                *alias = &old;
-                return &option;
-            }
-        }
-    }
-    return nullptr;
+std::vector<Option> with_behind(std::vector<Option> rows, std::string_view flag, std::vector<Option> more) {
+    const auto found = std::ranges::find(rows, flag, &Option::flag);
+    CNNTRAIN_CHECK(found != rows.end(), "no option " + std::string(flag) + " here");
+    rows.insert(found + 1, std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    return rows;
 }
 
 }  // namespace cnntrain::config

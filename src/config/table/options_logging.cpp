@@ -1,9 +1,9 @@
-// Options of the Logging group.
-#include "config/table/option.h"
+// Options that all tasks share: the Logging group.
+#include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
 
-std::vector<Option> logging_options() {
+std::vector<Option> shared_logging_options() {
     return {
         {.flag = "--log-dir",
          .type = Type::text,
@@ -13,13 +13,12 @@ std::vector<Option> logging_options() {
         {.flag = "--logs-path",
          .type = Type::text,
          .help = "The run folder itself.",
-         .commands = kTVE | kP,
          .bind = to<&Settings::logging, &train::LoggingSettings::logs_path>()},
         {.flag = "--overwrite",
          .fallback = false,
          .help =
              "Remove the run that is in --logs-path, all but files that a user has named, and begin a new one there.",
-         .commands = kT | kP,
+         .commands = kT,
          .action = true,
          .bind = to<&Settings::logging, &train::LoggingSettings::overwrite>()},
         {.flag = "--name-suffix",
@@ -48,7 +47,6 @@ std::vector<Option> logging_options() {
         {.flag = "--no-logs",
          .fallback = false,
          .help = "No run folder; checkpoints go under /tmp.",
-         .commands = kTVE | kP,
          .bind = to<&Settings::logging, &train::LoggingSettings::no_logs>()},
         {.flag = "--log-all-instances",
          .type = Type::boolean_value,
@@ -64,13 +62,11 @@ std::vector<Option> logging_options() {
         {.flag = "--tensorboard",
          .fallback = true,
          .help = "No TensorBoard event files in the run folder.",
-         .commands = kTVE | kP,
          .off_switch = true,
          .bind = to<&Settings::logging, &train::LoggingSettings::tensorboard>()},
         {.flag = "--wandb",
          .fallback = false,
          .help = "Log to Weights & Biases through the installed wandb client (pip install wandb).",
-         .commands = kTVE | kP,
          .bind = to<&Settings::logging, &train::LoggingSettings::wandb>()},
         {.flag = "--wandb-project",
          .type = Type::text,
@@ -83,30 +79,33 @@ std::vector<Option> logging_options() {
          .help = "Run one host step and write a profile.",
          .missing = "profiling",
          .missing_in = kTVE},
-        {.flag = "--profile-compilation", .fallback = false, .help = "Profile the compilation.", .ipu_only = true},
+        {.flag = "--profile-compilation",
+         .fallback = false,
+         .help = "Profile the compilation.",
+         .acts_on_backends = kIpu},
         {.flag = "--gcl-method",
          .type = Type::choice,
          .help = "Algorithm of the all-reduce.",
          .choices = {"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair",
                      "meet_in_middle_ring", "quad_directional_ring"},
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
         {.flag = "--gcl-max-broadcast-size",
          .type = Type::integer,
          .help = "Largest all-reduce done by broadcast.",
          .unit = "bytes",
          .range = between(0, kMostBytes),
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
         {.flag = "--executable-cache-path",
          .type = Type::text,
          .fallback = "",
          .help = "Folder of compiled executables.",
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
         {.flag = "--poplar-sync-configuration",
          .type = Type::choice,
          .fallback = "",
          .help = "Which IPUs synchronise with the host.",
          .choices = {"", "ipuAndInstanceAndIntraReplicaAndAll"},
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
     };
 }
 

@@ -1,5 +1,5 @@
-// Options of the Training group.
-#include "config/table/option.h"
+// Options that all tasks share: the Training group.
+#include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
 
@@ -28,21 +28,6 @@ std::vector<Option> batch_and_length_options() {
          .acts_in = kT,
          .numerics = true,
          .bind = to<&Settings::training, &train::TrainingSettings::gradient_accumulation_count>()},
-        {.flag = "--base-learning-rate-exponent",
-         .type = Type::number,
-         .help = "N of the learning rate 2^N x global batch; without it, the model's.",
-         .aliases = {{"--base-learning-rate"}},
-         .range = kExponents,
-         .acts_in = kT,
-         .numerics = true,
-         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::base_exponent>()},
-        {.flag = "--abs-learning-rate",
-         .type = Type::number,
-         .help = "The learning rate itself; wins over the exponent.",
-         .range = at_least(std::numeric_limits<double>::min()),
-         .acts_in = kT,
-         .numerics = true,
-         .bind = to<&Settings::learning_rate, &optim::LearningRateSettings::absolute>()},
         {.flag = "--epochs",
          .type = Type::number,
          .help = "Length of the run; without it, the model's.",
@@ -58,9 +43,6 @@ std::vector<Option> batch_and_length_options() {
                  "batches of each run.",
          .unit = "iterations",
          .range = between(0, kMostIterations),
-         .acts_on = ~kFiles,
-         .acts_on_in = kV,
-         .acts_on_reason = "every image is validated once",
          .numerics = true,
          .bind = to<&Settings::training, &train::TrainingSettings::iterations>()},
         {.flag = "--weight-decay",
@@ -79,19 +61,11 @@ std::vector<Option> batch_and_length_options() {
          .acts_in = kT,
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::loss_scaling>()},
-        {.flag = "--label-smoothing",
-         .type = Type::number,
-         .fallback = 0.0,
-         .help = "Share of the target spread over all classes.",
-         .range = between(0, 1),
-         .acts_in = kT,
-         .numerics = true,
-         .bind = to<&Settings::training, &train::TrainingSettings::label_smoothing>()},
         {.flag = "--gradient-mean-reduce-re",
          .type = Type::texts,
          .fallback = std::vector<std::string>{},
          .help = "Regular expressions of variables whose gradients are reduced by mean instead of sum.",
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
         {.flag = "--variable-filter",
          .type = Type::texts,
          .fallback = std::vector<std::string>{},
@@ -104,6 +78,7 @@ std::vector<Option> batch_and_length_options() {
          .help = "Checkpoint with the initial weights.",
          .acts_in = kT,
          .numerics = true,
+         .path = true,
          .bind = to<&Settings::training, &train::TrainingSettings::init_path>()},
     };
 }
@@ -194,7 +169,7 @@ std::vector<Option> parallel_options() {
         {.flag = "--comm-overlap",
          .fallback = true,
          .help = "Sum gradients over the processes while backward goes on. The numbers do not depend on it.",
-         .commands = kT | kP,
+         .commands = kT,
          .needs_processes = true,
          .off_switch = true,
          .bind = to<&Settings::comm, &comm::CommSettings::overlap>()},
@@ -205,7 +180,7 @@ std::vector<Option> parallel_options() {
              "What gradients travel in between hosts (--comm-route flat: between processes). bf16 halves the bytes; "
              "sums stay in f32.",
          .choices = names<comm::Wire>(),
-         .commands = kT | kP,
+         .commands = kT,
          .needs_processes = true,
          .numerics = true,
          .bind = to<&Settings::comm, &comm::CommSettings::wire>()},
@@ -215,7 +190,7 @@ std::vector<Option> parallel_options() {
          .help = "hierarchical: the processes of a host add in memory that they share, and one of them talks to other "
                  "hosts. flat: each process talks to all others.",
          .choices = names<comm::Route>(),
-         .commands = kT | kP,
+         .commands = kT,
          .needs_processes = true,
          .bind = to<&Settings::comm, &comm::CommSettings::route>()},
         {.flag = "--comm-timeout",
@@ -224,7 +199,7 @@ std::vector<Option> parallel_options() {
          .help = "Longest wait for another process; then the run ends and names it.",
          .unit = "seconds",
          .range = between(1, 86400),
-         .commands = kT | kV | kR | kP,
+         .commands = kT | kV | kR,
          .needs_processes = true,
          .bind = to<&Settings::comm, &comm::CommSettings::timeout_seconds>()},
         {.flag = "--pipeline",
@@ -266,11 +241,11 @@ std::vector<Option> parallel_options() {
         {.flag = "--sharding-exclude-filter",
          .type = Type::texts,
          .help = "Steered automatic sharding in old releases.",
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
         {.flag = "--sharding-include-filter",
          .type = Type::texts,
          .help = "Steered automatic sharding in old releases.",
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
         {.flag = "--distributed",
          .fallback = false,
          .help = "Several workers through TF_CONFIG.",
@@ -304,8 +279,7 @@ std::vector<Option> parallel_options() {
          .help = "Smallest variable that is kept off the chip.",
          .unit = "bytes",
          .range = between(0, kMostBytes),
-         .commands = kTVE | kP,
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
     };
 }
 
@@ -387,11 +361,14 @@ std::vector<Option> optimiser_options() {
          .acts_in = kT,
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::fp32_weight_copy>()},
-        {.flag = "--stable-norm", .fallback = false, .help = "Two-pass variance in the norms.", .ipu_only = true},
+        {.flag = "--stable-norm",
+         .fallback = false,
+         .help = "Two-pass variance in the norms.",
+         .acts_on_backends = kIpu},
         {.flag = "--force-unstable-norm",
          .fallback = false,
          .help = "EfficientNet on ImageNet: one-pass variance in the norms.",
-         .ipu_only = true},
+         .acts_on_backends = kIpu},
         {.flag = "--lars-epsilon",
          .type = Type::number,
          .fallback = 0.0,
@@ -429,7 +406,7 @@ std::vector<Option> optimiser_options() {
 
 }  // namespace
 
-std::vector<Option> training_options() {
+std::vector<Option> shared_training_options() {
     std::vector<Option> all;
     for (auto part : {batch_and_length_options(), checkpoint_options(), parallel_options(), optimiser_options()}) {
         all.insert(all.end(), part.begin(), part.end());

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,7 +12,7 @@
 
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {
 
@@ -21,126 +20,8 @@ using config::Settings;
 
 namespace {
 
-std::string text(double value) {
-    return config::to_string(config::Value{value});
-}
-
-std::string text(const std::vector<double>& values) {
-    std::string result;
-    for (const double value : values) {
-        result += (result.empty() ? "" : ", ") + text(value);
-    }
-    return "[" + result + "]";
-}
-
-std::string text(const std::vector<std::string>& values) {
-    std::string result;
-    for (const std::string& value : values) {
-        result += (result.empty() ? "'" : ", '") + value + "'";
-    }
-    return "[" + result + "]";
-}
-
 std::string_view python(bool value) {
     return value ? "True" : "False";
-}
-
-void write_warmup(std::ostream& out, double epochs) {
-    if (epochs > 0) {
-        out << " Warmup: " << text(epochs) << " epochs\n";
-    } else {
-        out << " No warmup\n";
-    }
-}
-
-void write_learning_rate(std::ostream& out, const optim::LearningRateSettings& settings) {
-    switch (settings.schedule) {
-        case optim::LrSchedule::stepped:
-            out << "Stepped LR schedule\n";
-            write_warmup(out, settings.warmup_epochs);
-            out << " Drops at " << text(settings.stepped_fractions) << '\n';
-            out << " Decay factor " << text(settings.stepped_decay) << '\n';
-            return;
-        case optim::LrSchedule::cosine:
-            out << "Cosine LR schedule\n";
-            write_warmup(out, settings.warmup_epochs);
-            return;
-        case optim::LrSchedule::exponential:
-            out << "Exponential LR schedule\n";
-            write_warmup(out, settings.warmup_epochs);
-            out << " Decay Rate: " << text(settings.exponential_decay_rate) << '\n';
-            out << " Decayed " << settings.exponential_drops << " times)\n";
-            return;
-        case optim::LrSchedule::polynomial:
-            out << "Polynomial LR schedule\n";
-            out << " Decay Exponent: " << text(settings.polynomial_power) << '\n';
-            if (settings.polynomial_end) {
-                out << " End LR: " << text(*settings.polynomial_end) << '\n';
-            } else {
-                out << " End LR ratio: " << text(settings.polynomial_end_ratio) << '\n';
-            }
-            out << " Warmup: " << text(settings.warmup_epochs) << " epochs\n";
-            return;
-        case optim::LrSchedule::gradual:
-            out << "Gradual warmup, then linear LR schedule\n";
-            out << " Warmup: " << settings.warmup_iterations << " iterations from " << text(settings.warmup_start)
-                << '\n';
-            out << " End LR: " << text(settings.polynomial_end.value_or(0)) << '\n';
-            return;
-    }
-}
-
-double base_exponent(const Settings& settings) {
-    const std::int64_t batch = batch_plan(settings).global_batch();
-    return std::log2(optim::base_learning_rate(settings.learning_rate, batch) / static_cast<double>(batch));
-}
-
-void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings, std::int64_t global_batch) {
-    switch (settings.kind) {
-        case optim::Optimiser::sgd:
-            out << "SGD\n";
-            return;
-        case optim::Optimiser::momentum:
-            out << "SGD with Momentum\n Momentum: " << text(settings.momentum) << '\n';
-            return;
-        case optim::Optimiser::nesterov:
-            out << "SGD with Nesterov Momentum\n Momentum: " << text(settings.momentum) << '\n';
-            return;
-        case optim::Optimiser::rmsprop:
-            out << "RMSprop\n Momentum: " << text(settings.momentum) << '\n';
-            out << " Decay: " << text(optim::rmsprop_decay(settings, global_batch)) << '\n';
-            out << " Epsilon: " << text(settings.rmsprop_epsilon) << '\n';
-            return;
-        case optim::Optimiser::lars:
-            out << "LARS\n Momentum: " << text(settings.momentum) << '\n';
-            out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
-            out << " Skip List: " << text(settings.lars.skip) << '\n';
-            return;
-        default:  // Adam's family
-            out << config::name(settings.kind) << "\n Betas: " << text(settings.adam.beta1) << ' '
-                << text(settings.adam.beta2) << '\n';
-            out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
-    }
-}
-
-void write_training(std::ostream& out, const Settings& settings) {
-    const schedule::ScheduleSettings& training = settings.training;
-    const schedule::BatchPlan batch = batch_plan(settings);
-    out << "Training\n Batch Size: " << batch.global_batch() << '\n';
-    if (training.pipeline) out << "  Pipelined over " << batch.stages << " stages\n";
-    if (batch.accumulation > 1) out << "  Gradients accumulated over " << batch.accumulation << " fwds/bwds passes \n";
-    const std::int64_t replicas = batch.replicas * batch.processes;
-    if (replicas > 1) out << "  Training on " << replicas << " replicas \n";
-    out << " Base Learning Rate: 2**" << text(base_exponent(settings)) << '\n';
-    out << " Weight Decay: " << text(settings.optimiser.weight_decay) << '\n';
-    out << " Loss Scaling: " << text(settings.optimiser.loss_scaling) << '\n';
-    if (training.iterations) {
-        out << " Iterations: " << *training.iterations << '\n';
-    } else {
-        out << " Epochs: " << text(training.epochs) << '\n';
-    }
-    write_optimiser(out, settings.optimiser, batch.global_batch());
-    write_learning_rate(out, settings.learning_rate);
 }
 
 config::ResolvedOption& option(config::ParseResult& arguments, std::string_view key) {
@@ -199,23 +80,12 @@ config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed) 
 }
 
 config::ParseResult with_absolute_paths(config::ParseResult arguments) {
-    const bool text = arguments.command == config::Command::pretrain;
-    const std::vector<const char*> keys =
-        text ? std::vector{"init_checkpoint", "restore_dir"} : std::vector{"data_dir", "init_path", "restore_path"};
-    for (const char* key : keys) {
-        auto* path = std::get_if<std::string>(&option(arguments, key).value);
-        if (path != nullptr && !path->empty()) *path = absolute(*path);
-    }
-    for (const char* key : {"train_file", "valid_file"}) {
-        auto* patterns = text ? std::get_if<std::string>(&option(arguments, key).value) : nullptr;
-        if (patterns != nullptr) *patterns = absolute_patterns(*patterns);
+    for (config::ResolvedOption& entry : arguments.options) {
+        auto* const path = std::get_if<std::string>(&entry.value);
+        if (!entry.option->path || path == nullptr || path->empty()) continue;
+        *path = entry.option->type == config::Type::patterns ? absolute_patterns(*path) : absolute(*path);
     }
     return arguments;
-}
-
-bool trains(const config::ParseResult& arguments) {
-    if (arguments.command == config::Command::pretrain) return !arguments.settings.pretraining.evaluates;
-    return arguments.command == config::Command::train;
 }
 
 bool seed_was_given(const config::ParseResult& arguments) {
@@ -229,11 +99,7 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
     std::ostringstream out;
     out << '\n' << task.summary_head;
     if (plan != nullptr) {
-        if (task.summary_training.empty()) {
-            write_training(out, settings);
-        } else {
-            out << task.summary_training;
-        }
+        out << task.summary_training;
         if (!plan->validate) out << "No Validation\n";
     }
     if (plan == nullptr || plan->validate)
@@ -256,9 +122,8 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         if (value.empty()) return std::monostate{};
         return value;
     };
-    const bool text = arguments.command == config::Command::pretrain;
     std::map<std::string, config::Value> derived = {
-        {"training", trains(arguments)},
+        {"training", settings.main.trains},
         {"restoring", facts.restoring},
         {"command", std::string(config::name(arguments.command))},
         {"use_popdist", arguments.launch.replicas.has_value()},
@@ -280,7 +145,6 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"logs_path", optional_text(facts.folder.logs)},
         {"checkpoint_path", facts.folder.checkpoints + "/ckpt"},
     };
-    if (!text) derived["warmup"] = optim::warms_up(settings.learning_rate);
     if (validation_samples) {
         derived["validation_iterations"] = std::int64_t{1};
         derived["validation_device_iterations"] =

@@ -9,8 +9,8 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/task.h"
 #include "train/runs/run_folder.h"
-#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 
@@ -29,9 +29,6 @@ config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);
 
 /// Data and weights named by paths from the root, so that the recorded run can go on from any folder.
 config::ParseResult with_absolute_paths(config::ParseResult arguments);
-
-/// Rather than evaluating only.
-bool trains(const config::ParseResult& arguments);
 
 /// Rather than drawn, by this run or by the one that it resumes.
 bool seed_was_given(const config::ParseResult& arguments);

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "cnntrain/base/format.h"
-#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/texts.h"
 #include "train/reports/describe.h"
 #include "train/runs/compiled_model.h"
-#include "train/tasks/make_task.h"
 
 namespace cnntrain::train {
 
@@ -22,32 +23,11 @@ namespace {
 
 using config::Settings;
 
-std::string text(double value) {
-    return config::to_string(config::Value{value});
-}
-
-std::string short_text(double value) {
-    return formatted("%.5g", value);
-}
-
-constexpr std::size_t kShown = 6;
-
-/// "3, 6, 9, ... 30 (10 in all)"
-/// `first`: all of them, or the first kShown.
-std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, std::int64_t last) {
-    std::string result;
-    for (const std::int64_t value : first)
-        result += (result.empty() ? "" : ", ") + std::to_string(value);
-    if (static_cast<std::size_t>(count) == first.size()) return result;
-    if (static_cast<std::size_t>(count) > first.size() + 1) result += ", ...";
-    return result + ", " + std::to_string(last) + " (" + std::to_string(count) + " in all)";
-}
-
 class Description {
 public:
     Description(const Task& task, const config::ParseResult& arguments)
-        : task_(task), arguments_(arguments), settings_(arguments.settings) {
-        if (!trains(arguments_)) return;
+        : task_(task), arguments_(arguments), settings_(arguments.settings), update_name_(task.description().update) {
+        if (!settings_.main.trains) return;
         plan_ = task_.plan(task_.used_samples(data::Split::train));
         checkpoint_count_ = plan_->checkpoint_count();
     }
@@ -70,15 +50,12 @@ private:
         out_ << topic << ": " << std::string(kColumn - std::min(kColumn, topic.size()), ' ') << what << '\n';
     }
 
-    bool of_text() const { return arguments_.command == config::Command::pretrain; }
-
     bool measures_inference() const {
         return arguments_.command == config::Command::inference && settings_.training.iterations;
     }
 
     void training(const schedule::RunPlan& plan) {
         const TrainingSettings& training = settings_.training;
-        const optim::OptimiserSettings& how = settings_.optimiser;
         const schedule::BatchPlan batch = batch_plan(settings_);
         line("Batch", std::to_string(batch.micro_batch) + " (micro-batch) x " + std::to_string(batch.accumulation) +
                           " (accumulated) x " + std::to_string(batch.replicas) + " (replicas)" +
@@ -93,18 +70,10 @@ private:
                                                           : "less than an iteration") +
                            "; a log line every " + std::to_string(plan.log_freq) + ", host steps of " +
                            std::to_string(plan.iterations_per_host_step));
-        const bool by_step = !how.loss_scaling_by_step.empty();
-        line("Optimiser", optimiser(how) + ", weight decay " + text(how.weight_decay) + ", loss scaling " +
-                              (by_step ? "by step" : text(how.loss_scaling)) +
-                              (of_text() ? "" : ", label smoothing " + text(training.label_smoothing)));
-        if (of_text()) {
-            step_rates(plan);
-        } else {
-            learning_rate(plan);
-        }
+        for (const Topic& topic : task_.rate_topics(plan))
+            line(topic.name, topic.text);
         const std::string none = "none";
-        line("Checkpoints",
-             checkpoint_count_ == 0 ? none : (of_text() ? "after steps " : "after iterations ") + checkpoints(plan));
+        line("Checkpoints", checkpoint_count_ == 0 ? none : "after " + update_name_ + "s " + checkpoints(plan));
         line("Validation", validates() ? "of each of them, " + passes() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (training.init_path) line("Initial weights", *training.init_path);
@@ -116,21 +85,6 @@ private:
              step = plan.next_checkpoint(step->end()))
             first.push_back(step->end() - task_.checkpoint_lag());
         return some_of(first, checkpoint_count_, plan.iterations - task_.checkpoint_lag());
-    }
-
-    static std::string optimiser(const optim::OptimiserSettings& how) {
-        std::string name(config::name(how.kind));
-        switch (how.kind) {
-            case optim::Optimiser::sgd:
-                return name;
-            case optim::Optimiser::momentum:
-            case optim::Optimiser::nesterov:
-            case optim::Optimiser::rmsprop:
-            case optim::Optimiser::lars:
-                return name + ", momentum " + text(how.momentum);
-            default:  // Adam's family
-                return name + ", betas " + text(how.adam.beta1) + " and " + text(how.adam.beta2);
-        }
     }
 
     static std::string pipeline(const TrainingSettings& training, const schedule::UpdatePlan& update) {
@@ -161,65 +115,6 @@ private:
                            std::to_string(compute_threads(settings_.run)) + " threads";
         if (update.copies == 1) return what;
         return what + ", with " + std::to_string(update.copies) + (update.stages > 1 ? " pipelines" : " micro-batches");
-    }
-
-    /// " after iterations 3, 6"; empty when there are none.
-    static std::string drops(const std::vector<double>& fractions, const schedule::RunPlan& plan) {
-        const auto at = [&](double fraction) {
-            return static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations));
-        };
-        std::vector<std::int64_t> first;
-        for (std::size_t i = 0; i < fractions.size() && i < kShown; ++i)
-            first.push_back(at(fractions[i]));
-        if (first.empty()) return "";
-        return " after iterations " + some_of(first, std::ssize(fractions), at(fractions.back()));
-    }
-
-    void learning_rate(const schedule::RunPlan& plan) {
-        const optim::LearningRateSettings& schedule = settings_.learning_rate;
-        const double base = optim::base_learning_rate(schedule, plan.global_batch);
-        const optim::LearningRate rate(schedule, base, plan.iterations, plan.epochs);
-        std::string what = std::string(config::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
-                           short_text(rate.warmup_iterations()) + " iterations";
-        what += schedule.schedule == optim::LrSchedule::gradual
-                    ? " from " + text(schedule.warmup_start) + ", then linear to " +
-                          text(schedule.polynomial_end.value_or(0))
-                    : " (" + text(schedule.warmup_epochs) + " epochs)";
-        if (rate.warmup_iterations() > static_cast<double>(plan.iterations)) what += ", longer than the run";
-        if (schedule.schedule == optim::LrSchedule::stepped) {
-            what += ", times " + text(schedule.stepped_decay) + drops(schedule.stepped_fractions, plan);
-        }
-        if (schedule.schedule == optim::LrSchedule::exponential) {
-            what += ", times " + text(schedule.exponential_decay_rate) + " at each of " +
-                    std::to_string(schedule.exponential_drops) + " drops";
-        }
-        line("Learning rate", what);
-        std::string values;
-        for (const int quarter : {0, 1, 2, 3}) {
-            const schedule::HostStep step = plan.host_step(plan.iterations * quarter / 4);
-            values += (values.empty() ? "" : ", ") + short_text(rate.at(step.lr_iteration)) + " at " +
-                      std::to_string(step.lr_iteration);
-        }
-        const schedule::HostStep last = plan.host_step(plan.iterations - 1);
-        line("Rates",
-             values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration));
-    }
-
-    /// Of the first step, the quarters and the last.
-    void step_rates(const schedule::RunPlan& plan) {
-        if (plan.iterations == 0) return;
-        const auto rate = task_.learning_rate(plan);
-        line("Learning rate", config::to_string(arguments_.at("lr_schedule").value) + ", base " +
-                                  text(settings_.step_rate.base) + ", warm-up " + text(settings_.step_rate.warmup));
-        std::string values;
-        std::int64_t last = -1;
-        for (const int quarter : {0, 1, 2, 3, 4}) {
-            const std::int64_t at = std::min(plan.iterations - 1, plan.iterations * quarter / 4);
-            const std::int64_t step = plan.host_step(at).lr_iteration;
-            if (std::exchange(last, step) == step) continue;  // a run of few steps
-            values += (values.empty() ? "" : ", ") + short_text(rate(step)) + " at " + std::to_string(step);
-        }
-        line("Rates", values);
     }
 
     bool validates() const { return plan_->validate && checkpoint_count_ > 0; }
@@ -273,7 +168,7 @@ private:
         const LoggingSettings& logging = settings_.logging;
         const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
         std::vector<std::string> names;
-        if (checkpoint_count_ > 0) names = {of_text() ? "ckpt-<step>.safetensors" : "ckpt-<iteration>.safetensors"};
+        if (checkpoint_count_ > 0) names = {"ckpt-<" + update_name_ + ">.safetensors"};
         if (logging.no_logs) return names;
         names.insert(names.begin(), {"arguments.json", "log.txt"});
         if (plan_) names.emplace_back("training.csv");
@@ -287,6 +182,7 @@ private:
     const Task& task_;
     const config::ParseResult& arguments_;
     const Settings& settings_;
+    std::string update_name_;                // of a weight update
     std::optional<schedule::RunPlan> plan_;  // of a training
     std::int64_t checkpoint_count_ = 0;
     std::ostringstream out_;
@@ -294,9 +190,9 @@ private:
 
 }  // namespace
 
-std::string dry_run_text(const config::ParseResult& arguments) {
+std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments) {
     const auto backend = make_backend(arguments.settings.run.backend);
-    const std::unique_ptr<Task> task = make_task(arguments, *backend, 0);
+    const std::unique_ptr<Task> task = row.make(arguments, *backend, 0);
     return Description(*task, arguments).whole();
 }
 

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "cnntrain/base/error.h"
-#include "train/tasks/image_classification.h"
+#include "cnntrain/train/runs.h"
 
 namespace cnntrain::train {
 

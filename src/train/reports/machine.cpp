@@ -2,7 +2,7 @@
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/processor.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 
 namespace cnntrain::train {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/stages.h"
 #include "train/reports/describe.h"
 
 namespace cnntrain::train {
@@ -71,45 +71,6 @@ double value_of(const metrics::Record& row, const std::string& column) {
     throw Error(ErrorKind::internal, "a validation row has no column " + column);
 }
 
-double end_learning_rate(const config::Settings& settings, double base) {
-    const optim::LearningRateSettings& rate = settings.learning_rate;
-    switch (rate.schedule) {
-        case optim::LrSchedule::polynomial:
-            return rate.polynomial_end.value_or(rate.polynomial_end_ratio * base);
-        case optim::LrSchedule::gradual:
-            return rate.polynomial_end.value_or(0);
-        default:
-            return 0;
-    }
-}
-
-/// Exponent of the fall after the warm-up; 0 where it is no power.
-double decay_power(const optim::LearningRateSettings& rate) {
-    switch (rate.schedule) {
-        case optim::LrSchedule::polynomial:
-            return rate.polynomial_power;
-        case optim::LrSchedule::gradual:
-            return 1;
-        default:
-            return 0;
-    }
-}
-
-/// In the published set's epochs where the schedule counts iterations.
-double warmup_epochs(const config::Settings& settings) {
-    const optim::LearningRateSettings& rate = settings.learning_rate;
-    if (rate.schedule != optim::LrSchedule::gradual) return rate.warmup_epochs;
-    const auto images = static_cast<double>(data::dataset_info(settings.data.dataset).train_images);
-    const auto global_batch = static_cast<double>(batch_plan(settings).global_batch());
-    return static_cast<double>(rate.warmup_iterations) * global_batch / images;
-}
-
-double warmup_iterations(const optim::LearningRateSettings& rate, const metrics::TrainingSize& size) {
-    if (rate.schedule == optim::LrSchedule::gradual) return static_cast<double>(rate.warmup_iterations);
-    return std::floor(static_cast<double>(size.iterations) * rate.warmup_epochs /
-                      std::max(1.0, std::round(size.epochs)));
-}
-
 }  // namespace
 
 /// Writes the lines.
@@ -159,7 +120,7 @@ MlperfLog::MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& argum
     events_->point("global_batch_size", batch_plan(settings_).global_batch());
     events_->point("gradient_accumulation_steps", training.gradient_accumulation_count);
     events_->point("opt_weight_decay", settings_.optimiser.weight_decay);
-    events_->point("opt_learning_rate_warmup_epochs", number(warmup_epochs(settings_)));
+    events_->point("opt_learning_rate_warmup_epochs", number(benchmark_.warmup_epochs));
     for (const auto& [key, value] : benchmark_.facts)
         events_->point(key, json_of(value));
 }
@@ -179,15 +140,15 @@ void MlperfLog::optimiser() {
     const bool momentum = settings.kind == optim::Optimiser::momentum || settings.kind == optim::Optimiser::nesterov;
     if (!lars && !momentum) return;
     const std::string prefix = lars ? "lars_opt_" : "sgd_opt_";
-    const double base = optim::base_learning_rate(settings_.learning_rate, size_.global_batch);
-    const double warmup = warmup_iterations(settings_.learning_rate, size_);
-    events_->point(prefix + "learning_rate_decay_steps", number(static_cast<double>(size_.iterations) - warmup));
+    const MlperfRate rate = benchmark_.rate(size_);
+    events_->point(prefix + "learning_rate_decay_steps",
+                   number(static_cast<double>(size_.iterations) - rate.warmup_iterations));
     events_->point("opt_name", lars ? "lars" : "sgd");
     events_->point(prefix + "momentum", settings.momentum);
     events_->point(prefix + "weight_decay", lars ? settings.lars.weight_decay : settings.weight_decay);
-    events_->point(prefix + "base_learning_rate", base);
-    events_->point(prefix + "end_learning_rate", end_learning_rate(settings_, base));
-    events_->point(prefix + "learning_rate_decay_poly_power", number(decay_power(settings_.learning_rate)));
+    events_->point(prefix + "base_learning_rate", rate.base);
+    events_->point(prefix + "end_learning_rate", rate.end);
+    events_->point(prefix + "learning_rate_decay_poly_power", number(rate.decay_power));
     if (lars) events_->point("lars_epsilon", settings.lars.epsilon);
 }
 

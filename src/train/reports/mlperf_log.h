@@ -11,7 +11,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/observer.h"
-#include "train/tasks/task.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 

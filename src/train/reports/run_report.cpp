@@ -53,7 +53,7 @@ void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, std::
 /// A training is alone in its folder; the others add to what is there.
 void begin_records(const config::ParseResult& arguments, const std::string& folder, const std::string& json,
                    const Host& host) {
-    if (trains(arguments)) {
+    if (arguments.settings.main.trains) {
         record_arguments(*host.files, folder, json, config::arguments_json(arguments, {}), false);
     } else {
         add_arguments(*host.files, folder, json);

@@ -11,8 +11,8 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/runs.h"
+#include "cnntrain/train/task.h"
 #include "train/reports/describe.h"
-#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 

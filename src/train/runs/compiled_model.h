@@ -16,7 +16,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/config/settings.h"
 #include "cnntrain/graph/graph.h"
-#include "train/tasks/task.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 

@@ -1,4 +1,5 @@
 #include "train/runs/evaluator.h"
+#include "cnntrain/train/loading.h"
 
 #include <algorithm>
 #include <utility>

@@ -13,7 +13,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/runs.h"
-#include "train/tasks/task.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 

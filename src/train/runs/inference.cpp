@@ -1,4 +1,4 @@
-// `cnntrain inference` without --iterations: what a trained net sees in the images of a folder or of a validation split.
+// `cnntrain inference` without --iterations: the classes of what a task classifies.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -14,6 +14,7 @@
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 #include "cnntrain/train/runs.h"
 #include "train/reports/predictions.h"
 #include "train/reports/run_report.h"
@@ -22,7 +23,6 @@
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
-#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train {
 
@@ -33,8 +33,8 @@ constexpr std::int64_t kClasses = 5;  // shown for each image
 /// Passes batches on and remembers the labels of the last one.
 class LabelTap final : public data::BatchSource {
 public:
-    explicit LabelTap(data::BatchSource& source)
-        : source_(source), field_(data::field_number(source.fields(), data::kLabels)) {}
+    LabelTap(data::BatchSource& source, std::string_view field)
+        : source_(source), field_(data::field_number(source.fields(), field)) {}
 
     std::vector<data::Field> fields() const override { return source_.fields(); }
     data::Batch next() override {
@@ -69,8 +69,11 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
 
 class Report {
 public:
-    Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers)
-        : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"), files_(files), observers_(observers) {}
+    Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit)
+        : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"),
+          files_(files),
+          observers_(observers),
+          unit_(unit) {}
 
     void add(const std::string& image, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
         const auto is_label = [&](const ClassProbability& item) { return item.label == label; };
@@ -87,14 +90,14 @@ public:
 
     void finish(const std::string& name, double seconds) {
         if (left_out_ > 0) {
-            observers_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) +
-                            " images could not be decoded and are left out");
+            observers_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) + " " +
+                            unit_.many + " could not be decoded and are left out");
         }
-        if (images_ == 0) throw Error(ErrorKind::data, "no image could be decoded");
+        if (images_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
         if (!path_.empty()) files_.write_text(path_, csv_);
         const double count = static_cast<double>(images_);
-        observers_.line("Inference [" + name + "]: " + std::to_string(images_) +
-                        " images, throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
+        observers_.line("Inference [" + name + "]: " + std::to_string(images_) + " " + unit_.many +
+                        ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
         if (labelled_ > 0)
             observers_.line("top-1 accuracy: " + percent(top1_) + " %, top-5 accuracy: " + percent(top5_) + " %");
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
@@ -122,6 +125,7 @@ private:
     std::string path_;
     FileSystem& files_;
     metrics::Observers& observers_;
+    const metrics::Unit& unit_;
     std::string csv_;
     std::int64_t images_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
 };
@@ -140,29 +144,36 @@ void refuse_measuring_options(const config::ParseResult& arguments) {
 
 }  // namespace
 
-int run_inference(const config::ParseResult& arguments, const Host& host) {
+int run_inference(const TaskRow& task_row, const config::ParseResult& arguments, const Host& host) {
     const config::Settings& settings = arguments.settings;
     if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only) {
-        return measure_requests(arguments, host);
+        return measure_requests(task_row, arguments, host);
     }
     refuse_measuring_options(arguments);
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
-    const ImageClassification task(arguments, *backend, seed);
-    const ImageClassification::Images images = task.images_to_classify(host.stop_requested);
-    const std::vector<data::Field> fields = images.stream->fields();
-    const graph::Graph graph = task.classifying_graph(fields);
+    const std::unique_ptr<Task> made = task_row.make(arguments, *backend, seed);
+    const Task& task = *made;
+    const Classifier* const classifier = task.classifier();
+    if (classifier == nullptr) {
+        throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
+                                                " has no classes; give --iterations to measure it");
+    }
+    const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
+    const std::vector<data::Field> fields = subjects.stream->fields();
+    const graph::Graph graph = classifier->classifying_graph(fields);
     const auto executable = backend->compile(compile_request(graph, settings, fields, {}, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = results_folder(task, settings, host.command_line, *host.files);
-    metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, images.stream->samples(), host);
+    metrics::Observers observers =
+        report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
 
-    Report report(folder, *host.files, observers);
-    LabelTap tap(*images.stream);
+    Report report(folder, *host.files, observers, task.columns().unit);
+    LabelTap tap(*subjects.stream, classifier->label_field());
     const Stopwatch watch;
-    const std::int64_t batch = images.stream->micro_batch();
-    const std::int64_t count = images.stream->samples();
+    const std::int64_t batch = subjects.stream->micro_batch();
+    const std::int64_t count = subjects.stream->samples();
     for (std::int64_t first = 0; first < count; first += batch) {
         executable->evaluate(tap, 1);
         const HostTensor logits = executable->output(kLogits);
@@ -173,13 +184,14 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
                 continue;
             }
             const std::int64_t image = first + row;
-            const bool named = !images.names.empty();
-            report.add(named ? images.names.at(static_cast<std::size_t>(image)) : std::to_string(image), label,
+            const bool named = !subjects.names.empty();
+            report.add(named ? subjects.names.at(static_cast<std::size_t>(image)) : std::to_string(image), label,
                        likeliest(logits, row, kClasses), named);
         }
         if (host.stop_requested && host.stop_requested()) {
             observers.line("Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
-                           " of " + std::to_string(count) + " images; predictions.csv is not written.");
+                           " of " + std::to_string(count) + " " + task.columns().unit.many +
+                           "; predictions.csv is not written.");
             return kInterruptedExitCode;
         }
     }

@@ -1,4 +1,5 @@
 #include "train/runs/request_latency.h"
+#include "cnntrain/train/loading.h"
 
 #include <algorithm>
 #include <atomic>
@@ -20,13 +21,13 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
 #include "train/reports/run_report.h"
 #include "train/runs/compiled_model.h"
 #include "train/runs/input_speed.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
-#include "train/tasks/image_classification.h"
 
 namespace cnntrain::train {
 
@@ -270,13 +271,14 @@ metrics::Record expected_row(const Task& task) {
 
 }  // namespace
 
-int measure_requests(const config::ParseResult& arguments, const Host& host) {
+int measure_requests(const TaskRow& task_row, const config::ParseResult& arguments, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = arguments.settings;
     FileSystem& files = *host.files;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
-    const ImageClassification task(arguments, *backend, seed);
+    const std::unique_ptr<Task> made = task_row.make(arguments, *backend, seed);
+    const Task& task = *made;
     const auto data = task.open(data::Split::validation);
     const std::vector<data::Field> fields = data->fields(settings.training.micro_batch_size);
     data::LoaderSettings loader = request_loader_settings(settings, fields);

@@ -6,7 +6,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/runs.h"
 #include "train/reports/describe.h"
 #include "train/runs/run_files.h"
 
@@ -47,18 +48,6 @@ config::ParseResult completed(const config::ParseResult& arguments, const std::o
     return with_seed(std::move(complete), recorded ? *recorded : drawn_seed());
 }
 
-/// The path of arguments.json.
-std::string recorded_arguments(const FileSystem& files, const std::string& folder) {
-    std::string path = folder + "/" + kArgumentsFile;
-    files.check_reachable(path);
-    if (files.exists(path)) return path;
-    throw Error(ErrorKind::not_found, "--restore-path " + folder +
-                                          ": no arguments.json there; give the folder of a run, or resume with the "
-                                          "run's own line and " +
-                                          restore_flag(config::Command::train) + " (train) or " +
-                                          restore_flag(config::Command::pretrain) + " (pretrain)");
-}
-
 /// A folder without a checkpoint is left without a lock's file, too.
 std::shared_ptr<FileLock> lock_run(const std::string& flag, const std::string& folder, const Host& host) {
     latest_checkpoint(*host.files, flag, folder);
@@ -67,7 +56,7 @@ std::shared_ptr<FileLock> lock_run(const std::string& flag, const std::string& f
 
 RunStart start_at_latest(const config::ParseResult& arguments, const std::string& folder,
                          std::shared_ptr<FileLock> lock, const FileSystem& files) {
-    checkpoint::Found found = latest_checkpoint(files, restore_flag(arguments.command), folder);
+    checkpoint::Found found = latest_checkpoint(files, restore_flag(arguments), folder);
     checkpoint::Checkpoint checkpoint =
         checkpoint::load(files, found.path, checkpoint::edited_if(arguments.settings.checkpoint.trust_edited));
     std::optional<ResumePoint> resume = ResumePoint{std::move(found), std::move(checkpoint)};
@@ -77,37 +66,38 @@ RunStart start_at_latest(const config::ParseResult& arguments, const std::string
 
 }  // namespace
 
-std::string restore_flag(config::Command command) {
-    return command == config::Command::pretrain ? "--restore-dir" : "--restore-path";
+std::string restore_flag(const config::ParseResult& arguments) {
+    return arguments.flag_of_shared("--restore-path");
 }
 
-std::string init_flag(config::Command command) {
-    return command == config::Command::pretrain ? "--init-checkpoint" : "--init-path";
+std::string init_flag(const config::ParseResult& arguments) {
+    return arguments.flag_of_shared("--init-path");
 }
 
 std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments) {
     const std::string how = "continue with ";
     if (!arguments.settings.logging.no_logs) return how + "cnntrain restore --restore-path " + folder.checkpoints;
     // There is no arguments.json.
-    return how + "the same options and " + restore_flag(arguments.command) + " " + folder.checkpoints;
+    return how + "the same options and " + restore_flag(arguments) + " " + folder.checkpoints;
 }
 
 RunStart run_start(const config::ParseResult& arguments, const Host& host) {
     const std::optional<std::string>& folder = arguments.settings.main.restore_path;
     if (!folder) return {completed(arguments, {}), {}, {}};
-    return start_at_latest(arguments, *folder, lock_run(restore_flag(arguments.command), *folder, host), *host.files);
+    return start_at_latest(arguments, *folder, lock_run(restore_flag(arguments), *folder, host), *host.files);
 }
 
-RunStart restored_run_start(const config::ParseResult& restore_line, const Host& host) {
+RunStart restored_run_start(const TaskRow& task, const config::ParseResult& restore_line, const Host& host) {
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
-    recorded_arguments(*host.files, folder);
-    std::shared_ptr<FileLock> lock = lock_run(restore_flag(restore_line.command), folder, host);
-    return start_at_latest(restored_arguments(restore_line, *host.files), folder, std::move(lock), *host.files);
+    std::shared_ptr<FileLock> lock = lock_run(restore_flag(restore_line), folder, host);
+    return start_at_latest(restored_arguments(task, restore_line, *host.files), folder, std::move(lock), *host.files);
 }
 
-config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
+config::ParseResult restored_arguments(const TaskRow& task, const config::ParseResult& restore_line,
+                                       const FileSystem& files) {
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
-    return config::resume_from_arguments_json(files.read_text(recorded_arguments(files, folder)), restore_line);
+    return config::resume_from_arguments_json(task.options, files.read_text(folder + "/" + kArgumentsFile),
+                                              restore_line);
 }
 
 std::uint64_t seed_of(const RunStart& start) {

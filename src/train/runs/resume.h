@@ -38,9 +38,9 @@ struct RunStart {
 };
 
 /// The option that names the folder of the run to resume.
-std::string restore_flag(config::Command command);
+std::string restore_flag(const config::ParseResult& arguments);
 /// The option that names the checkpoint with whose weights a run begins.
-std::string init_flag(config::Command command);
+std::string init_flag(const config::ParseResult& arguments);
 
 /// What a user types to continue a run of these arguments that was stopped.
 std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments);
@@ -51,7 +51,7 @@ RunStart run_start(const config::ParseResult& arguments, const Host& host);
 
 /// The run that is recorded in the folder which the restore line names. Its options are read when no other process can
 /// change them any more.
-RunStart restored_run_start(const config::ParseResult& restore_line, const Host& host);
+RunStart restored_run_start(const TaskRow& task, const config::ParseResult& restore_line, const Host& host);
 
 std::uint64_t seed_of(const RunStart& start);
 

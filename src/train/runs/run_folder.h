@@ -6,7 +6,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/settings.h"
-#include "train/tasks/task.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 

@@ -16,9 +16,9 @@
 #include "cnntrain/metrics/meters.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/task.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
-#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 

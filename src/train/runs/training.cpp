@@ -13,7 +13,10 @@
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
 #include "cnntrain/train/machine.h"
+#include "cnntrain/train/stages.h"
 #include "train/reports/describe.h"
 #include "train/reports/run_report.h"
 #include "train/reports/stage_memory.h"
@@ -26,7 +29,6 @@
 #include "train/runs/timing.h"
 #include "train/runs/trainer.h"
 #include "train/runs/weights.h"
-#include "train/tasks/make_task.h"
 
 namespace cnntrain::train {
 
@@ -77,14 +79,14 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
                                       std::to_string(start.resume->checkpoint.iteration) +
                                       " iterations, more than the " + std::to_string(plan.iterations) +
                                       " that are asked for; ask for at least as many, or begin a new run with " +
-                                      init_flag(start.arguments.command) + " " + start.resume->found.path);
+                                      init_flag(start.arguments) + " " + start.resume->found.path);
 }
 
 /// The file of the checkpoint that a new run begins with: when it is not there, this is said before a run folder is made.
 void find_first_weights(RunStart& start, const Host& host) {
     std::optional<std::string>& path = start.arguments.settings.training.init_path;
     if (start.resume || !path || !is_first(host)) return;
-    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments.command), *path).path;
+    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments), *path).path;
 }
 
 /// Held by this process, and without the results of another run.
@@ -400,9 +402,9 @@ void tell_compile_time(Run& run, double seconds, std::int64_t iteration) {
     run.observers.curve_point(metrics::compile_time_point(seconds, iteration, columns));
 }
 
-int train_task(RunStart start, const Host& host) {
+int train_task(const TaskRow& row, RunStart start, const Host& host) {
     const auto backend = make_backend(start.arguments.settings.run.backend);
-    const std::unique_ptr<Task> task = make_task(start.arguments, *backend, seed_of(start));
+    const std::unique_ptr<Task> task = row.make(start.arguments, *backend, seed_of(start));
     return train(*task, *backend, std::move(start), host);
 }
 
@@ -439,20 +441,16 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     return exit_code;
 }
 
-int run_training(const config::ParseResult& arguments, const Host& host) {
+int run_training(const TaskRow& task, const config::ParseResult& arguments, const Host& host) {
     RunStart start = is_first(host) ? run_start(arguments, host) : RunStart{with_absolute_paths(arguments), {}, {}};
-    return train_task(agreed_start(std::move(start), host), host);
+    return train_task(task, agreed_start(std::move(start), host), host);
 }
 
-int run_pretraining(const config::ParseResult& arguments, const Host& host) {
-    return arguments.settings.pretraining.evaluates ? run_validation(arguments, host) : run_training(arguments, host);
-}
-
-int run_restored(const config::ParseResult& restore_line, const Host& host) {
+int run_restored(const TaskRow& task, const config::ParseResult& restore_line, const Host& host) {
     RunStart start = is_first(host)
-                         ? restored_run_start(restore_line, host)
-                         : RunStart{with_absolute_paths(restored_arguments(restore_line, *host.files)), {}, {}};
-    return train_task(agreed_start(std::move(start), host), host);
+                         ? restored_run_start(task, restore_line, host)
+                         : RunStart{with_absolute_paths(restored_arguments(task, restore_line, *host.files)), {}, {}};
+    return train_task(task, agreed_start(std::move(start), host), host);
 }
 
 }  // namespace cnntrain::train

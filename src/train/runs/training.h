@@ -3,8 +3,8 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/train/runs.h"
+#include "cnntrain/train/task.h"
 #include "train/runs/resume.h"
-#include "train/tasks/task.h"
 
 namespace cnntrain::train {
 

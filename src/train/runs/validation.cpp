@@ -8,7 +8,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
 #include "train/reports/run_report.h"
 #include "train/runs/evaluator.h"
@@ -17,7 +18,6 @@
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
-#include "train/tasks/make_task.h"
 
 namespace cnntrain::train {
 
@@ -120,13 +120,13 @@ metrics::Record expected_row(const Task& task) {
 
 }  // namespace
 
-int run_validation(const config::ParseResult& arguments, const Host& host) {
+int run_validation(const TaskRow& row, const config::ParseResult& arguments, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = arguments.settings;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const std::vector<checkpoint::Found> points = points_to_validate(settings, host);
     const auto backend = make_backend(settings.run.backend);
-    const std::unique_ptr<Task> made = make_task(arguments, *backend, seed);
+    const std::unique_ptr<Task> made = row.make(arguments, *backend, seed);
     const Task& task = *made;
     const auto data =
         done_by_all(*host.communicator, "data to validate on", [&] { return task.open(data::Split::validation); });

@@ -8,7 +8,7 @@
 #include "cnntrain/checkpoint/hugging_face.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/weight_update.h"
 
 namespace cnntrain::train {
 

@@ -1,0 +1,23 @@
+// How numbers and optimisers are written in what a run says about itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cnntrain/optim/settings.h"
+
+namespace cnntrain::train {
+
+/// As on a command line: "0.1".
+std::string text(double value);
+/// Five digits.
+std::string short_text(double value);
+/// "3, 6, 9, ... 30 (10 in all)". `first`: all of them, or the first kShown.
+std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, std::int64_t last);
+inline constexpr std::size_t kShown = 6;
+
+/// "momentum, momentum 0.9, weight decay 0.0001, loss scaling 128": of a dry run.
+std::string optimiser_text(const optim::OptimiserSettings& settings);
+
+}  // namespace cnntrain::train

@@ -1,0 +1,152 @@
+// What becomes of the values of options that all tasks share, before the task's own steps: alternatives settled, values that
+// cannot be honoured changed with a notice.
+#include <algorithm>
+#include <cmath>
+
+#include "cnntrain/config/parse.h"
+#include "config/resolve/resolve.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+bool is_zero(const Value& value) {
+    return value == Value(false) || value == Value(std::int64_t{0}) || value == Value(0.0);
+}
+
+/// The option that a flag means, with or without its hyphens, also in its --no- form or by an old name; null if none does.
+const Option* option_of_flag(const OptionSet& options, std::string_view flag) {
+    std::string key_text(flag.substr(std::min(flag.size(), flag.find_first_not_of('-'))));
+    std::replace(key_text.begin(), key_text.end(), '-', '_');
+    const Alias* alias = nullptr;
+    const Option* option = options.with_key(key_text, &alias);
+    if (option == nullptr && key_text.starts_with("no_")) option = options.with_key(key_text.substr(3), &alias);
+    return option;
+}
+
+void settle(OptionValues& values, const Alternatives& pair) {
+    if (!values.given(pair.one) || !values.given(pair.other)) return;
+    const ResolvedOption& one = values.at(pair.one);
+    const ResolvedOption& other = values.at(pair.other);
+    if (one.source > other.source && (pair.zero_counts || !is_zero(one.value))) {
+        values.reset(pair.other);
+    } else if (other.source > one.source && !is_zero(other.value)) {
+        values.reset(pair.one);
+    }
+}
+
+/// Does a stronger source than that of `key`, say the command line over a configuration, give `by`?
+bool overruled(const OptionValues& values, std::string_view key, std::string_view by) {
+    return values.given(key) && values.given(by) && values.at(key).source < values.at(by).source;
+}
+
+void leave_out(Resolution& run, std::string_view key, const std::string& because) {
+    const ResolvedOption& entry = run.values.at(key);
+    run.notices.push_back(std::string(entry.option->flag) + " " + to_string(entry.value) + " is left out because of " +
+                          because);
+    run.values.reset(key);
+}
+
+/// --no-pipeline and --shards take back what a configuration has said about the stages.
+void settle_pipeline(Resolution& run) {
+    OptionValues& values = run.values;
+    if (!values.has("pipeline")) return;
+    if (!values.flag("pipeline")) {
+        for (const char* key : {"pipeline_splits", "shards"}) {
+            if (overruled(values, key, "pipeline")) leave_out(run, key, "--no-pipeline");
+        }
+    }
+    constexpr const char* kProportion = "available_memory_proportion";
+    const auto* proportions = std::get_if<std::vector<double>>(&values.at(kProportion).value);
+    if (proportions == nullptr || proportions->size() <= 1) return;
+    if (!values.flag("pipeline") && overruled(values, kProportion, "pipeline")) {
+        leave_out(run, kProportion, "--no-pipeline");
+    } else if (overruled(values, kProportion, "shards")) {
+        leave_out(run, kProportion, "--shards " + std::to_string(values.integer("shards")));
+    }
+}
+
+/// --replicas takes back a configuration's --BN-span that does not fit them.
+void settle_norm_span(Resolution& run) {
+    constexpr const char* kSpan = "BN_span";
+    if (!run.values.has(kSpan) || !overruled(run.values, kSpan, "replicas")) return;
+    const std::int64_t replicas = run.values.integer("replicas");
+    if (!schedule::norm_span_fits(run.values.integer(kSpan), replicas, run.values.launch().processes))
+        leave_out(run, kSpan, "--replicas " + std::to_string(replicas));
+}
+
+/// --batch-size is an old name of --micro-batch-size.
+void settle_batch_size(Resolution& run) {
+    OptionValues& values = run.values;
+    if (values.integer("batch_size") != 0 && values.integer("micro_batch_size") != 0) {
+        run.violations.push_back(
+            "--batch-size and --micro-batch-size are two names of one value; give --micro-batch-size only");
+    } else if (values.integer("batch_size") != 0) {
+        const ResolvedOption old = values.at("batch_size");
+        values.set("micro_batch_size", old.value, old.source);
+        values.reset("batch_size");
+    }
+}
+
+/// poprun has divided the replicas among the processes, whatever the line says.
+void adjust_replicas(Resolution& run) {
+    const std::optional<std::int64_t> local = run.values.launch().replicas;
+    if (run.command != run.task.commands.front() || !local) return;
+    const std::int64_t asked = run.values.integer("replicas");
+    if (asked == *local) return;
+    if (run.values.given("replicas")) {
+        run.notices.push_back("--replicas " + std::to_string(asked) + " is ignored: poprun gives each process " +
+                              std::to_string(*local));
+    }
+    run.values.set("replicas", *local, Source::adjusted);
+}
+
+/// Evaluation is one replica on one device, whatever a run's configuration says.
+void adjust_devices(Resolution& run) {
+    for (const char* key : {"replicas", "shards"}) {
+        const bool evaluates = ((kV | kE) & bit(run.command)) != 0;
+        if (!evaluates || !run.values.has(key) || run.values.integer(key) == 1) continue;
+        run.notices.push_back(std::string(run.values.at(key).option->flag) + " " +
+                              std::to_string(run.values.integer(key)) + " counts as 1: one device evaluates");
+        run.values.set(key, std::int64_t{1}, Source::adjusted);
+    }
+}
+
+/// A configuration's whole number of epochs puts the last checkpoint on the last epoch.
+void adjust_checkpoint_offset(Resolution& run) {
+    OptionValues& values = run.values;
+    const double epochs = values.number("epochs");
+    const std::int64_t period = values.integer("epochs_per_ckpt");
+    const bool whole = period > 0 && values.at("epochs").source == Source::config && epochs == std::floor(epochs);
+    if (run.command != Command::train || !whole || values.integer("ckpt_epochs_offset") != 0) return;
+    const double offset = std::fmod(epochs, static_cast<double>(period));
+    if (offset != 0.0) values.set("ckpt_epochs_offset", static_cast<std::int64_t>(offset), Source::adjusted);
+}
+
+}  // namespace
+
+bool takes_place_of(const TaskOptions& task, std::string_view flag, std::string_view other) {
+    const Option* const one = option_of_flag(task.options(), flag);
+    const Option* const two = option_of_flag(task.options(), other);
+    if (one == nullptr || two == nullptr) return false;
+    return one == two || std::ranges::any_of(task.alternatives, [&](const Alternatives& pair) {
+               return (pair.one == key(*one) && pair.other == key(*two)) ||
+                      (pair.one == key(*two) && pair.other == key(*one));
+           });
+}
+
+void settle_alternatives(Resolution& run) {
+    for (const Alternatives& pair : run.task.alternatives)
+        settle(run.values, pair);
+    settle_pipeline(run);
+    settle_norm_span(run);
+    settle_batch_size(run);
+}
+
+void adjust_shared(Resolution& run) {
+    adjust_replicas(run);
+    adjust_devices(run);
+    adjust_checkpoint_offset(run);
+}
+
+}  // namespace cnntrain::config

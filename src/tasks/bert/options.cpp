@@ -1,0 +1,288 @@
+// Option rows of tasks with a BERT model.
+#include "tasks/bert/options.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+constexpr std::string_view kPolynomial = "polynomial";    // other names of polynomial_decay and
+constexpr std::string_view kExponential = "exponential";  // natural_exponential
+
+void set_schedule(Settings& settings, const Value& value) {
+    const std::string& text = std::get<std::string>(value);
+    optim::StepRateSettings& rate = settings.task.as<BertTaskSettings>().learning_rate;
+    if (text == kPolynomial) {
+        rate.schedule = optim::StepSchedule::polynomial;
+    } else if (text == kExponential) {
+        rate.schedule = optim::StepSchedule::natural_exponential;
+    } else {
+        rate.schedule = *named<optim::StepSchedule>(text);
+    }
+}
+
+std::vector<std::string_view> schedule_names() {
+    std::vector<std::string_view> all = names<optim::StepSchedule>();
+    all.insert(all.end(), {kPolynomial, kExponential});
+    return all;
+}
+
+const std::vector<Need>& adam_family() {
+    static const std::vector<Need> needs = {{"optimizer", {"lamb", "adamw", "mpadamw"}}};
+    return needs;
+}
+
+const std::vector<Need>& lamb_only() {
+    static const std::vector<Need> needs = {{"optimizer", {"lamb"}}};
+    return needs;
+}
+
+void set_optimiser(Settings& settings, const Value& value) {
+    const std::string& text = std::get<std::string>(value);
+    optim::Optimiser& kind = settings.optimiser.kind;
+    kind = optim::Optimiser::sgd;
+    if (text == "momentum") kind = optim::Optimiser::momentum;
+    if (text == "adamw" || text == "mpadamw") kind = optim::Optimiser::adamw;
+    if (text == "lamb") kind = optim::Optimiser::lamb;
+}
+
+}  // namespace
+
+std::vector<Option> bert_size_options() {
+    return {
+        {.flag = "--vocab-size",
+         .type = Type::integer,
+         .help = "Rows of the table of words, V. Words of a larger vocabulary have the zero vector and are no targets.",
+         .range = kBertWidth,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::vocabulary>()},
+        {.flag = "--hidden-size",
+         .type = Type::integer,
+         .help = "Width H of the model: 64 for each of --num-attention-heads.",
+         .range = kBertWidth,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::hidden>()},
+        {.flag = "--num-hidden-layers",
+         .type = Type::integer,
+         .help = "Encoder layers.",
+         .range = between(1, 10000),
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::layers>()},
+        {.flag = "--num-attention-heads",
+         .type = Type::integer,
+         .help = "Attention heads of each layer.",
+         .range = kBertWidth,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::heads>()},
+        {.flag = "--intermediate-size",
+         .type = Type::integer,
+         .help = "Width of the feed-forward part of each layer.",
+         .range = kBertWidth,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::intermediate>()},
+        {.flag = "--max-position-embeddings",
+         .type = Type::integer,
+         .fallback = std::int64_t{512},
+         .help = "Rows of the table of positions.",
+         .range = kBertWidth,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::positions>()},
+        {.flag = "--type-vocab-size",
+         .type = Type::integer,
+         .fallback = std::int64_t{2},
+         .help = "Rows of the table of segments.",
+         .range = kBertWidth,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::segment_types>()},
+    };
+}
+
+std::vector<Option> bert_layer_options() {
+    return {
+        {.flag = "--hidden-act",
+         .type = Type::choice,
+         .fallback = "gelu",
+         .help =
+             "Activation of --use-cls-layer. That of the encoder is always gelu: in its tanh form, or with gelu_erf in "
+             "its exact form, as in Google's and Hugging Face's checkpoints.",
+         .choices = names<nn::HeadActivation>(),
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::head_activation>()},
+        {.flag = "--layer-norm-epsilon",
+         .type = Type::number,
+         .fallback = 1e-3,
+         .help = "Added to the variances of all norms; 1e-12 in Google's and Hugging Face's checkpoints.",
+         .range = between(0, 1),
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::norm_epsilon>()},
+        {.flag = "--hidden-dropout-prob",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help = "Share of the numbers that is dropped from the embeddings and behind both parts of each layer.",
+         .range = kDropped,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::hidden_dropout>()},
+        {.flag = "--attention-probs-dropout-prob",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help = "Share of the attention's probabilities that is dropped.",
+         .range = kDropped,
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::attention_dropout>()},
+        {.flag = "--initializer-range",
+         .type = Type::number,
+         .fallback = 0.02,
+         .help = "Standard deviation of the normal distribution, cut at twice it, that first weights are drawn from.",
+         .range = between(0, 1e6),
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::initializer_range>()},
+        {.flag = "--use-qkv-bias",
+         .fallback = false,
+         .help = "Biases of queries and values, with --use-qkv-split. Keys have none: the softmax would take it out "
+                 "again.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::qkv_bias>()},
+        {.flag = "--use-qkv-split",
+         .fallback = false,
+         .help = "Keep the weights of queries, keys and values as three variables. The numbers are the same.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::qkv_split>()},
+        {.flag = "--use-attention-projection-bias",
+         .type = Type::boolean_value,
+         .fallback = true,
+         .help = "Bias of the projection behind the attention.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::projection_bias>()},
+        {.flag = "--use-cls-layer",
+         .type = Type::boolean_value,
+         .fallback = true,
+         .help = "A dense layer, an activation and a norm between the encoder and the scores of masked words.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::cls_layer>()},
+        {.flag = "--use-prediction-bias",
+         .type = Type::boolean_value,
+         .fallback = true,
+         .help = "A bias for each word in the scores of masked words.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::prediction_bias>()},
+        {.flag = "--disable-acc",
+         .fallback = false,
+         .help = "Do not count how many predictions are right; the accuracies are logged as nan.",
+         .bind = to_opposite<&BertTaskSettings::model, &nn::BertSettings::counts_correct>()},
+        {.flag = "--matmul-serialize-factor",
+         .type = Type::integer,
+         .fallback = std::int64_t{1},
+         .help = "Slices in which the table of words is read; divides --vocab-size.",
+         .range = kBertWidth,
+         .acts_on_backends = kIpu},
+    };
+}
+
+std::vector<Option> bert_rate_options() {
+    return {
+        // The rate itself. Programs for images mean the exponent of a power of 2 by this flag, so that it is no shared row.
+        {.flag = "--base-learning-rate",
+         .type = Type::number,
+         .fallback = 2e-5,
+         .help = "Learning rate at the end of the warm-up.",
+         .range = at_least(0),
+         .numerics = true,
+         .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::base>()},
+        refine(
+            shared("--lr-schedule"),
+            {.fallback = "polynomial_decay",
+             .help =
+                 "How the learning rate falls after the warm-up: polynomial_decay and cosine_decay to 1e-7 at the end "
+                 "of the run; natural_exponential at each of --decay-steps; custom: --lr-schedule-by-step alone.",
+             .choices = schedule_names(),
+             .bind = Binding{set_schedule}}),
+        {.flag = "--lr-power",
+         .type = Type::numbers,
+         .fallback = std::vector<double>{1},
+         .help = "Exponent of the warm-up and of the decay, or one for each.",
+         .range = between(0, 1000),
+         .numerics = true,
+         .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::powers>()},
+        {.flag = "--warmup",
+         .type = Type::number,
+         .fallback = 0.1,
+         .help = "Steps in which the learning rate rises from 0; below 1: a share of all steps.",
+         .range = between(0, kMostIterations),
+         .numerics = true,
+         .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::warmup>()},
+        {.flag = "--lr-schedule-by-step",
+         .type = Type::structure,
+         .help = "custom: the learning rates and the steps from which on they hold: {\"0\": 0.001, \"100\": 0.0001}.",
+         .needs = {{"lr_schedule", {"custom"}}},
+         .numerics = true},
+        {.flag = "--decay-steps",
+         .type = Type::integer,
+         .fallback = std::int64_t{1},
+         .help = "natural_exponential: steps between drops of the learning rate.",
+         .unit = "steps",
+         .range = between(1, kMostIterations),
+         .needs = {{"lr_schedule", {"natural_exponential", "exponential"}}},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::decay_steps>()},
+        {.flag = "--decay-rate",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help = "natural_exponential: r of the factor exp(-r) at each drop.",
+         .range = between(0, 1e6),
+         .needs = {{"lr_schedule", {"natural_exponential", "exponential"}}},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::decay_rate>()},
+    };
+}
+
+std::vector<Option> bert_optimiser_options() {
+    return {
+        refine(
+            shared("--optimiser"),
+            {.flag = "--optimizer",
+             .fallback = "momentum",
+             .help =
+                 "Optimiser. adamw (mpadamw is the same here) scales the gradients of all weights down to a norm of at "
+                 "most the number of replicas.",
+             .choices = std::vector<std::string_view>{"sgd", "momentum", "adamw", "lamb", "mpadamw", "adam", "custom"},
+             .missing_choices = std::vector<std::string_view>{"adam", "custom"},
+             .bind = Binding{set_optimiser}}),
+        refine(shared("--momentum"), {.fallback = 0.984375,
+                                      .help = "momentum: share of the last step that is done again.",
+                                      .needs = std::vector<Need>{{"optimizer", {"momentum"}}}}),
+        refine(shared("--beta1"), {.help = "adamw, lamb: decay of the mean of gradients.", .needs = adam_family()}),
+        refine(shared("--beta2"),
+               {.help = "adamw, lamb: decay of the mean of squared gradients.", .needs = adam_family()}),
+        refine(shared("--adam-epsilon"), {.flag = "--epsilon",
+                                          .fallback = 1e-4,
+                                          .help = "adamw, lamb: what is added to the root of the mean of squares.",
+                                          .needs = adam_family()}),
+        refine(
+            shared("--weight-decay"),
+            {.flag = "--weight-decay-rate",
+             .fallback = 0.0,
+             .help = "adamw, lamb: weight decay. Biases and shifts of norms are left out, by adamw their scales, too.",
+             .needs = adam_family()}),
+    };
+}
+
+std::vector<Option> bert_optimiser_details() {
+    return {
+        {.flag = "--use-debiasing",
+         .fallback = false,
+         .help = "adamw, lamb: correct the means for having begun at 0.",
+         .needs = adam_family(),
+         .numerics = true},
+        {.flag = "--use-nvlamb",
+         .fallback = false,
+         .help = "lamb: divide the gradients of all weights by their norm if that is above 1.",
+         .needs = lamb_only(),
+         .numerics = true},
+        {.flag = "--use-mpclip",
+         .fallback = false,
+         .help = "lamb: scale the gradients of all weights down to a norm of at most the number of replicas first.",
+         .needs = lamb_only(),
+         .numerics = true},
+    };
+}
+
+}  // namespace cnntrain::tasks

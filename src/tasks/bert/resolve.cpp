@@ -1,0 +1,99 @@
+#include "tasks/bert/resolve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "cnntrain/base/checked.h"
+#include "cnntrain/config/parse.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+Violation head_width(const OptionValues& values) {
+    const std::int64_t hidden = values.integer("hidden_size");
+    const std::int64_t heads = values.integer("num_attention_heads");
+    if (hidden == nn::kHeadSize * heads) return {};
+    return "--hidden-size " + std::to_string(hidden) + " and --num-attention-heads " + std::to_string(heads) +
+           ": a head is " + std::to_string(nn::kHeadSize) + " wide, so " + std::to_string(heads) +
+           (heads == 1 ? " head has" : " heads have") + " a --hidden-size of " + std::to_string(nn::kHeadSize * heads);
+}
+
+Violation warmup_length(const OptionValues& values) {
+    const double warmup = values.number("warmup");
+    if (warmup < 1 || warmup == std::floor(warmup)) return {};
+    return "--warmup " + to_string(Value(warmup)) + ": expected a whole number of steps, or a share below 1";
+}
+
+Violation powers(const OptionValues& values) {
+    const auto count = std::get<std::vector<double>>(values.at("lr_power").value).size();
+    if (count == 1 || count == 2) return {};
+    return "--lr-power takes one number, or one for the warm-up and one for the decay, got " + std::to_string(count);
+}
+
+/// Steps from which values hold must cover the run from its first step on.
+Violation values_by_step(const OptionValues& values) {
+    const bool custom = values.text("lr_schedule") == "custom";
+    if (custom && !values.is_set("lr_schedule_by_step")) return "--lr-schedule custom needs --lr-schedule-by-step";
+    for (const char* key : {"lr_schedule_by_step", "loss_scaling_by_step"}) {
+        if (!values.is_set(key)) continue;
+        const std::string flag(values.at(key).option->flag);
+        const auto numbers = numbers_by_step(values.text(key), flag);
+        if (numbers.begin()->first > 0) {
+            return flag + " says nothing about steps before " + std::to_string(numbers.begin()->first) +
+                   "; begin with step 0";
+        }
+        const bool scales = std::string_view(key) == "loss_scaling_by_step";
+        if (scales && std::ranges::any_of(numbers, [](const auto& entry) { return entry.second <= 0; })) {
+            return flag + ": a loss scaling must be above 0";
+        }
+    }
+    return {};
+}
+
+optim::GradientNorm gradient_norm(bool limits, bool divides) {
+    using optim::GradientNorm;
+    if (limits) return divides ? GradientNorm::limits_divides : GradientNorm::limited;
+    return divides ? GradientNorm::divides : GradientNorm::ignored;
+}
+
+}  // namespace
+
+void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values) {
+    const bool adamw = optimiser.kind == optim::Optimiser::adamw;
+    const bool debiases = values.flag("use_debiasing");
+    optimiser.adam.corrects_bias = debiases && !adamw;
+    optimiser.adam.corrects_step = debiases && adamw;
+    optimiser.weight_decay_exclude = {"bias", "beta"};
+    if (adamw) optimiser.weight_decay_exclude = {"GroupNorm", "Group_Norm", "LayerNorm", "Layer_Norm", "bias"};
+    const bool lamb = optimiser.kind == optim::Optimiser::lamb;
+    optimiser.gradient_norm =
+        gradient_norm(adamw || (lamb && values.flag("use_mpclip")), lamb && values.flag("use_nvlamb"));
+    optimiser.gradient_norm_limit = static_cast<double>(bert_replicas(values));
+    // Only adamw and lamb decay: the rows of the others have no such term.
+    if (!adamw && !lamb) optimiser.weight_decay = 0;
+    if (values.is_set("loss_scaling_by_step"))
+        optimiser.loss_scaling_by_step = numbers_by_step(values.text("loss_scaling_by_step"), "--loss-scaling-by-step");
+}
+
+void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values) {
+    if (values.is_set("lr_schedule_by_step"))
+        rate.values = numbers_by_step(values.text("lr_schedule_by_step"), "--lr-schedule-by-step");
+}
+
+std::int64_t bert_replicas(const OptionValues& values) {
+    return checked_product(values.integer("replicas"), values.launch().processes, "the number of replicas");
+}
+
+const std::vector<Rule>& bert_model_rules() {
+    static const std::vector<Rule> rules = {{kAll, head_width}};
+    return rules;
+}
+
+const std::vector<Rule>& bert_rate_rules() {
+    static const std::vector<Rule> rules = {{kAll, warmup_length}, {kAll, powers}, {kAll, values_by_step}};
+    return rules;
+}
+
+}  // namespace cnntrain::tasks

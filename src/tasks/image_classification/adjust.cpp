@@ -1,0 +1,238 @@
+// What becomes of the given values before they are judged: old spellings renewed, the data set found, values that cannot be
+// honoured changed with a notice.
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/resolve.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+bool given_other_than_default(const OptionValues& values, std::string_view key) {
+    return values.given(key) && values.at(key).value != values.at(key).option->fallback;
+}
+
+/// Seeds of old releases write b1/2/relu, counting units from 0, for stage1/unit3/relu.
+std::string new_split_name(const std::string& name) {
+    std::size_t at = 1;
+    const auto digits = [&] {
+        const std::size_t begin = at;
+        while (at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0)
+            ++at;
+        return name.substr(begin, at - begin);
+    };
+    if (name.empty() || name[0] != 'b') return name;
+    const std::string stage = digits();
+    if (stage.empty()) return name;
+    if (at == name.size()) return "stage" + stage;
+    if (name[at++] != '/') return name;
+    const std::string unit = digits();
+    const std::string rest = name.substr(at);
+    if (unit.empty() || unit.size() > 6 || (!rest.empty() && rest != "/relu")) return name;
+    return "stage" + stage + "/unit" + std::to_string(std::stoi(unit) + 1) + rest;
+}
+
+std::optional<data::DatasetId> dataset_from_name(std::string path) {
+    std::transform(path.begin(), path.end(), path.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const data::DatasetInfo& info : data::kDatasets) {
+        const auto is_in_path = [&](std::string_view part) {
+            return !part.empty() && path.find(part) != std::string::npos;
+        };
+        if (std::ranges::any_of(info.path_part, is_in_path)) return info.id;
+    }
+    return std::nullopt;
+}
+
+/// Is there such a file or folder in `folder`? Each part of the path may have shell wildcards.
+bool holds(const std::string& folder, std::string_view path) {
+    const std::size_t slash = path.find('/');
+    const std::string part(path.substr(0, slash));
+    return std::ranges::any_of(posix_files().list(folder), [&](const std::string& name) {
+        if (fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) != 0) return false;
+        if (slash == std::string_view::npos) return true;
+        const std::string inner = folder + "/" + name;
+        return posix_files().is_directory(inner) && holds(inner, path.substr(slash + 1));
+    });
+}
+
+/// By the files that the folder holds, when its name says nothing. Error(data) when it cannot be read.
+std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
+    posix_files().check_reachable(folder);
+    if (!posix_files().is_directory(folder)) return std::nullopt;
+    std::vector<data::DatasetId> found;
+    for (const data::DatasetInfo& info : data::kDatasets) {
+        if (holds(folder, info.mark) || holds(folder, info.folder)) found.push_back(info.id);
+    }
+    return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+/// For a sentence; `published`: only those of which the table knows the classes.
+std::string dataset_names(bool published = false) {
+    std::vector<std::string> names;
+    for (const std::string_view name : config::names<data::DatasetId>()) {
+        if (!published || data::dataset_info(*named<data::DatasetId>(name)).classes > 0) names.emplace_back(name);
+    }
+    return listed(names, "or");
+}
+
+void turn_off(Resolution& run, std::string_view key, const std::string& reason) {
+    run.values.set(key, false, Source::adjusted);
+    run.notices.push_back(documented_flag(*run.values.at(key).option) + " is switched off: " + reason);
+}
+
+void adjust_data(Resolution& run) {
+    OptionValues& values = run.values;
+    const auto dataset = dataset_of(values);
+    if (values.flag("fused_preprocessing") && dataset && !data::dataset_info(*dataset).normalised_by_channel) {
+        turn_off(run, "fused_preprocessing", "it exists for ImageNet only");
+    }
+    for (const char* other : {"fused_preprocessing", "eight_bit_io"}) {
+        if (values.flag(other) && values.flag("hostside_norm")) {
+            turn_off(run, "hostside_norm",
+                     "with " + std::string(values.at(other).option->flag) + " the device normalises");
+        }
+    }
+    if (values.flag("generated_data") || values.flag("synthetic_data")) {
+        for (const char* mixing : {"mixup_alpha", "cutmix_lambda"}) {
+            if (!given_other_than_default(values, mixing)) continue;
+            const Option& option = *values.at(mixing).option;
+            values.set(mixing, option.fallback, Source::adjusted);
+            run.notices.push_back(std::string(option.flag) + " is ignored: the images are not real");
+        }
+    }
+    if (values.is_set("rmsprop_decay") && values.given("rmsprop_base_decay_exp")) {
+        run.notices.push_back("--rmsprop-base-decay-exp is ignored: --rmsprop-decay is given");
+    }
+    if (values.flag("synthetic_data") && values.flag("latency")) {
+        turn_off(run, "latency", "synthetic data never passes the host");
+    }
+}
+
+/// Old spellings become new ones.
+void renew_spellings(Resolution& run) {
+    OptionValues& values = run.values;
+    if (values.is_set("pipeline_splits")) {
+        std::vector<std::string> splits = values.texts("pipeline_splits");
+        for (std::string& split : splits)
+            split = new_split_name(split);
+        values.set("pipeline_splits", splits, values.at("pipeline_splits").source);
+    }
+    const auto family = family_of(values);
+    const auto spelled = family ? nn::family_info(*family).spelled_size : nullptr;
+    if (spelled != nullptr && values.is_set("model_size"))
+        values.set("model_size", spelled(values.text("model_size")), values.at("model_size").source);
+}
+
+void infer_dataset(Resolution& run) {
+    OptionValues& values = run.values;
+    if (!values.has("dataset") || values.is_set("dataset")) return;
+    if (values.flag("generated_data") || values.flag("synthetic_data")) {
+        run.violations.push_back("--generated-data and --synthetic-data need --dataset (" +
+                                 dataset_names(/*published=*/true) + ")");
+        return;
+    }
+    const std::string folder = values.text("data_dir");
+    if (folder.empty()) {
+        run.violations.emplace_back(
+            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset");
+        return;
+    }
+    auto dataset = dataset_from_name(folder);
+    if (!dataset) dataset = dataset_from_content(folder);
+    if (dataset) {
+        values.set("dataset", std::string(name(*dataset)), Source::adjusted);
+        return;
+    }
+    if (!posix_files().exists(folder)) {
+        run.violations.push_back("the data folder '" + folder +
+                                 "' does not exist; give --data-dir a folder with a data set (" + dataset_names() +
+                                 ")");
+        return;
+    }
+    run.violations.push_back("--dataset is not given and cannot be told from the data folder '" + folder +
+                             "'; give --dataset " + dataset_names());
+}
+
+}  // namespace
+
+void fill_image_options(Resolution& run) {
+    renew_spellings(run);
+    infer_dataset(run);
+    fill_model_defaults(run);
+}
+
+void adjust_image_options(Resolution& run) {
+    OptionValues& values = run.values;
+    adjust_data(run);
+    const auto dataset = dataset_of(values);
+    const bool validates_imagenet = run.command != Command::train && dataset &&
+                                    data::dataset_info(*dataset).in_records && !values.flag("generated_data") &&
+                                    !values.flag("synthetic_data");
+    if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
+        values.set("standard_imagenet", true, Source::adjusted);
+    }
+    if (values.flag("enable_half_partials") && values.text("precision") == name(nn::Precision::p32_32)) {
+        run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
+    }
+    const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
+    const auto family = family_of(values);
+    if (family && nn::family_info(*family).one_group_with_batch_norm && batch_norm_only)
+        values.set("groups", std::int64_t{1}, Source::adjusted);
+}
+
+namespace {
+
+Images images_of(const data::DatasetInfo& info, bool made) {
+    if (!info.normalised_by_channel) return made ? Images::cifar_made : Images::cifar_files;
+    if (made) return Images::imagenet_made;
+    return info.in_records ? Images::imagenet_files : Images::class_folders;
+}
+
+}  // namespace
+
+std::string images_reason(const Option& option, const OptionValues& values) {
+    const auto dataset = dataset_of(values);
+    if (!dataset) return "";
+    const bool made = values.flag("generated_data") || values.flag("synthetic_data");
+    if ((option.acts_on & bit(images_of(data::dataset_info(*dataset), made))) != 0) return "";
+    if (!option.acts_on_reason.empty()) return std::string(option.acts_on_reason);
+    if (made && (option.acts_on & ~kFiles) == 0) return "no images are read from files";
+    return (option.acts_on & kPhotos) == 0         ? "it is for CIFAR only"
+           : (option.acts_on & kPhotos) == kPhotos ? "it is for ImageNet and photos in folders only"
+                                                   : "it is for ImageNet only";
+}
+
+namespace {
+
+/// Which weights are not decayed, by data set and model.
+std::vector<std::string> weight_decay_exclusions(nn::Family family, data::DatasetId dataset) {
+    if (data::dataset_info(dataset).decays_norms) return {};
+    return nn::family_info(family).undecayed;
+}
+
+}  // namespace
+
+void complete_image_settings(Settings& settings, const Resolution& run) {
+    ImageSettings& own = settings.task.as<ImageSettings>();
+    const OptionValues& values = run.values;
+    if (settings.training.iterations == 0) settings.training.iterations.reset();
+    if (!values.has("dataset")) return;
+    const bool grouped = values.flag("group_norm");
+    own.model.norm = grouped ? nn::NormKind::group : nn::NormKind::batch;
+    if (grouped || settings.training.replicas * settings.training.processes == 1) settings.training.norm_span = 1;
+    own.model.groups = grouped ? values.integer("groups") : 1;
+    if (values.flag("generated_data")) own.data.kind = data::DataKind::generated;
+    if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
+    if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
+    settings.optimiser.weight_decay_exclude = weight_decay_exclusions(own.model.family, own.data.dataset);
+}
+
+}  // namespace cnntrain::tasks

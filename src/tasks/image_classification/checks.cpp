@@ -1,0 +1,133 @@
+// Rules between options: one function and one message each.
+// What needs the model's graph or the data's files is checked where those are.
+#include <algorithm>
+#include <string>
+
+#include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/resolve.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+Violation one_norm(const OptionValues& values) {
+    if (!values.flag("batch_norm") || !values.flag("group_norm")) return {};
+    return "--batch-norm and --group-norm are both given; choose one";
+}
+
+Violation cache_or_not(const OptionValues& values) {
+    if (!values.flag("no_dataset_cache") || values.number("dataset_cache_gb") == 0.0) return {};
+    return "--no-dataset-cache and --dataset-cache-gb are both given; choose one";
+}
+
+std::string nearest_norm_spans(std::int64_t wanted, std::int64_t replicas, std::int64_t processes) {
+    const auto fits = [&](std::int64_t span) { return schedule::norm_span_fits(span, replicas, processes); };
+    const std::int64_t most = replicas * processes;
+    std::int64_t below = std::min(wanted, most);
+    while (!fits(below))
+        --below;
+    std::int64_t above = wanted;
+    while (above <= most && !fits(above))
+        ++above;
+    return std::to_string(below) + (above <= most ? " or " + std::to_string(above) : "");
+}
+
+Violation span_fits_replicas(const OptionValues& values) {
+    const std::int64_t replicas = values.integer("replicas");
+    const std::int64_t span = values.integer("BN_span");
+    const std::int64_t processes = values.launch().processes;
+    if (values.flag("group_norm") || schedule::norm_span_fits(span, replicas, processes)) return {};
+    const std::string nearest = nearest_norm_spans(span, replicas, processes);
+    const std::string what =
+        "--BN-span " + std::to_string(span) + " must divide --replicas " + std::to_string(replicas);
+    if (processes == 1) return what + "; the nearest that does: " + nearest;
+    return what + ", or be that times a divisor of the " + std::to_string(processes) +
+           " processes; the nearest that fits: " + nearest;
+}
+
+Violation fixed_image_size(const OptionValues& values) {
+    const auto dataset = dataset_of(values);
+    const std::int64_t size = values.integer("image_size");
+    if (!dataset || size == 0) return {};
+    const data::DatasetInfo& info = data::dataset_info(*dataset);
+    if (info.any_image_size || size == info.image_size) return {};
+    std::string text = "image size " + std::to_string(size) + " with " + std::string(name(*dataset)) +
+                       ": its images have " + std::to_string(info.image_size) + " x " +
+                       std::to_string(info.image_size) + " pixels";
+    const auto family = family_of(values);
+    return family ? text + "; " + std::string(nn::family_info(*family).advice_for_small_images) : text;
+}
+
+Violation made_images_need_a_published_set(const OptionValues& values) {
+    const auto dataset = dataset_of(values);
+    const bool made = values.flag("generated_data") || values.flag("synthetic_data");
+    if (!made || !dataset || data::dataset_info(*dataset).classes > 0) return {};
+    return "--generated-data and --synthetic-data with --dataset " + std::string(name(*dataset)) +
+           ": how many classes and images it has stands in its files only; choose another --dataset";
+}
+
+Violation lars_companions(const OptionValues& values) {
+    if (values.text("optimiser") != name(optim::Optimiser::lars)) return {};
+    for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
+        if (values.flag(other))
+            return "--optimiser LARS does not work with " + std::string(values.at(other).option->flag);
+    }
+    return {};
+}
+
+Violation accumulation_companions(const OptionValues& values) {
+    if (values.integer("gradient_accumulation_count") <= 1 || values.flag("pipeline")) return {};
+    for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
+        if (!values.flag(other)) continue;
+        return std::string(values.at(other).option->flag) +
+               " with --gradient-accumulation-count above 1 needs --pipeline";
+    }
+    return {};
+}
+
+Violation data_folder(const OptionValues& values) {
+    const bool real = !values.flag("generated_data") && !values.flag("synthetic_data");
+    const bool known = dataset_of(values).has_value();  // else infer_dataset has complained
+    if (!real || !known || !values.text("data_dir").empty()) return {};
+    return "no data folder: give --data-dir, set DATA_DIR, or use --generated-data";
+}
+
+Violation mixing_needs_pairs(const OptionValues& values) {
+    const bool mixes = values.number("mixup_alpha") > 0.0 || values.number("cutmix_lambda") != 1.0;
+    if (!values.has("cutmix_lambda") || !mixes || values.integer("micro_batch_size") != 1) return {};
+    return "mixup and cutmix need --micro-batch-size above 1";
+}
+
+Violation cutmix_share(const OptionValues& values) {
+    const double share = values.number("cutmix_lambda");
+    if (share >= 0.0 && share <= 1.0) return {};
+    return "--cutmix-lambda must lie between 0 and 1, got " + to_string(Value(share));
+}
+
+Violation learning_rate(const OptionValues& values) {
+    if (values.is_set("abs_learning_rate") || values.is_set("base_learning_rate_exponent")) return {};
+    if (!family_of(values) || !dataset_of(values)) return {};
+    return values.text("model") + " with " + values.text("dataset") + " has no default learning rate for " +
+           values.text("optimiser") + "; give --base-learning-rate-exponent or --abs-learning-rate";
+}
+
+Violation exponential_decay(const OptionValues& values) {
+    if (!values.has("lr_drops") || !dataset_of(values)) return {};
+    if (values.is_set("lr_decay_rate") && values.integer("lr_drops") != 0) return {};
+    return values.text("model") + " has no default for the exponential schedule; give --lr-decay-rate and --lr-drops";
+}
+
+const std::vector<Rule> kRules = {
+    {kTVE, one_norm},      {kTVE, cache_or_not},          {kT, span_fits_replicas}, {kTVE, fixed_image_size},
+    {kTVE, made_images_need_a_published_set},
+    {kT, lars_companions}, {kT, accumulation_companions}, {kTVE, data_folder},      {kT, mixing_needs_pairs},
+    {kT, cutmix_share},    {kT, learning_rate},           {kT, exponential_decay},
+};
+
+}  // namespace
+
+void check_image_options(Resolution& run) {
+    check_rules(kRules, run);
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,90 @@
+#include "tasks/image_classification/network.h"
+
+#include <utility>
+
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/nn/family_info.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/weight_update.h"
+
+namespace cnntrain::tasks {
+
+using train::arithmetic;
+using train::batch_plan;
+using train::numerics;
+
+data::InputSettings data_settings(const config::Settings& settings, const backend::Backend& backend,
+                                  std::uint64_t seed) {
+    data::InputSettings result = data_settings_without_folder(settings, backend, seed);
+    if (result.kind == data::DataKind::real) result.folder = data::find_data_folder(result.dataset, result.data_dir);
+    return result;
+}
+
+data::InputSettings data_settings_without_folder(const config::Settings& settings, const backend::Backend& backend,
+                                                 std::uint64_t seed) {
+    data::InputSettings result{image_settings(settings).data};
+    result.compute_dtype = arithmetic(settings.device, backend).type;
+    result.seed = seed;
+    result.threads = train::core_budget(settings.run).input_threads;
+    return result;
+}
+
+nn::NetworkSettings network_settings(const config::Settings& settings) {
+    const data::DataSettings& images = image_settings(settings).data;
+    nn::NetworkSettings result{image_settings(settings).model};
+    result.dataset = data::dataset_info(images.dataset).network_form;
+    result.classes = data::class_count(images);
+    result.image_size = images.image_size;
+    result.norm_processes = batch_plan(settings).norm_processes();
+    return result;
+}
+
+nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
+                               const TensorDesc& images) {
+    nn::BuildRequest request;
+    request.model = network_settings(settings);
+    request.numerics = numerics(settings.device, backend);
+    request.input.images = images;
+    request.input.normalise = data::device_normalisation(image_settings(settings).data);
+    request.label_smoothing = image_settings(settings).label_smoothing;
+    request.mixing = data::effective_mixing(image_settings(settings).data);
+    return request;
+}
+
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
+                            const TensorDesc& images) {
+    nn::BuildRequest request = build_request(settings, backend, images);
+    if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
+    nn::Model model = nn::build_training(request, ops::op_table());
+    train::warn_of_idle_filters(model.graph, settings.device);
+    return train::with_update(std::move(model.graph), nn::kLoss, settings, backend,
+                              image_settings(settings).model.bn_decay);
+}
+
+graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
+                              const TensorDesc& images, bool with_logits) {
+    nn::BuildRequest request = build_request(settings, backend, images);
+    request.label_smoothing = 0;
+    request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
+    nn::Model model = nn::build_evaluation(request, ops::op_table());
+    if (with_logits) model.graph.mark_output(train::kLogits, model.values.logits);
+    return graph::run_passes(std::move(model.graph), backend.passes().evaluation);
+}
+
+std::vector<std::string> image_functions(const config::Settings& settings) {
+    return nn::split_points(network_settings(settings));
+}
+
+std::vector<std::string> usual_image_splits(const config::Settings& settings) {
+    const bool all = nn::family_info(image_settings(settings).model.family).splits_before_any_function;
+    std::vector<std::string> result;
+    for (const std::string& name : image_functions(settings)) {
+        if (all || name.ends_with("/relu")) result.push_back(name);
+    }
+    return result;
+}
+
+}  // namespace cnntrain::tasks

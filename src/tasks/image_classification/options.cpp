@@ -1,0 +1,99 @@
+// All options of image classification: its own, and what it says differently about those that tasks share.
+#include "tasks/image_classification/options.h"
+
+#include <algorithm>
+
+#include "tasks/task_table.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+std::vector<Option> main_options() {
+    std::vector<Option> rows = {
+        {.flag = "--model",
+         .type = Type::choice,
+         .fallback = "resnet",
+         .help = "Model family.",
+         .choices = names<nn::Family>(),
+         .numerics = true,
+         .bind = to<&ImageSettings::model, &nn::ModelSettings::family>()},
+    };
+    return joined({rows, shared_main_options()});
+}
+
+/// --base-learning-rate, an old name here, is N. BERT's programs mean the rate itself by it, so that there it is a row of
+/// its own (bert/options.cpp).
+std::vector<Option> rate_options() {
+    return {
+        {.flag = "--base-learning-rate-exponent",
+         .type = Type::number,
+         .help = "N of the learning rate 2^N x global batch; without it, the model's.",
+         .aliases = {{"--base-learning-rate"}},
+         .range = kExponents,
+         .acts_in = kT,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::base_exponent>()},
+        {.flag = "--abs-learning-rate",
+         .type = Type::number,
+         .help = "The learning rate itself; wins over the exponent.",
+         .range = at_least(std::numeric_limits<double>::min()),
+         .acts_in = kT,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::absolute>()},
+    };
+}
+
+std::vector<Option> training_options() {
+    const std::vector<Option> smoothing = {
+        {.flag = "--label-smoothing",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help = "Share of the target spread over all classes.",
+         .range = between(0, 1),
+         .acts_in = kT,
+         .numerics = true,
+         .bind = to<&ImageSettings::label_smoothing>()},
+    };
+    return with_behind(with_behind(shared_training_options(), "--gradient-accumulation-count", rate_options()),
+                       "--loss-scaling", smoothing);
+}
+
+Option refined(const Option& row) {
+    if (row.flag == "--task") return refine(row, {.fallback = "image-classification", .choices = task_names()});
+    if (row.flag == "--lr-schedule") {
+        return refine(row, {.fallback = "stepped",
+                            .choices = names<optim::LrSchedule>(),
+                            .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::schedule>()});
+    }
+    if (row.flag == "--input-threads" || row.flag == "--prefetch-depth") return refine(row, {.acts_on = kFiles});
+    if (row.flag == "--iterations") {
+        return refine(row, {.acts_on = ~kFiles, .acts_on_in = kV, .acts_on_reason = "every image is validated once"});
+    }
+    return row;
+}
+
+std::vector<Option> with_refinements(std::vector<Option> rows) {
+    std::ranges::transform(rows, rows.begin(), refined);
+    return rows;
+}
+
+}  // namespace
+
+const OptionSet& image_options() {
+    static const OptionSet options({
+        {"Main", with_refinements(main_options())},
+        {kThisProgram, with_refinements(shared_run_options())},
+        {"Model", model_options()},
+        {"ResNeXt", resnext_options()},
+        {"EfficientNet", efficientnet_options()},
+        {"Dataset", dataset_options()},
+        {"Training", with_refinements(training_options())},
+        {"Learning-rate schedule", schedule_options()},
+        {"IPU", with_refinements(shared_ipu_options())},
+        {"Logging", shared_logging_options()},
+    });
+    return options;
+}
+
+}  // namespace cnntrain::tasks

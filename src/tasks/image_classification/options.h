@@ -1,0 +1,37 @@
+// The option rows of image classification, and the kinds of data by which they act.
+#pragma once
+
+#include <vector>
+
+#include "cnntrain/config/shared_options.h"
+#include "tasks/image_classification/settings.h"
+
+namespace cnntrain::tasks {
+
+using namespace config;  // rows read as they do there
+
+/// Where a run's images come from, as far as options care.
+enum class Images : std::uint8_t {
+    imagenet_files,
+    cifar_files,
+    class_folders,
+    imagenet_made,
+    cifar_made
+};  // made: generated or synthetic
+inline constexpr std::uint32_t kImagenetFiles = bit(Images::imagenet_files);
+inline constexpr std::uint32_t kCifarFiles = bit(Images::cifar_files);
+inline constexpr std::uint32_t kPhotoFiles = kImagenetFiles | bit(Images::class_folders);
+inline constexpr std::uint32_t kFiles = kPhotoFiles | kCifarFiles;
+inline constexpr std::uint32_t kPhotos = kPhotoFiles | bit(Images::imagenet_made);
+
+// The groups that are its own, one file or part of it each.
+std::vector<Option> model_options();
+std::vector<Option> resnext_options();
+std::vector<Option> efficientnet_options();
+std::vector<Option> dataset_options();
+std::vector<Option> schedule_options();
+
+/// All, in the order of help.
+const OptionSet& image_options();
+
+}  // namespace cnntrain::tasks

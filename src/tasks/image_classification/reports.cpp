@@ -1,0 +1,306 @@
+#include "tasks/image_classification/reports.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "cnntrain/data/settings.h"
+#include "cnntrain/nn/family_info.h"
+#include "cnntrain/optim/learning_rate.h"
+#include "cnntrain/optim/optimiser.h"
+#include "cnntrain/train/runs.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/texts.h"
+#include "tasks/image_classification/settings.h"
+
+namespace cnntrain::tasks {
+
+using train::kShown;
+using train::short_text;
+using train::some_of;
+using train::text;
+
+namespace {
+
+std::string model_title(const nn::ModelSettings& model) {
+    return nn::family_info(model.family).title(model);
+}
+
+std::string list_text(const std::vector<double>& values) {
+    std::string result;
+    for (const double value : values) {
+        result += (result.empty() ? "" : ", ") + text(value);
+    }
+    return "[" + result + "]";
+}
+
+std::string list_text(const std::vector<std::string>& values) {
+    std::string result;
+    for (const std::string& value : values) {
+        result += (result.empty() ? "'" : ", '") + value + "'";
+    }
+    return "[" + result + "]";
+}
+
+void write_warmup(std::ostream& out, double epochs) {
+    if (epochs > 0) {
+        out << " Warmup: " << text(epochs) << " epochs\n";
+    } else {
+        out << " No warmup\n";
+    }
+}
+
+void write_learning_rate(std::ostream& out, const optim::LearningRateSettings& settings) {
+    switch (settings.schedule) {
+        case optim::LrSchedule::stepped:
+            out << "Stepped LR schedule\n";
+            write_warmup(out, settings.warmup_epochs);
+            out << " Drops at " << list_text(settings.stepped_fractions) << '\n';
+            out << " Decay factor " << text(settings.stepped_decay) << '\n';
+            return;
+        case optim::LrSchedule::cosine:
+            out << "Cosine LR schedule\n";
+            write_warmup(out, settings.warmup_epochs);
+            return;
+        case optim::LrSchedule::exponential:
+            out << "Exponential LR schedule\n";
+            write_warmup(out, settings.warmup_epochs);
+            out << " Decay Rate: " << text(settings.exponential_decay_rate) << '\n';
+            out << " Decayed " << settings.exponential_drops << " times)\n";
+            return;
+        case optim::LrSchedule::polynomial:
+            out << "Polynomial LR schedule\n";
+            out << " Decay Exponent: " << text(settings.polynomial_power) << '\n';
+            if (settings.polynomial_end) {
+                out << " End LR: " << text(*settings.polynomial_end) << '\n';
+            } else {
+                out << " End LR ratio: " << text(settings.polynomial_end_ratio) << '\n';
+            }
+            out << " Warmup: " << text(settings.warmup_epochs) << " epochs\n";
+            return;
+        case optim::LrSchedule::gradual:
+            out << "Gradual warmup, then linear LR schedule\n";
+            out << " Warmup: " << settings.warmup_iterations << " iterations from " << text(settings.warmup_start)
+                << '\n';
+            out << " End LR: " << text(settings.polynomial_end.value_or(0)) << '\n';
+            return;
+    }
+}
+
+double base_exponent(const config::Settings& settings) {
+    const std::int64_t batch = train::batch_plan(settings).global_batch();
+    return std::log2(optim::base_learning_rate(image_settings(settings).learning_rate, batch) /
+                     static_cast<double>(batch));
+}
+
+void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings, std::int64_t global_batch) {
+    switch (settings.kind) {
+        case optim::Optimiser::sgd:
+            out << "SGD\n";
+            return;
+        case optim::Optimiser::momentum:
+            out << "SGD with Momentum\n Momentum: " << text(settings.momentum) << '\n';
+            return;
+        case optim::Optimiser::nesterov:
+            out << "SGD with Nesterov Momentum\n Momentum: " << text(settings.momentum) << '\n';
+            return;
+        case optim::Optimiser::rmsprop:
+            out << "RMSprop\n Momentum: " << text(settings.momentum) << '\n';
+            out << " Decay: " << text(optim::rmsprop_decay(settings, global_batch)) << '\n';
+            out << " Epsilon: " << text(settings.rmsprop_epsilon) << '\n';
+            return;
+        case optim::Optimiser::lars:
+            out << "LARS\n Momentum: " << text(settings.momentum) << '\n';
+            out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
+            out << " Skip List: " << list_text(settings.lars.skip) << '\n';
+            return;
+        default:  // Adam's family
+            out << config::name(settings.kind) << "\n Betas: " << text(settings.adam.beta1) << ' '
+                << text(settings.adam.beta2) << '\n';
+            out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
+    }
+}
+
+void write_training(std::ostream& out, const config::Settings& settings) {
+    const schedule::ScheduleSettings& training = settings.training;
+    const schedule::BatchPlan batch = train::batch_plan(settings);
+    out << "Training\n Batch Size: " << batch.global_batch() << '\n';
+    if (training.pipeline) out << "  Pipelined over " << batch.stages << " stages\n";
+    if (batch.accumulation > 1) out << "  Gradients accumulated over " << batch.accumulation << " fwds/bwds passes \n";
+    const std::int64_t replicas = batch.replicas * batch.processes;
+    if (replicas > 1) out << "  Training on " << replicas << " replicas \n";
+    out << " Base Learning Rate: 2**" << text(base_exponent(settings)) << '\n';
+    out << " Weight Decay: " << text(settings.optimiser.weight_decay) << '\n';
+    out << " Loss Scaling: " << text(settings.optimiser.loss_scaling) << '\n';
+    if (training.iterations) {
+        out << " Iterations: " << *training.iterations << '\n';
+    } else {
+        out << " Epochs: " << text(training.epochs) << '\n';
+    }
+    write_optimiser(out, settings.optimiser, batch.global_batch());
+    write_learning_rate(out, image_settings(settings).learning_rate);
+}
+
+/// " after iterations 3, 6"; empty when there are none.
+std::string drops(const std::vector<double>& fractions, const schedule::RunPlan& plan) {
+    const auto at = [&](double fraction) {
+        return static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations));
+    };
+    std::vector<std::int64_t> first;
+    for (std::size_t i = 0; i < fractions.size() && i < kShown; ++i)
+        first.push_back(at(fractions[i]));
+    if (first.empty()) return "";
+    return " after iterations " + some_of(first, std::ssize(fractions), at(fractions.back()));
+}
+
+double end_learning_rate(const optim::LearningRateSettings& rate, double base) {
+    switch (rate.schedule) {
+        case optim::LrSchedule::polynomial:
+            return rate.polynomial_end.value_or(rate.polynomial_end_ratio * base);
+        case optim::LrSchedule::gradual:
+            return rate.polynomial_end.value_or(0);
+        default:
+            return 0;
+    }
+}
+
+/// Exponent of the fall after the warm-up; 0 where it is no power.
+double decay_power(const optim::LearningRateSettings& rate) {
+    switch (rate.schedule) {
+        case optim::LrSchedule::polynomial:
+            return rate.polynomial_power;
+        case optim::LrSchedule::gradual:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+/// In the published set's epochs where the schedule counts iterations.
+double warmup_epochs(const config::Settings& settings) {
+    const optim::LearningRateSettings& rate = image_settings(settings).learning_rate;
+    if (rate.schedule != optim::LrSchedule::gradual) return rate.warmup_epochs;
+    const auto images = static_cast<double>(data::dataset_info(image_settings(settings).data.dataset).train_images);
+    const auto global_batch = static_cast<double>(train::batch_plan(settings).global_batch());
+    return static_cast<double>(rate.warmup_iterations) * global_batch / images;
+}
+
+double warmup_iterations(const optim::LearningRateSettings& rate, const metrics::TrainingSize& size) {
+    if (rate.schedule == optim::LrSchedule::gradual) return static_cast<double>(rate.warmup_iterations);
+    return std::floor(static_cast<double>(size.iterations) * rate.warmup_epochs /
+                      std::max(1.0, std::round(size.epochs)));
+}
+
+}  // namespace
+
+std::string summary_head(const config::ParseResult& arguments) {
+    constexpr double kUsualDecay = 0.97;
+    const config::Settings& settings = arguments.settings;
+    const bool parallel_given = arguments.at("pipeline_num_parallel").source != config::Source::default_value;
+    std::ostringstream out;
+    out << config::name(image_settings(settings).data.dataset) << '\n';
+    if (parallel_given)
+        out << " Pipeline Num Parallel: " << image_settings(settings).data.pipeline_num_parallel << '\n';
+    if (image_settings(settings).data.kind == data::DataKind::generated) out << " Generated random Data\n";
+    if (image_settings(settings).data.kind == data::DataKind::synthetic) out << " Synthetic Data\n";
+    out << model_title(image_settings(settings).model) << '\n';
+    if (image_settings(settings).model.norm == nn::NormKind::group) {
+        out << " Group Norm\n  " << image_settings(settings).model.groups << " groups\n";
+        return out.str();
+    }
+    out << " Batch Norm\n";
+    const bool always_shown = nn::family_info(image_settings(settings).model.family).always_tells_decay;
+    if (always_shown || image_settings(settings).model.bn_decay != kUsualDecay) {
+        out << "  Decay: " << config::to_string(config::Value{image_settings(settings).model.bn_decay}) << '\n';
+    }
+    return out.str();
+}
+
+std::string summary_tail(const config::Settings& settings) {
+    if (!data::dataset_info(image_settings(settings).data.dataset).any_image_size) return "";
+    const std::string side = std::to_string(image_settings(settings).data.image_size);
+    return "Image Size: " + side + "x" + side + "\n";
+}
+
+std::string summary_training(const config::Settings& settings) {
+    std::ostringstream out;
+    write_training(out, settings);
+    return out.str();
+}
+
+std::string image_run_name(const config::Settings& settings, std::string_view random) {
+    const train::TrainingSettings& training = settings.training;
+    const nn::FamilyInfo family = nn::family_info(image_settings(settings).model.family);
+    const bool replicas_first = family.run_name == nn::RunNameStyle::replicas_first;
+    std::string replicas;
+    if (training.replicas > 1) replicas = "x" + std::to_string(training.replicas) + "r";
+    std::string accumulation;
+    if (training.pipeline || training.gradient_accumulation_count > 1) {
+        accumulation = "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
+    }
+    std::string result(family.run_prefix);
+    result += image_settings(settings).model.size + "_bs" + std::to_string(training.micro_batch_size);
+    result += replicas_first ? replicas + accumulation : accumulation + replicas;
+    result += image_settings(settings).model.norm == nn::NormKind::group
+                  ? "_GN" + std::to_string(image_settings(settings).model.groups)
+                  : "_BN";
+    if (replicas_first) {
+        result += "_" + std::string(config::name(settings.device.precision));
+        if (settings.device.stochastic_rounding == backend::StochasticRounding::off) result += "_noSR";
+    }
+    if (settings.logging.name_suffix) result += "_" + *settings.logging.name_suffix;
+    return result + "_" + std::string(random);
+}
+
+std::vector<train::Topic> image_rate_topics(const config::Settings& settings, const schedule::RunPlan& plan) {
+    std::vector<train::Topic> topics;
+    topics.push_back({"Optimiser", train::optimiser_text(settings.optimiser) + ", label smoothing " +
+                                       train::text(image_settings(settings).label_smoothing)});
+    const optim::LearningRateSettings& schedule = image_settings(settings).learning_rate;
+    const double base = optim::base_learning_rate(schedule, plan.global_batch);
+    const optim::LearningRate rate(schedule, base, plan.iterations, plan.epochs);
+    std::string what = std::string(config::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
+                       short_text(rate.warmup_iterations()) + " iterations";
+    what +=
+        schedule.schedule == optim::LrSchedule::gradual
+            ? " from " + text(schedule.warmup_start) + ", then linear to " + text(schedule.polynomial_end.value_or(0))
+            : " (" + text(schedule.warmup_epochs) + " epochs)";
+    if (rate.warmup_iterations() > static_cast<double>(plan.iterations)) what += ", longer than the run";
+    if (schedule.schedule == optim::LrSchedule::stepped) {
+        what += ", times " + text(schedule.stepped_decay) + drops(schedule.stepped_fractions, plan);
+    }
+    if (schedule.schedule == optim::LrSchedule::exponential) {
+        what += ", times " + text(schedule.exponential_decay_rate) + " at each of " +
+                std::to_string(schedule.exponential_drops) + " drops";
+    }
+    topics.push_back({"Learning rate", what});
+    std::string values;
+    for (const int quarter : {0, 1, 2, 3}) {
+        const schedule::HostStep step = plan.host_step(plan.iterations * quarter / 4);
+        values += (values.empty() ? "" : ", ") + short_text(rate.at(step.lr_iteration)) + " at " +
+                  std::to_string(step.lr_iteration);
+    }
+    const schedule::HostStep last = plan.host_step(plan.iterations - 1);
+    topics.push_back(
+        {"Rates", values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration)});
+    return topics;
+}
+
+train::MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments) {
+    const schedule::BatchPlan batch = train::batch_plan(arguments.settings);
+    const optim::LearningRateSettings& rate = image_settings(arguments.settings).learning_rate;
+    return {.name = "resnet",
+            .quality = train::kTop1Column,
+            .target = 75.9,
+            .facts = {{"model_bn_span", batch.samples_per_pass() * batch.norm_processes()}},
+            .warmup_epochs = warmup_epochs(arguments.settings),
+            .rate = [rate](const metrics::TrainingSize& size) {
+                const double base = optim::base_learning_rate(rate, size.global_batch);
+                return train::MlperfRate{.warmup_iterations = warmup_iterations(rate, size),
+                                         .base = base,
+                                         .end = end_learning_rate(rate, base),
+                                         .decay_power = decay_power(rate)};
+            }};
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,67 @@
+#include "tasks/image_classification/row.h"
+
+#include "tasks/image_classification/network.h"
+#include "tasks/image_classification/resolve.h"
+#include "tasks/image_classification/task.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+std::string_view examples(Command command) {
+    switch (command) {
+        case Command::train:
+            return "  cnntrain train --data-dir DIR --epochs 10\n"
+                   "  cnntrain train --dataset imagenet --generated-data --model-size 50 --iterations 20 --log-freq 5\n"
+                   "  cnntrain train --config resnet8_test --data-dir DIR --dry-run\n";
+        case Command::validation:
+            return "  cnntrain validation --data-dir DIR --restore-path RUN          all checkpoints of a run\n"
+                   "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt-500\n";
+        case Command::restore:
+            return "  cnntrain restore --restore-path RUN\n";
+        case Command::inference:
+            return "  cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100   "
+                   "measures\n"
+                   "  cnntrain inference --data-dir DIR --restore-path RUN/ckpt-500   classifies a validation split\n"
+                   "  cnntrain inference --dataset imagenet --data-dir PHOTOS --restore-path RUN/ckpt-500   ... JPEG "
+                   "files\n"
+                   "Model options are those of the run. Those of training have no effect here.\n";
+        default:
+            return "";
+    }
+}
+
+std::unique_ptr<train::Task> make(const config::ParseResult& arguments, const backend::Backend& backend,
+                                  std::uint64_t seed) {
+    return std::make_unique<ImageClassification>(arguments, backend, seed);
+}
+
+}  // namespace
+
+train::TaskRow image_classification_row() {
+    return {
+        .options = {.name = "image-classification",
+                    .commands = {Command::train, Command::validation, Command::inference, Command::restore},
+                    .options = image_options,
+                    .examples = examples,
+                    .alternatives = {{"batch_norm", "group_norm"},
+                                     {"epochs", "iterations"},
+                                     {"base_learning_rate_exponent", "abs_learning_rate"},
+                                     {"ckpts_per_epoch", "epochs_per_ckpt", true},
+                                     {"syncs_per_epoch", "epochs_per_sync", true},
+                                     {"generated_data", "synthetic_data"},
+                                     {"micro_batch_size", "batch_size"}},
+                    .fill = fill_image_options,
+                    .adjust = adjust_image_options,
+                    .check = check_image_options,
+                    .settings = [] { return TaskSettings(ImageSettings{}); },
+                    .complete = complete_image_settings,
+                    .data_reason = images_reason},
+        .make = make,
+        .functions = image_functions,
+        .usual_splits = usual_image_splits,
+        .every_process_prints = true,
+    };
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,22 @@
+// What image classification lets the user say beyond what every task has.
+#pragma once
+
+#include "cnntrain/config/settings.h"
+#include "cnntrain/data/settings.h"
+#include "cnntrain/nn/settings.h"
+#include "cnntrain/optim/settings.h"
+
+namespace cnntrain::tasks {
+
+struct ImageSettings : config::OwnSettings {
+    nn::ModelSettings model;
+    data::DataSettings data;
+    optim::LearningRateSettings learning_rate;
+    double label_smoothing = 0.0;  // share of the target spread over all classes
+};
+
+inline const ImageSettings& image_settings(const config::Settings& settings) {
+    return settings.task.as<ImageSettings>();
+}
+
+}  // namespace cnntrain::tasks

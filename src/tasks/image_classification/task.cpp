@@ -1,0 +1,320 @@
+#include "tasks/image_classification/task.h"
+
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/base/size_text.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/resolve.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/optim/learning_rate.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
+#include "cnntrain/train/runs.h"
+#include "cnntrain/train/stages.h"
+#include "tasks/image_classification/network.h"
+#include "tasks/image_classification/reports.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+const data::DatasetInfo& info_of(const config::Settings& settings) {
+    return data::dataset_info(image_settings(settings).data.dataset);
+}
+
+/// An opened split with its settings.
+class ImageSamples final : public Samples {
+public:
+    ImageSamples(const data::InputSettings& settings, data::Split split) : data_(settings, split) {}
+
+    std::int64_t count() const override { return data_.samples(); }
+    std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
+    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
+        return data_.stream(settings);
+    }
+
+private:
+    data::InputData data_;
+};
+
+metrics::Columns make_columns(bool top_5) {
+    const std::string correct(nn::kCorrect);
+    const std::string loss(nn::kLoss);
+    metrics::Columns columns = {
+        .unit = {"image", "images", "img"},
+        .training = {{.name = "loss", .output = loss}, {.name = "train_acc", .output = correct, .scale = 100}},
+        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100},
+                       {.name = "raw_acc", .output = correct, .scale = 100}},
+        .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
+    };
+    if (!top_5) return columns;
+    const std::string correct_top_5(nn::kCorrectTop5);
+    columns.validation.push_back({.name = train::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
+    columns.validation.push_back({.name = train::kValidationLossColumn, .output = loss, .at_end = true});
+    return columns;
+}
+
+bool measures_requests(const config::Settings& settings, config::Command command) {
+    return command == config::Command::inference && settings.training.iterations;
+}
+
+}  // namespace
+
+ImageClassification::ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend,
+                                         std::uint64_t seed)
+    : arguments_(arguments), backend_(backend), seed_(seed) {}
+
+const metrics::Columns& ImageClassification::columns() const {
+    static const metrics::Columns without_top_5 = make_columns(false);
+    static const metrics::Columns with_top_5 = make_columns(true);
+    return reports_top_5(own().data.dataset) ? with_top_5 : without_top_5;
+}
+
+std::string ImageClassification::loss() const {
+    return std::string(nn::kLoss);
+}
+
+std::string ImageClassification::printed(const metrics::TrainingRow& row) const {
+    return formatted(
+        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, top-1 accuracy: %6.3f %%, "
+        "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
+        static_cast<long long>(row.step), static_cast<long long>(row.iteration), row.epoch, row.lr,
+        row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
+}
+
+/// The line of the top-5 accuracy does not say "accuracy:", by which programs find the top-1 accuracy.
+std::string ImageClassification::printed(const metrics::ValidationRow& row) const {
+    std::string line = formatted(
+        "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
+        "time: %8.6f, latency avg: %8.4f ms)",
+        row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
+        row.val_time, row.latency);
+    if (!reports_top_5(own().data.dataset)) return line;
+    return line + formatted("\nValidation top-5: %6.3f %% [%s]", row.results.at(2), row.name.c_str());
+}
+
+/// The parenthesis is never closed: so the line has always been, and programs read it.
+std::string ImageClassification::printed(const metrics::InferenceRow& row) const {
+    return formatted(
+        "Validation top-1 accuracy [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f, "
+        "latency avg: %8.4f ms: %6.3f%%",
+        row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second, row.inference_time,
+        row.latencies.mean, row.results.at(0));
+}
+
+TaskDescription ImageClassification::description() const {
+    const std::string family(config::name(own().model.family));
+    return {
+        .model = family + own().model.size,
+        .title = family + " " + own().model.size,
+        .details = own().model.norm == nn::NormKind::batch ? "batch norm"
+                                                           : "group norm of " + std::to_string(own().model.groups),
+        .identity = {{"model", family + "-" + own().model.size},
+                     {"data set", std::string(config::name(own().data.dataset))},
+                     {"image size", std::to_string(own().data.image_size)}},
+        .work = {{"norm", own().model.norm == nn::NormKind::batch ? "batch" : "group"}},
+        .summary_head = summary_head(arguments_),
+        .summary_training = summary_training(settings()),
+        .summary_tail = summary_tail(settings()),
+        .arithmetic = train::arithmetic(settings().device, backend_),
+        .io_bits = 8 * size_bytes(host_format().dtype),
+        .arguments = {{"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
+                      {"norm_type", std::string(own().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
+                      {"warmup", optim::warms_up(own().learning_rate)}},
+        .mlperf = mlperf_benchmark(arguments_),
+    };
+}
+
+std::string ImageClassification::run_name(std::string_view tag) const {
+    return image_run_name(settings(), tag);
+}
+
+std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
+    return std::make_unique<ImageSamples>(data_settings(settings(), backend_, seed_), split);
+}
+
+bool ImageClassification::has_real_data() const {
+    return own().data.kind == data::DataKind::real;
+}
+
+std::int64_t ImageClassification::published_samples(data::Split split) const {
+    const data::DatasetInfo& info = info_of(settings());
+    const std::int64_t images = split == data::Split::train ? info.train_images : info.validation_images;
+    return images > 0 || split == data::Split::validation ? images : count_in_files(split).samples;
+}
+
+std::int64_t ImageClassification::used_samples(data::Split split) const {
+    return used(split).samples;
+}
+
+const ImageClassification::Count& ImageClassification::used(data::Split split) const {
+    const auto found = used_.find(split);
+    if (found != used_.end()) return found->second;
+    const bool share = has_real_data() && split == data::Split::train && info_of(settings()).in_records;
+    const std::int64_t published = published_samples(split);
+    const std::int64_t percent = share ? own().data.percentage_to_use : 100;
+    Count count{data::used_share(published, percent), Known::published};
+    std::error_code failed;
+    if (has_real_data() && (published == 0 || std::filesystem::is_directory(own().data.data_dir, failed)))
+        count = count_in_files(split);
+    return used_.emplace(split, count).first->second;
+}
+
+ImageClassification::Count ImageClassification::count_in_files(data::Split split) const {
+    const bool classifies =
+        arguments_.command == config::Command::inference && !measures_requests(settings(), arguments_.command);
+    if (classifies && !holds_dataset()) {
+        return {static_cast<std::int64_t>(image_folder()->names().size()), Known::counted};
+    }
+    const data::SampleCount count = data::count_samples(data_settings(settings(), backend_, seed_), split);
+    return {count.samples, count.exact ? Known::counted : Known::estimated};
+}
+
+std::string_view ImageClassification::label_field() const {
+    return data::kLabels;
+}
+
+schedule::RunPlan ImageClassification::plan(std::int64_t samples) const {
+    return train::run_plan(settings(), samples);
+}
+
+std::function<double(std::int64_t)> ImageClassification::learning_rate(const schedule::RunPlan& plan) const {
+    const optim::LearningRateSettings& rate = own().learning_rate;
+    const optim::LearningRate schedule(rate, optim::base_learning_rate(rate, plan.global_batch), plan.iterations,
+                                       plan.epochs);
+    return [schedule](std::int64_t iteration) { return schedule.at(iteration); };
+}
+
+graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {
+    return tasks::training_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+}
+
+graph::Graph ImageClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
+    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+}
+
+graph::Graph ImageClassification::classifying_graph(const std::vector<data::Field>& fields) const {
+    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages), /*with_logits=*/true);
+}
+
+std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {
+    std::vector<Topic> topics = {model_topic(), data_topic(command)};
+    if (has_real_data()) topics.push_back(input_topic(command));
+    return topics;
+}
+
+std::vector<Topic> ImageClassification::rate_topics(const schedule::RunPlan& plan) const {
+    return image_rate_topics(settings(), plan);
+}
+
+/// A batch of generated images has the shape of one of real images.
+std::vector<data::Field> ImageClassification::fields_of_generated(std::int64_t samples) const {
+    config::Settings generated = settings();
+    generated.task.as<ImageSettings>().data.kind = data::DataKind::generated;
+    const data::InputData input(data_settings(generated, backend_, seed_), data::Split::train);
+    return input.fields(samples);
+}
+
+Topic ImageClassification::model_topic() const {
+    const graph::Graph graph = evaluation_graph(fields_of_generated(1));
+    const double flops = nn::forward_flops(graph);
+    const TaskDescription description = this->description();
+    return {"Model", description.title + ", " + description.details + ", " +
+                         std::to_string(nn::parameter_count(graph)) + " parameters, " + formatted("%.5g", flops / 1e9) +
+                         " GFLOP forward per image"};
+}
+
+/// The splits that the command reads, with their images.
+Topic ImageClassification::data_topic(config::Command command) const {
+    std::string what(config::name(own().data.dataset));
+    switch (own().data.kind) {
+        case data::DataKind::real:
+            what += " from " + own().data.data_dir;
+            break;
+        case data::DataKind::generated:
+            what += ", one generated image";
+            break;
+        case data::DataKind::synthetic:
+            what += ", synthetic images";
+            break;
+    }
+    bool published = false;
+    std::string counts;
+    const auto add = [&](data::Split split, const std::string& name) {
+        const Count& count = used(split);
+        published = published || count.how == Known::published;
+        counts += (counts.empty() ? "" : " and ") + std::string(count.how == Known::estimated ? "about " : "") +
+                  std::to_string(count.samples) + " " + name;
+    };
+    const bool trains = command == config::Command::train;
+    if (trains) add(data::Split::train, "training");
+    if (!trains || settings().validation.enabled) add(data::Split::validation, "validation");
+    if (has_real_data() && published) what += " (not there; counts are those of the published set)";
+    const std::string side = std::to_string(own().data.image_size);
+    return {"Data", what + ", " + counts + " images of " + side + " x " + side};
+}
+
+Topic ImageClassification::input_topic(config::Command command) const {
+    const bool trains = command == config::Command::train;
+    const std::vector<data::Field> fields = fields_of_generated(
+        trains ? train::batch_plan(settings()).samples_per_pass() : settings().training.micro_batch_size);
+    data::LoaderSettings loader = train::loader_settings(settings(), 0);
+    if (trains) loader = train::training_loader_settings(settings(), fields, 0);
+    if (command == config::Command::validation) loader = train::validation_loader_settings(settings());
+    if (measures_requests(settings(), command)) loader = train::request_loader_settings(settings(), fields);
+    const data::Split split = trains ? data::Split::train : data::Split::validation;
+    const data::RingSize ring =
+        data::ring_size(data_settings_without_folder(settings(), backend_, seed_), split, loader);
+    return {"Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
+                         std::to_string(ring.batches()) + " (" + size_text(ring.bytes) + "), " +
+                         std::to_string(loader.threads) + (loader.threads == 1 ? " thread" : " threads")};
+}
+
+bool ImageClassification::holds_dataset() const {
+    if (!has_real_data()) return true;
+    const data::DatasetId id = own().data.dataset;
+    try {
+        const std::string folder = data::find_data_folder(id, own().data.data_dir);
+        return !data::split_files(id, folder, data::Split::validation).empty();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data || !std::filesystem::is_directory(own().data.data_dir)) throw;
+        return false;
+    }
+}
+
+std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
+    const data::DataSettings& data = own().data;
+    return std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, host_format(), data.strict);
+}
+
+/// How images are stored on the host.
+data::PixelFormat ImageClassification::host_format() const {
+    return data::host_format(data_settings_without_folder(settings(), backend_, seed_));
+}
+
+ImageClassification::Subjects ImageClassification::subjects(const std::function<bool()>& stop_requested) const {
+    data::LoaderSettings loader = train::loader_settings(settings(), 0);
+    loader.stop_requested = stop_requested;
+    if (holds_dataset()) return {open(data::Split::validation)->stream(loader), {}};
+    const data::DataSettings& data = own().data;
+    if (!info_of(settings()).any_image_size) {
+        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
+                                          " files there; a folder of JPEG files needs --dataset imagenet");
+    }
+    auto folder = image_folder();
+    if (!folder->left_out().empty()) {
+        log::warning(data.data_dir + ": files that are not .jpg or .jpeg are left out: " + folder->left_out());
+    }
+    std::vector<std::string> names = folder->names();
+    loader.feed = data::Feed::passes;
+    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,84 @@
+// Which of C classes is on an image: CIFAR and ImageNet, with a convolutional network.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/settings.h"
+#include "cnntrain/train/task.h"
+#include "tasks/image_classification/settings.h"
+
+namespace cnntrain::tasks {
+
+using train::Samples;
+using train::TaskDescription;
+using train::Topic;
+
+class ImageClassification final : public train::Task, public train::Classifier {
+public:
+    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations of the images.
+    ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+
+    const metrics::Columns& columns() const override;
+    std::string loss() const override;
+    std::string printed(const metrics::TrainingRow& row) const override;
+    std::string printed(const metrics::ValidationRow& row) const override;
+    std::string printed(const metrics::InferenceRow& row) const override;
+
+    TaskDescription description() const override;
+    std::string run_name(std::string_view tag) const override;
+
+    std::unique_ptr<Samples> open(data::Split split) const override;
+    bool has_real_data() const override;
+    std::int64_t published_samples(data::Split split) const override;
+    std::int64_t used_samples(data::Split split) const override;
+
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
+
+    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
+    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
+    std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
+
+    const Classifier* classifier() const override { return this; }
+    /// The validation split, or the JPEG files of a folder: a data set's folder holds its files; any other folder is one of
+    /// JPEG files.
+    Subjects subjects(const std::function<bool()>& stop_requested) const override;
+    graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
+    std::string_view label_field() const override;
+
+private:
+    /// Samples that a run uses, and how they are known.
+    enum class Known { published, counted, estimated };
+    struct Count {
+        std::int64_t samples = 0;
+        Known how = Known::published;
+    };
+    Count count_in_files(data::Split split) const;
+    const Count& used(data::Split split) const;
+    Topic model_topic() const;
+    Topic data_topic(config::Command command) const;
+    Topic input_topic(config::Command command) const;
+    bool holds_dataset() const;
+    std::shared_ptr<data::ImageFolder> image_folder() const;
+    data::PixelFormat host_format() const;
+
+    config::ParseResult arguments_;
+    const config::Settings& settings() const { return arguments_.settings; }
+    const ImageSettings& own() const { return image_settings(settings()); }
+    const backend::Backend& backend_;
+    std::uint64_t seed_;
+    mutable std::map<data::Split, Count> used_;  // once counted
+};
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,27 @@
+// All options of pretraining: those that it takes of the shared ones, and its own.
+#include "tasks/pretraining/options.h"
+
+namespace cnntrain::tasks {
+
+const OptionSet& pretraining_options() {
+    static const auto rows = [](const std::vector<std::string_view>& flags) { return for_one_command(shared(flags)); };
+    static const OptionSet options({
+        {"Main", rows({"--help", "--config", "--wandb-id"})},
+        {kThisProgram, rows({"--backend", "--threads", "--thread-independent", "--input-threads", "--stop-on-nan",
+                             "--trust-edited-checkpoint", "--dry-run", "--print-config"})},
+        {"Training",
+         rows({"--comm-overlap", "--comm-wire", "--comm-route", "--comm-timeout", "--min-remote-tensor-size"})},
+        {"IPU", rows({"--seed", "--dataset-benchmark", "--compile-only", "--prefetch-depth", "--select-ipu",
+                      "--fp-exceptions"})},
+        {"Logging", rows({"--logs-path", "--overwrite", "--no-logs", "--tensorboard", "--wandb"})},
+        {"Pretraining", for_one_command(pretraining_main_options())},
+        {"BERT", for_one_command(pretraining_model_options())},
+        {"Data", for_one_command(pretraining_data_options())},
+        {"Batches, optimiser, stages", for_one_command(pretraining_training_options())},
+        {"IPUs", for_one_command(pretraining_ipu_options())},
+        {"Logs", for_one_command(pretraining_logging_options())},
+    });
+    return options;
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,266 @@
+// Options of pretraining: its batches, optimiser and learning rate, stages, the machine.
+#include "tasks/pretraining/options.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+std::vector<Option> length_options() {
+    return {
+        refine(shared("--micro-batch-size"), {.help = "Sequences per forward and backward pass of a replica.",
+                                              .unit = "sequences",
+                                              .range = between(1, 1e6)}),
+        refine(
+            shared("--gradient-accumulation-count"),
+            {.fallback = Value(),
+             .help =
+                 "Micro-batches per weight update of a replica; a multiple of twice the number of --pipeline-stages.",
+             .aliases = std::vector<Alias>()}),
+        {.flag = "--global-batch-size",
+         .type = Type::integer,
+         .help = "Sequences per weight update, instead of --gradient-accumulation-count; rounded up as "
+                 "--pipeline-stages need it.",
+         .unit = "sequences",
+         .range = between(1, kMostIterations)},
+        refine(shared("--replicas"),
+               {.help =
+                    "Data-parallel replicas in this process. They share one set of weights and one update: the numbers "
+                    "are those of as many times the --gradient-accumulation-count."}),
+        refine(
+            shared("--iterations"),
+            {.flag = "--num-train-steps",
+             .help =
+                 "Length of the run in weight updates; rounded down to a multiple of --device-iterations. --evaluate "
+                 "needs none.",
+             .unit = "steps"}),
+        refine(shared("--device-iterations"),
+               {.fallback = std::int64_t{1},
+                .help = "Weight updates with one learning rate, between which nothing is logged or saved.",
+                .unit = "steps"}),
+        refine(shared("--epochs"), {.help = "Length of a fine-tuning in epochs.",
+                                    .unit = "",
+                                    .aliases = std::vector<Alias>(),
+                                    .idle = "--num-train-steps is the length of a pretraining",
+                                    .numerics = false,
+                                    .bind = Binding()}),
+        {.flag = "--reduction-type",
+         .type = Type::choice,
+         .fallback = "mean",
+         .help = "Whether the gradients of micro-batches and replicas are averaged or added.",
+         .choices = {"mean", "sum"},
+         .numerics = true,
+         .bind = {[](Settings& settings, const Value& value) {
+             settings.optimiser.adds_micro_batches = value == Value(std::string("sum"));
+         }}},
+    };
+}
+
+std::vector<Option> optimiser_detail_options() {
+    return {
+        refine(
+            shared("--loss-scaling"),
+            {.fallback = 1.0,
+             .help =
+                 "Factor on the loss that keeps small gradients of IEEE's 16 bits. Those of bf16 and f32 need none: a "
+                 "power "
+                 "of two changes no weight."}),
+        {.flag = "--loss-scaling-by-step",
+         .type = Type::structure,
+         .help =
+             "Factors on the loss and the steps from which on they hold, for the logs: {\"0\": 512, \"1000\": 1024}.",
+         .idle = "on CPUs gradients are bf16 and f32, which need no loss scaling and are the same numbers without it"},
+        {.flag = "--increase-optimiser-precision",
+         .fallback = false,
+         .help = "lamb: the last product of the update in 32 bits.",
+         .idle = "updates are always computed in 32 bits"},
+        {.flag = "--use-lr-fp32",
+         .fallback = false,
+         .help = "lamb: the learning rate in 32 bits.",
+         .idle = "it always is"},
+        {.flag = "--weight-norm-clip",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help = "lamb: upper bound of a weight's norm.",
+         .range = at_least(0),
+         .idle = "the original programs never read it"},
+        {.flag = "--glue-dropout-prob",
+         .type = Type::number,
+         .fallback = 0.1,
+         .help = "GLUE: dropout before the classes.",
+         .range = between(0, 1),
+         .idle = "pretraining has no such layer"},
+    };
+}
+
+std::vector<Option> stage_options() {
+    return {
+        {.flag = "--pipeline-stages",
+         .type = Type::structure,
+         .help = "What each stage of the pipeline computes: [[\"emb\", \"pos\"], [\"hid\", \"hid\"], [\"mlm\", "
+                 "\"nsp\"]]. "
+                 "Without it, there is one stage. All stages are in this process, and the numbers are the same; see "
+                 "--lanes."},
+        {.flag = "--device-mapping",
+         .type = Type::integers,
+         .help = "Device of each stage; stages that share the table of words have the same one.",
+         .range = between(0, kMostReplicas),
+         .needs = {{"pipeline_stages"}},
+         .bind = to<&PretrainingSettings::device_mapping>()},
+        refine(shared("--pipeline-schedule"),
+               {.fallback = "Interleaved",
+                .help =
+                    "Order of forward and backward passes in the pipeline. Grouped: each stage does one of both at a "
+                    "time. Interleaved: a stage does them in turn, with less memory. Sequential: one micro-batch after "
+                    "the other. The numbers are the same.",
+                .needs = std::vector<Need>{{"pipeline_stages"}}}),
+        refine(
+            shared("--lanes"),
+            {.fallback = std::int64_t{1},
+             .help =
+                 "Groups of cores that work side by side, each on its own stage or micro-batch, with an equal share of "
+                 "--threads; 0: one for each stage of a pipeline that is not Sequential, as far as there are threads. "
+                 "Stages of BERT are unequal: with 1, all cores work on each in turn, which is faster. Last bits "
+                 "follow "
+                 "the threads per lane, unless --thread-independent is given."}),
+        refine(shared("--enable-recomputation"),
+               {.help = "Keep the results of whole layers only and compute the others again in the backward pass: less "
+                        "memory for activations, about a third more time, the same results.",
+                .aliases = std::vector<Alias>{{"--enable_recomputation"}}}),
+        refine(shared("--rts"), {.flag = "--replicated-tensor-sharding"}),
+        refine(shared("--max-cross-replica-buffer-size"),
+               {.flag = "--max-cross-replica-sum-buffer-size",
+                .help = "Gradients that the processes of a run sum in one operation."}),
+    };
+}
+
+void set_precision(Settings& settings, const Value& value) {
+    const std::string& text = std::get<std::string>(value);
+    nn::Precision& precision = settings.device.precision;
+    if (text == "16") {
+        precision = nn::Precision::p16_32;
+    } else if (text == "32") {
+        precision = nn::Precision::p32_32;
+    } else {
+        precision = *named<nn::Precision>(text);
+    }
+}
+
+void set_rounding(Settings& settings, const Value& value) {
+    settings.device.stochastic_rounding =
+        std::get<bool>(value) ? backend::StochasticRounding::on : backend::StochasticRounding::off;
+}
+
+std::vector<Option> numerics_options() {
+    return {
+        refine(shared("--precision"),
+               {.fallback = "16",
+                .help =
+                    "16: computed in at least 16 bits (--compute-type), with weights and their updates in 32 bits (the "
+                    "same as 16.32). 32: everything in 32 bits. 16.16: weights in 16 bits, too, as on IPUs, with "
+                    "--stochastic-rounding.",
+                .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
+                .bind = Binding{set_precision}}),
+        refine(
+            shared("--compute-type"),
+            {.help =
+                 "What --precision 16 computes in: auto is what this processor is fastest in (bf16 with AMX and on AMD "
+                 "processors with AVX512-BF16, else f32).",
+             .needs = std::vector<Need>{{"precision", {"16", "16.16", "16.32"}}}}),
+        refine(shared("--stochastic-rounding"), {.type = Type::boolean_value,
+                                                 .fallback = true,
+                                                 .help = "Stochastic rounding of 16-bit weights.",
+                                                 .aliases = std::vector<Alias>(),
+                                                 .choices = std::vector<std::string_view>(),
+                                                 .needs = std::vector<Need>{{"precision", {"16.16"}}},
+                                                 .bind = Binding{set_rounding}}),
+    };
+}
+
+std::vector<Option> memory_options() {
+    return {
+        {.flag = "--variable-offloading",
+         .type = Type::boolean_value,
+         .fallback = true,
+         .help = "Keep the optimiser's state off the chip.",
+         .acts_on_backends = kIpu},
+        refine(shared("--available-memory-proportion"),
+               {.fallback = std::vector<double>{0.23},
+                .help = "Share of memory for products of matrices: one value, or one per device."}),
+        {.flag = "--partials-type",
+         .type = Type::choice,
+         .fallback = "half",
+         .help = "What products of matrices are accumulated in.",
+         .choices = {"half", "float"},
+         .acts_on_backends = kIpu},
+        {.flag = "--max-reduce-scatter-buffer-size",
+         .type = Type::integer,
+         .fallback = std::int64_t{0},
+         .help = "Buffer that merges reduce-scatters.",
+         .unit = "bytes",
+         .range = between(0, kMostBytes),
+         .acts_on_backends = kIpu},
+        {.flag = "--scheduler",
+         .type = Type::choice,
+         .fallback = "CLUSTERING",
+         .help = "Order of operations in the compiled program.",
+         .choices = {"CHOOSE_BEST", "CLUSTERING", "POST_ORDER", "LOOK_AHEAD", "SHORTEST_PATH"},
+         .acts_on_backends = kIpu},
+        {.flag = "--recomputation-mode",
+         .type = Type::choice,
+         .fallback = "RecomputeAndBackpropagateInterleaved",
+         .help = "How recomputation and the backward pass take turns.",
+         .choices = {"Auto", "RecomputeThenBackpropagate", "RecomputeAndBackpropagateInterleaved"},
+         .acts_on_backends = kIpu},
+    };
+}
+
+std::vector<Option> switch_options() {
+    return {
+        {.flag = "--no-outlining",
+         .type = Type::boolean_value,
+         .fallback = false,
+         .help = "Do not share code between equal parts of the program.",
+         .acts_on_backends = kIpu},
+        {.flag = "--ipu-replica-identical-seed",
+         .type = Type::boolean_value,
+         .fallback = false,
+         .help = "The same device seed on all replicas.",
+         .acts_on_backends = kIpu},
+        {.flag = "--sync-replicas-independently",
+         .fallback = false,
+         .help = "Replicas wait for each other as late as they can.",
+         .acts_on_backends = kIpu},
+        {.flag = "--execution-profile",
+         .fallback = false,
+         .help = "Write a profile of the execution.",
+         .missing = "profiling"},
+        {.flag = "--memory-profile",
+         .fallback = false,
+         .help = "Write a profile of the memory.",
+         .acts_on_backends = kIpu},
+        {.flag = "--profile-dir",
+         .type = Type::text,
+         .fallback = "./",
+         .help = "Folder of profiles.",
+         .acts_on_backends = kIpu},
+        {.flag = "--progress-bar",
+         .type = Type::choice,
+         .fallback = "auto",
+         .help = "Progress of the compilation.",
+         .choices = {"auto", "true", "false"},
+         .acts_on_backends = kIpu},
+    };
+}
+
+}  // namespace
+
+std::vector<Option> pretraining_training_options() {
+    return joined({length_options(), bert_rate_options(), bert_optimiser_options(), bert_optimiser_details(),
+                   optimiser_detail_options(), stage_options(), numerics_options()});
+}
+
+std::vector<Option> pretraining_ipu_options() {
+    return joined({memory_options(), switch_options()});
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,341 @@
+// From the values of pretraining's options to its settings: batch arithmetic, rules between options, members that several
+// decide.
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/checked.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/config/parse.h"
+#include "tasks/bert/resolve.h"
+#include "tasks/pretraining/resolve.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+constexpr const char* kAccumulation = "gradient_accumulation_count";
+constexpr const char* kGlobalBatch = "global_batch_size";
+constexpr const char* kStages = "pipeline_stages";
+
+using Stages = std::vector<std::vector<std::string>>;
+
+/// Empty: one stage with everything.
+Stages stages_of(const OptionValues& values) {
+    if (!values.is_set(kStages)) return {};
+    return word_lists(values.text(kStages), "--pipeline-stages");
+}
+
+std::int64_t stage_count(const OptionValues& values) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(stages_of(values).size()));
+}
+
+/// How many micro-batches a weight update is a multiple of.
+std::int64_t block(const OptionValues& values) {
+    const std::int64_t stages = stage_count(values);
+    return stages == 1 ? 1 : 2 * stages;
+}
+
+/// An empty text is how a line takes back what a configuration gives.
+void drop_empty_texts(Resolution& run) {
+    for (const char* key : {"init_checkpoint", "restore_dir", "train_file", "valid_file", "logs_path"}) {
+        if (run.values.is_set(key) && run.values.text(key).empty()) run.values.reset(key);
+    }
+}
+
+/// The micro-batches of --global-batch-size: with a pipeline the next multiple of what it takes above, as the original
+/// programs have it, even where the size itself would fit.
+void settle_global_batch(Resolution& run) {
+    OptionValues& values = run.values;
+    if (!values.is_set(kGlobalBatch) || !values.is_set("micro_batch_size")) return;
+    // A line that says one of the two takes back the other, which a configuration says.
+    if (values.is_set(kAccumulation) && values.at(kAccumulation).source > values.at(kGlobalBatch).source) {
+        values.reset(kGlobalBatch);
+        return;
+    }
+    const std::int64_t pass =
+        checked_product(values.integer("micro_batch_size"), bert_replicas(values), "the micro-batch of all replicas");
+    const std::int64_t wanted = values.integer(kGlobalBatch) / pass;
+    const std::int64_t unit = block(values);
+    const std::int64_t count = unit == 1 ? std::max<std::int64_t>(1, wanted) : unit * (1 + wanted / unit);
+    const bool same_source = values.is_set(kAccumulation) &&
+                             values.at(kAccumulation).source == values.at(kGlobalBatch).source &&
+                             values.integer(kAccumulation) != count;
+    if (same_source) {
+        run.violations.push_back("--global-batch-size " + std::to_string(values.integer(kGlobalBatch)) + " is one of " +
+                                 std::to_string(count) + " micro-batches, and --gradient-accumulation-count says " +
+                                 std::to_string(values.integer(kAccumulation)) + "; give one of them");
+        return;
+    }
+    values.set(kAccumulation, count, Source::adjusted);
+    values.set(kGlobalBatch, checked_product(count, pass, "the global batch"), Source::adjusted);
+}
+
+Violation sizes_given(const OptionValues& values) {
+    std::vector<const char*> needed = {"micro_batch_size",  "vocab_size",          "hidden_size",
+                                       "num_hidden_layers", "num_attention_heads", "intermediate_size"};
+    if (!values.flag("evaluate")) needed.push_back("num_train_steps");
+    std::string missing;
+    for (const char* key : needed) {
+        if (values.is_set(key)) continue;
+        missing += (missing.empty() ? "" : ", ") + std::string(values.at(key).option->flag);
+    }
+    if (missing.empty()) return {};
+    return "not given: " + missing + "; a configuration gives them (--config pretrain_base_128_phase1)";
+}
+
+Violation accumulation_given(const OptionValues& values) {
+    if (values.is_set(kAccumulation) || values.is_set(kGlobalBatch)) return {};
+    return "neither --gradient-accumulation-count nor --global-batch-size is given; choose one";
+}
+
+Violation accumulation_fits_stages(const OptionValues& values) {
+    const std::int64_t unit = block(values);
+    const std::int64_t count = values.integer(kAccumulation);
+    if (count % unit == 0) return {};
+    const std::int64_t below = count / unit * unit;
+    return "--gradient-accumulation-count " + std::to_string(count) + " is not a multiple of " + std::to_string(unit) +
+           ", twice the number of --pipeline-stages; the nearest that are: " +
+           (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + unit);
+}
+
+Violation data_given(const OptionValues& values) {
+    if (values.flag("generated_data") || values.flag("synthetic_data")) return {};
+    if (values.is_set("train_file")) return {};
+    return "no data: give --train-file, or --generated-data";
+}
+
+Violation evaluation_complete(const OptionValues& values) {
+    if (!values.flag("evaluate")) return {};
+    if (!values.is_set("init_checkpoint") && !values.is_set("restore_dir")) {
+        return "--evaluate needs --init-checkpoint, a checkpoint, or --restore-dir, the folder of a run";
+    }
+    if (values.is_set("valid_file") || values.flag("generated_data") || values.flag("synthetic_data")) return {};
+    return "--evaluate needs --valid-file, the held-out sequences";
+}
+
+/// A training that goes on has begun already, so that there --restore-dir wins.
+Violation one_source_to_evaluate(const OptionValues& values) {
+    if (!values.flag("evaluate") || !values.is_set("init_checkpoint") || !values.is_set("restore_dir")) return {};
+    return "--evaluate: --init-checkpoint and --restore-dir are both given; choose one";
+}
+
+Violation serialized_vocabulary(const OptionValues& values) {
+    const std::int64_t words = values.integer("vocab_size");
+    const std::int64_t slices = values.integer("matmul_serialize_factor");
+    if (words % slices == 0) return {};
+    return "--matmul-serialize-factor " + std::to_string(slices) + " must divide --vocab-size " + std::to_string(words);
+}
+
+Violation lengths_fit(const OptionValues& values) {
+    const std::int64_t length = values.integer("seq_length");
+    const std::int64_t predictions = values.integer("max_predictions_per_seq");
+    if (predictions > length) {
+        return "--max-predictions-per-seq " + std::to_string(predictions) + " is more than --seq-length " +
+               std::to_string(length) + " has tokens";
+    }
+    const std::int64_t positions = values.integer("max_position_embeddings");
+    if (length <= positions) return {};
+    return "--seq-length " + std::to_string(length) + " is longer than the table of positions: raise " +
+           "--max-position-embeddings " + std::to_string(positions);
+}
+
+std::int64_t count_of(const Stages& stages, std::string_view token) {
+    std::int64_t count = 0;
+    for (const auto& stage : stages)
+        count += std::ranges::count(stage, token);
+    return count;
+}
+
+/// Tokens in the order of the data: emb..., pos, hid..., mlm..., nsp.
+Violation stage_order(const Stages& stages) {
+    constexpr std::string_view kOrder[] = {nn::kWordsToken, nn::kPositionsToken, nn::kLayerToken, nn::kMaskedWordsToken,
+                                           nn::kSentencesToken};
+    std::size_t reached = 0;
+    for (const auto& stage : stages) {
+        for (const std::string& token : stage) {
+            const auto* const found = std::ranges::find(kOrder, token);
+            if (found == std::end(kOrder)) {
+                return "--pipeline-stages: unknown word '" + token + "'; the words are emb, pos, hid, mlm and nsp";
+            }
+            const auto place = static_cast<std::size_t>(found - std::begin(kOrder));
+            if (place < reached) {
+                return "--pipeline-stages: '" + token + "' stands behind '" + std::string(kOrder[reached]) +
+                       "', but comes before it in the network: emb, pos, hid, mlm, nsp";
+            }
+            reached = place;
+        }
+    }
+    return {};
+}
+
+Violation stages(const OptionValues& values) {
+    const Stages stages = stages_of(values);
+    if (stages.empty()) return {};
+    if (stages.size() == 1) return "--pipeline-stages: expected at least 2 stages; leave it out for one";
+    if (std::ranges::any_of(stages, [](const auto& stage) { return stage.empty(); }))
+        return "--pipeline-stages: a stage has no words";
+    if (Violation order = stage_order(stages); !order.empty()) return order;
+    const std::int64_t layers = values.integer("num_hidden_layers");
+    if (count_of(stages, nn::kLayerToken) != layers) {
+        return "--pipeline-stages has 'hid' " + std::to_string(count_of(stages, nn::kLayerToken)) +
+               " times, but --num-hidden-layers is " + std::to_string(layers);
+    }
+    const std::int64_t parts = count_of(stages, nn::kWordsToken);
+    if (parts == 0 || count_of(stages, nn::kMaskedWordsToken) != parts)
+        return "--pipeline-stages: 'emb' and 'mlm' must be there, equally often";
+    for (const std::string_view token : {nn::kPositionsToken, nn::kSentencesToken}) {
+        if (count_of(stages, token) != 1) return "--pipeline-stages: '" + std::string(token) + "' must be there once";
+    }
+    if (values.integer("vocab_size") % parts == 0) return {};
+    return "--vocab-size " + std::to_string(values.integer("vocab_size")) + " cannot be split evenly over the " +
+           std::to_string(parts) + " 'emb' of --pipeline-stages";
+}
+
+/// The devices of the stages with this token, in order.
+std::vector<std::int64_t> devices_of(const Stages& stages, const std::vector<std::int64_t>& mapping,
+                                     std::string_view token) {
+    std::vector<std::int64_t> devices;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        for (std::int64_t n = std::ranges::count(stages[i], token); n > 0; --n)
+            devices.push_back(mapping[i]);
+    }
+    return devices;
+}
+
+Violation devices(const OptionValues& values) {
+    if (!values.is_set("device_mapping") || !values.is_set(kStages)) return {};
+    const Stages stages = stages_of(values);
+    const auto& mapping = std::get<std::vector<std::int64_t>>(values.at("device_mapping").value);
+    if (mapping.size() != stages.size()) {
+        return "--device-mapping has " + std::to_string(mapping.size()) + " devices for " +
+               std::to_string(stages.size()) + " --pipeline-stages";
+    }
+    if (devices_of(stages, mapping, nn::kWordsToken) == devices_of(stages, mapping, nn::kMaskedWordsToken)) return {};
+    return "--device-mapping: the stages of 'emb' and of 'mlm' share the table of words and must have the same device";
+}
+
+Violation save_folder(const OptionValues& values) {
+    if (!values.text("save_path").empty()) return {};
+    return "--save-path is empty; give the folder in which run folders are made";
+}
+
+const std::vector<Rule> kRules = {
+    {kAll, evaluation_complete},
+    {kAll, one_source_to_evaluate},
+    {kAll, lengths_fit},
+    {kAll, serialized_vocabulary},
+    {kAll, stages},
+    {kAll, save_folder},
+};
+
+const std::vector<Rule> kTrainingRules = {
+    {kAll, accumulation_given},
+    {kAll, accumulation_fits_stages},
+    {kAll, data_given},
+    {kAll, devices},
+};
+
+/// The functions of the network with which stages begin: src/nn/bert.cpp names them by the same counts.
+std::vector<std::string> splits_of(const Stages& stages) {
+    std::map<std::string, std::int64_t> met;
+    std::vector<std::string> splits;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        for (std::size_t k = 0; k < stages[i].size(); ++k) {
+            const std::string& token = stages[i][k];
+            const std::int64_t number = met[token]++;
+            if (i > 0 && k == 0) splits.push_back(token + std::to_string(number));
+        }
+    }
+    return splits;
+}
+
+/// The published records hold every word of the published vocabulary, of which a table may leave out the last ones.
+std::int64_t words_in_files(std::int64_t table_rows) {
+    constexpr std::int64_t kPublished = 30522;
+    constexpr std::int64_t kShortened = 30400;
+    return table_rows == kShortened ? kPublished : table_rows;
+}
+
+void set_text(Settings& settings) {
+    PretrainingSettings& own = settings.task.as<PretrainingSettings>();
+    data::PretrainingSettings& text = own.text;
+    text.generated = text.generated || own.synthetic;
+    if (text.generated) text.files.clear();
+    text.vocabulary_size = text.generated ? own.model.vocabulary : words_in_files(own.model.vocabulary);
+    text.max_positions = own.model.positions;
+    text.type_vocabulary = own.model.segment_types;
+}
+
+/// Configurations of the original programs ask for it because of the memory of IPUs.
+void tell_of_recomputation(Resolution& run) {
+    if (run.values.at("enable_recomputation").source != Source::config || !run.values.flag("enable_recomputation"))
+        return;
+    run.notices.emplace_back(
+        "the configuration's enable_recomputation makes a training update take about a third more time, for less "
+        "memory; "
+        "--no-enable-recomputation gives the same numbers");
+}
+
+/// A single checkpoint is given by its own flag, a run's folder by another: evaluation reads either, and takes no steps.
+void set_evaluation(Settings& settings) {
+    if (settings.training.init_path)
+        settings.main.restore_path = std::exchange(settings.training.init_path, std::nullopt);
+    settings.training.iterations.reset();
+}
+
+/// Steps come in host calls of --device-iterations.
+void round_steps(train::TrainingSettings& training) {
+    training.iterations = *training.iterations / training.device_iterations * training.device_iterations;
+}
+
+}  // namespace
+
+void fill_pretraining(Resolution& run) {
+    drop_empty_texts(run);
+}
+
+void adjust_pretraining(Resolution& run) {
+    settle_global_batch(run);
+    if (run.values.flag("generated_data") && run.values.given("train_file"))
+        run.notices.emplace_back("--train-file is ignored: --generated-data is given");
+    tell_of_recomputation(run);
+}
+
+void check_pretraining(Resolution& run) {
+    if (Violation missing = sizes_given(run.values); !missing.empty()) {
+        run.violations.push_back(std::move(missing));  // without sizes, nothing else can be judged
+        return;
+    }
+    check_rules(kRules, run);
+    check_rules(bert_model_rules(), run);
+    if (!trains(run)) return;
+    check_rules(kTrainingRules, run);
+    check_rules(bert_rate_rules(), run);
+}
+
+bool pretraining_trains(const Resolution& run) {
+    return !run.values.flag("evaluate");
+}
+
+void complete_pretraining(Settings& settings, const Resolution& run) {
+    PretrainingSettings& own = settings.task.as<PretrainingSettings>();
+    own.model.stages = stages_of(run.values);
+    settings.training.pipeline = own.model.stages.size() > 1;
+    settings.training.pipeline_splits = splits_of(own.model.stages);
+    set_bert_rate(own.learning_rate, run.values);
+    set_bert_optimiser(settings.optimiser, run.values);
+    set_text(settings);
+    settings.validation.enabled = false;
+    if (settings.main.trains) {
+        round_steps(settings.training);
+    } else {
+        set_evaluation(settings);
+    }
+}
+
+}  // namespace cnntrain::tasks

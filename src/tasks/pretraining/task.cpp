@@ -1,0 +1,344 @@
+#include "tasks/pretraining/task.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
+#include "cnntrain/data/pretraining.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/optim/step_rate.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/texts.h"
+#include "cnntrain/train/weight_update.h"
+#include "tasks/bert/numbered_tokens.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+/// Number of the first step of the host call with which so many updates are done.
+std::int64_t first_step(std::int64_t updates, std::int64_t device_iterations) {
+    return std::max<std::int64_t>(0, updates - device_iterations);
+}
+
+/// An opened data set, whose sequences all say where their tokens stand.
+class Sequences final : public Samples {
+public:
+    Sequences(std::shared_ptr<const data::Dataset> dataset, data::Split split, std::uint64_t seed)
+        : dataset_(with_numbered_tokens(std::move(dataset))), split_(split), seed_(seed) {}
+
+    std::int64_t count() const override { return dataset_->size(); }
+    std::vector<data::Field> fields(std::int64_t micro_batch) const override {
+        return data::batch_fields(dataset_->fields(), completed({.micro_batch = micro_batch}));
+    }
+    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
+        return std::make_unique<data::Loader>(dataset_, completed(settings));
+    }
+
+private:
+    data::LoaderSettings completed(data::LoaderSettings settings) const {
+        settings.feed = split_ == data::Split::train ? data::Feed::training : data::Feed::passes;
+        settings.seed = seed_;
+        return settings;
+    }
+
+    std::shared_ptr<const data::Dataset> dataset_;
+    data::Split split_;
+    std::uint64_t seed_;
+};
+
+constexpr std::string_view kLossScaling = "loss_scaling";
+
+/// The graph's means over a micro-batch are added over the micro-batches; `batch` samples of each make them the mean again.
+metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
+    const auto size = static_cast<double>(batch);
+    const auto text = [](std::string_view name) { return std::string(name); };
+    const std::string weights = text(nn::kMaskedWeightSum);
+    metrics::Columns columns;
+    columns.unit = {"sequence", "sequences", "seq"};
+    columns.tags = {{"epoch", "epoch"},
+                    {"lr", "learning_rate"},
+                    {std::string(kLossScaling), std::string(kLossScaling)},
+                    {"mlm_loss_batch", "loss/MLM"},
+                    {"nsp_loss_batch", "loss/NSP"},
+                    {"mlm_acc_batch", "accuracy/MLM"},
+                    {"nsp_acc_batch", "accuracy/NSP"},
+                    {"seq_per_sec", "samples_per_sec"}};
+    columns.training = {{.name = "mlm_loss", .output = text(nn::kMaskedLoss), .scale = size},
+                        {.name = "nsp_loss", .output = text(nn::kSentenceLoss)}};
+    columns.validation = {{.name = "mlm_loss", .output = text(nn::kMaskedLossSum), .divisor = weights},
+                          {.name = "nsp_loss", .output = text(nn::kSentenceLoss)}};
+    if (counts_correct) {
+        columns.training.push_back({.name = "mlm_acc", .output = text(nn::kMaskedCorrect), .scale = size});
+        columns.training.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect)});
+        columns.validation.push_back({.name = "mlm_acc", .output = text(nn::kMaskedCorrectSum), .divisor = weights});
+        columns.validation.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect)});
+    }
+    return columns;
+}
+
+std::string yes_or_no(bool value) {
+    return value ? "on" : "off";
+}
+
+std::string loss_scaling(const optim::OptimiserSettings& settings) {
+    const auto& by_step = settings.loss_scaling_by_step;
+    if (by_step.empty()) return "static, " + train::text(settings.loss_scaling);
+    return "by step, from " + train::text(by_step.begin()->second) + " to " + train::text(by_step.rbegin()->second) +
+           "; told only, for it changes no number";
+}
+
+}  // namespace
+
+Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed)
+    : arguments_(arguments),
+      backend_(backend),
+      seed_(seed),
+      columns_(make_columns(train::batch_plan(arguments.settings).samples_per_pass(),
+                            pretraining_settings(arguments.settings).model.counts_correct)) {
+    const optim::OptimiserSettings& how = settings().optimiser;
+    const std::int64_t at_once = settings().training.device_iterations;
+    columns_.planned.push_back({std::string(kLossScaling), [how, at_once](std::int64_t updates) {
+                                    return optim::loss_scaling_at(how, first_step(updates, at_once));
+                                }});
+    columns_.curves.every_host_step = true;
+    columns_.curves.compile_time = "poplar/compile_time";  // the name by which the curve is known
+    columns_.curves.planned.push_back(
+        {"samples", [batch = train::batch_plan(settings()), at_once](std::int64_t updates) {
+             return static_cast<double>(first_step(updates, at_once) * batch.global_batch());
+         }});
+}
+
+std::string Pretraining::loss() const {
+    return std::string(nn::kMaskedLoss);
+}
+
+/// The eight blanks and the % behind fractions: so the line has always been, and programs read it.
+std::string Pretraining::printed(const metrics::TrainingRow& row) const {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    const auto result = [&](std::size_t column) {
+        if (column >= row.results.size()) return none;
+        return own().synthetic ? 0 : row.results[column].batch;
+    };
+    const std::int64_t step = first_step(row.iteration, settings().training.device_iterations);
+    const double epoch = steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch;
+    return formatted(
+        "step: %6lld, epoch: %6.2f, lr: %6.7f, mlm_loss: %6.3f, nsp_loss: %6.3f,        mlm_acc: %6.5f %%, "
+        "nsp_acc: %6.5f %%, throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
+        static_cast<long long>(step), epoch, row.lr, result(0), result(1), result(2), result(3), row.samples_per_second,
+        row.it_time, row.total_time);
+}
+
+std::string Pretraining::printed(const metrics::ValidationRow& row) const {
+    std::string line = formatted("Validation mlm_loss: %6.4f, nsp_loss: %6.4f", row.results.at(0), row.results.at(1));
+    if (row.results.size() > 2) line += formatted(", mlm_acc: %6.5f, nsp_acc: %6.5f", row.results[2], row.results[3]);
+    return line + formatted(" [%s] (steps: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f)",
+                            row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
+                            row.val_time);
+}
+
+std::string Pretraining::printed(const metrics::InferenceRow& row) const {
+    return formatted("throughput: %6.2f samples/sec [%s], latency avg: %8.4f ms", row.samples_per_second,
+                     row.name.c_str(), row.latencies.mean);
+}
+
+TaskDescription Pretraining::description() const {
+    const nn::BertSettings& model = own().model;
+    std::ostringstream head;
+    head << "BERT pretraining\n " << model.layers << " layers, " << model.hidden << " wide, " << model.heads
+         << " attention heads, vocabulary of " << model.vocabulary << '\n';
+    head << " Sequences of " << own().text.sequence_length << " tokens, at most " << own().text.max_predictions
+         << " masked; mask " << (own().text.static_mask ? "static" : "by position") << '\n';
+    TaskDescription result;
+    result.model = "bert" + std::to_string(model.layers) + "x" + std::to_string(model.hidden);
+    result.title = "BERT of " + std::to_string(model.layers) + " layers";
+    result.details = std::to_string(model.hidden) + " wide";
+    result.update = "step";
+    result.identity = {{"model", result.model}, {"data set", "text"}};
+    result.summary_head = head.str();
+    if (settings().training.iterations) result.summary_training = training_summary();
+    result.arithmetic = train::arithmetic(settings().device, backend_);
+    result.arguments = {{"compute_acc", model.counts_correct}, {"generated_data", own().text.generated}};
+    if (settings().training.iterations) result.arguments["total_steps"] = *settings().training.iterations;
+    return result;
+}
+
+std::string Pretraining::training_summary() const {
+    const optim::OptimiserSettings& optimiser = settings().optimiser;
+    const schedule::BatchPlan batch = train::batch_plan(settings());
+    std::ostringstream training;
+    training << "Training\n Global batch size: " << batch.global_batch() << " (micro-batch " << batch.micro_batch
+             << ", accumulated " << batch.accumulation << ", replicas " << batch.replicas * batch.processes << ")\n";
+    training << " Stages: " << batch.stages << '\n';
+    training << " Steps: " << *settings().training.iterations << ", each host call "
+             << settings().training.device_iterations << '\n';
+    training << " Checkpoint every " << own().steps_per_checkpoint << " steps\n";
+    training << " Learning rate schedule: " << config::to_string(arguments_.at("lr_schedule").value) << '\n';
+    training << " Loss scaling: " << loss_scaling(optimiser) << '\n';
+    training << " Optimiser: " << config::to_string(arguments_.at("optimizer").value) << ", epsilon "
+             << train::text(optimiser.adam.epsilon) << ", weight decay " << train::text(optimiser.weight_decay)
+             << ", debiasing " << yes_or_no(optimiser.adam.corrects_bias || optimiser.adam.corrects_step) << '\n';
+    return training.str();
+}
+
+std::string Pretraining::run_name(std::string_view /*tag*/) const {
+    const auto now = std::chrono::system_clock::now();
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+    const auto milliseconds =
+        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+    std::tm local{};
+    localtime_r(&seconds, &local);
+    std::array<char, 32> time{};
+    std::strftime(time.data(), time.size(), "%Y%m%d_%H%M%S", &local);
+    const std::string how = own().evaluates ? "evaluation" : config::to_string(arguments_.at("optimizer").value);
+    return config::to_string(arguments_.at("task").value) + "_" + how + "_" + time.data() +
+           formatted(".%03lld", static_cast<long long>(milliseconds));
+}
+
+data::PretrainingSettings Pretraining::text(data::Split split) const {
+    data::PretrainingSettings result = own().text;
+    if (split == data::Split::validation) result.files = own().held_out_files.value_or("");
+    return result;
+}
+
+std::unique_ptr<Samples> Pretraining::open(data::Split split) const {
+    const int threads = train::core_budget(settings().run).input_threads;
+    // Held-out sequences that are generated are others than those of the training.
+    const std::uint64_t seed = seed_ + (split == data::Split::validation ? 1 : 0);
+    return std::make_unique<Sequences>(data::open_pretraining(text(split), seed, threads), split, seed_);
+}
+
+bool Pretraining::has_real_data() const {
+    return !own().text.generated;
+}
+
+/// What the original programs reckon with where they read no files.
+std::int64_t Pretraining::published_samples(data::Split /*split*/) const {
+    return 10'000'000;
+}
+
+std::int64_t Pretraining::used_samples(data::Split split) const {
+    return missing_files(split).empty() ? open(split)->count() : published_samples(split);
+}
+
+std::string Pretraining::missing_files(data::Split split) const {
+    if (!has_real_data()) return "";
+    try {
+        data::pretraining_files(text(split).files);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        return error.what();
+    }
+    return "";
+}
+
+std::int64_t Pretraining::epoch_samples(std::int64_t samples) const {
+    const double epoch = static_cast<double>(samples) / own().duplicate_factor;
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(epoch));
+}
+
+schedule::RunPlan Pretraining::plan(std::int64_t samples) const {
+    schedule::StepShape shape{settings().training};
+    shape.samples = epoch_samples(samples);
+    shape.steps_per_log = own().steps_per_log;
+    shape.steps_per_checkpoint = own().steps_per_checkpoint;
+    shape.steps_per_histogram = own().steps_per_histogram;
+    schedule::RunPlan result = schedule::make_step_plan(shape);
+    steps_per_epoch_ = static_cast<double>(result.iterations_per_epoch);
+    return result;
+}
+
+std::function<double(std::int64_t)> Pretraining::learning_rate(const schedule::RunPlan& plan) const {
+    const optim::StepRate rate(own().learning_rate, plan.iterations);
+    return [rate](std::int64_t step) { return rate.at(step); };
+}
+
+std::int64_t Pretraining::checkpoint_lag() const {
+    return settings().training.device_iterations;
+}
+
+nn::BertRequest Pretraining::request(const std::vector<data::Field>& fields) const {
+    const TensorDesc& ids = data::field_desc(fields, nn::kInputIds);
+    nn::BertRequest result;
+    result.model = own().model;
+    result.numerics = train::numerics(settings().device, backend_);
+    result.input.batch = ids.shape.at(0);
+    result.input.length = ids.shape.at(1);
+    result.input.predictions = data::field_desc(fields, nn::kMaskedIds).shape.at(1);
+    result.input.static_mask = own().text.static_mask;
+    return result;
+}
+
+graph::Graph Pretraining::training_graph(const std::vector<data::Field>& fields) const {
+    nn::BertRequest bert = request(fields);
+    if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
+    const auto sequences = static_cast<double>(bert.input.batch);
+    return train::with_update(nn::build_bert_training(bert, ops::op_table()),
+                              {{nn::kMaskedLoss, 1}, {nn::kSentenceLoss, sequences}}, settings(), backend_);
+}
+
+graph::Graph Pretraining::evaluation_graph(const std::vector<data::Field>& fields) const {
+    return graph::run_passes(nn::build_bert_evaluation(request(fields), ops::op_table()), backend_.passes().evaluation);
+}
+
+std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) const {
+    const nn::BertSettings& model = own().model;
+    const bool evaluates = own().evaluates;
+    const data::Split split = evaluates ? data::Split::validation : data::Split::train;
+    const data::PretrainingSettings read = text(split);
+    const graph::Graph graph =
+        nn::build_bert_training({.model = model,
+                                 .numerics = train::numerics(settings().device, backend_),
+                                 .input = {1, read.sequence_length, read.max_predictions, read.static_mask}},
+                                ops::op_table());
+    const double flops = nn::bert_forward_flops(model, read.sequence_length, read.max_predictions);
+    std::string sequences = read.generated ? "generated sequences" : read.files;
+    sequences += ", sequences of " + std::to_string(read.sequence_length) + " tokens, at most " +
+                 std::to_string(read.max_predictions) + " of them masked";
+    std::vector<Topic> topics = {{"Model", description().title + ", " + description().details + ", " +
+                                               std::to_string(nn::parameter_count(graph)) + " parameters, " +
+                                               formatted("%.5g", flops / 1e9) + " GFLOP forward per sequence"},
+                                 {"Data", sequences}};
+    if (const std::string missing = missing_files(split); !missing.empty()) {
+        topics.push_back({"Missing", missing + "; " + (evaluates ? "batches" : "epochs") + " are reckoned with " +
+                                         std::to_string(published_samples(split)) + " sequences"});
+    }
+    return topics;
+}
+
+/// The rates of the first step, the quarters and the last.
+std::vector<Topic> Pretraining::rate_topics(const schedule::RunPlan& plan) const {
+    std::vector<Topic> topics = {{"Optimiser", train::optimiser_text(settings().optimiser)}};
+    if (plan.iterations == 0) return topics;
+    const auto rate = learning_rate(plan);
+    topics.push_back({"Learning rate", config::to_string(arguments_.at("lr_schedule").value) + ", base " +
+                                           train::text(own().learning_rate.base) + ", warm-up " +
+                                           train::text(own().learning_rate.warmup)});
+    std::string values;
+    std::int64_t last = -1;
+    for (const int quarter : {0, 1, 2, 3, 4}) {
+        const std::int64_t at = std::min(plan.iterations - 1, plan.iterations * quarter / 4);
+        const std::int64_t step = plan.host_step(at).lr_iteration;
+        if (std::exchange(last, step) == step) continue;  // a run of few steps
+        values += (values.empty() ? "" : ", ") + train::short_text(rate(step)) + " at " + std::to_string(step);
+    }
+    topics.push_back({"Rates", values});
+    return topics;
+}
+
+std::vector<data::Field> Pretraining::fields_of_generated(std::int64_t samples) const {
+    data::PretrainingSettings generated = text(data::Split::train);
+    generated.generated = true;
+    return Sequences(data::open_pretraining(generated, seed_, 1), data::Split::train, seed_).fields(samples);
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,76 @@
+// Which words are masked, and whether one sentence follows the other: BERT's pretraining.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/nn/bert.h"
+#include "cnntrain/train/task.h"
+#include "tasks/pretraining/settings.h"
+
+namespace cnntrain::tasks {
+
+using train::Samples;
+using train::TaskDescription;
+using train::Topic;
+
+class Pretraining final : public train::Task {
+public:
+    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order of the sequences, and of generated
+    /// ones.
+    Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+
+    const metrics::Columns& columns() const override { return columns_; }
+    std::string loss() const override;
+    std::string printed(const metrics::TrainingRow& row) const override;
+    std::string printed(const metrics::ValidationRow& row) const override;
+    std::string printed(const metrics::InferenceRow& row) const override;
+
+    TaskDescription description() const override;
+    /// "pretraining_lamb_20221003_113835.123", by the local time; an evaluation, which has no optimiser, is
+    /// "pretraining_evaluation_20221003_113835.123".
+    std::string run_name(std::string_view tag) const override;
+
+    /// Data of Split::validation are those of --valid-file.
+    std::unique_ptr<Samples> open(data::Split split) const override;
+    bool has_real_data() const override;
+    std::int64_t published_samples(data::Split split) const override;
+    std::int64_t used_samples(data::Split split) const override;
+
+    /// An epoch is `samples` / --duplicate-factor.
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
+    std::int64_t checkpoint_lag() const override;
+    bool takes_over_optimiser() const override { return true; }
+
+    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
+    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+
+    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
+    std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
+
+private:
+    const config::Settings& settings() const { return arguments_.settings; }
+    const PretrainingSettings& own() const { return pretraining_settings(settings()); }
+    /// Of a run that has a number of steps.
+    std::string training_summary() const;
+    data::PretrainingSettings text(data::Split split) const;
+    nn::BertRequest request(const std::vector<data::Field>& fields) const;
+    /// Why there are no files to read; "" when there are, or none is needed.
+    std::string missing_files(data::Split split) const;
+    std::int64_t epoch_samples(std::int64_t samples) const;
+
+    config::ParseResult arguments_;
+    const backend::Backend& backend_;
+    std::uint64_t seed_;
+    metrics::Columns columns_;
+    mutable double steps_per_epoch_ = 0;  // of the training that has been planned last; 0: none has
+};
+
+}  // namespace cnntrain::tasks

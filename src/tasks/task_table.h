@@ -1,0 +1,17 @@
+// The table of tasks. A new task is a folder beside this file and a row in task_table.cpp.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/train/task.h"
+
+namespace cnntrain::tasks {
+
+/// The first one is that of lines which name none.
+const std::vector<train::TaskRow>& task_table();
+
+/// In the order of the table.
+std::vector<std::string_view> task_names();
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,196 @@
+#include "cnntrain/tasks/tasks.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/train/dry_run.h"
+#include "tasks/task_table.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+using config::Command;
+using train::TaskRow;
+
+constexpr const char* kArguments = "arguments.json";
+
+bool serves(const TaskRow& row, Command command) {
+    return std::ranges::find(row.options.commands, command) != row.options.commands.end();
+}
+
+const TaskRow* row_named(std::string_view name) {
+    const auto& table = task_table();
+    const auto found = std::ranges::find_if(table, [&](const TaskRow& row) { return row.options.name == name; });
+    return found == table.end() ? nullptr : &*found;
+}
+
+const TaskRow& first_row(Command command) {
+    const auto& table = task_table();
+    const auto found = std::ranges::find_if(table, [&](const TaskRow& row) { return serves(row, command); });
+    CNNTRAIN_CHECK(found != table.end(), "no task serves the command " + std::string(config::name(command)));
+    return *found;
+}
+
+/// The word behind the last of these flags, which may be shortened to `least` characters, or joined to it by "="; the task's
+/// options judge everything else later.
+std::optional<std::string> word_of(const std::vector<std::string>& words, std::string_view flag, std::size_t least) {
+    std::optional<std::string> value;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::size_t equals = words[i].find('=');
+        const std::string typed = words[i].substr(0, equals);
+        if (typed.size() < least || !flag.starts_with(typed)) continue;
+        if (equals != std::string::npos) {
+            value = words[i].substr(equals + 1);
+        } else if (i + 1 < words.size()) {
+            value = words[i + 1];
+        }
+    }
+    return value;
+}
+
+/// The task that is recorded beside a checkpoint, or in the folder of a run; null when none is.
+const TaskRow* recorded_row(const FileSystem& files, const std::string& path) {
+    const std::filesystem::path place(path);
+    for (const auto& folder : {place, place.parent_path()}) {
+        const std::string record = (folder / kArguments).string();
+        if (folder.empty() || !files.exists(record)) continue;
+        return row_named(config::recorded_task(files.read_text(record)));
+    }
+    return nullptr;
+}
+
+[[noreturn]] void refuse_task(const std::string& name) {
+    std::vector<std::string> names;
+    std::string all;
+    for (const std::string_view known : task_names()) {
+        names.emplace_back(known);
+        all += (all.empty() ? "" : ", ") + std::string(known);
+    }
+    const std::string nearest = nearest_name(name, names);
+    throw Error(ErrorKind::usage, "unknown task '" + name + "'" +
+                                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") + "; tasks: " + all);
+}
+
+struct Choice {
+    const TaskRow& row;
+    Command command;
+};
+
+/// A task that has a command of its own for training trains by it whatever the line says; its options say the rest.
+Choice chosen(Command command, const std::vector<std::string>& words, const FileSystem& files) {
+    const TaskRow& first = first_row(command);
+    const auto serving = std::ranges::count_if(task_table(), [&](const TaskRow& row) { return serves(row, command); });
+    const bool own_command = serving == 1 && &first != &task_table().front();
+    if (own_command) return {first, command};
+    if (const auto name = word_of(words, "--task", 4)) {
+        const TaskRow* const row = row_named(*name);
+        if (row == nullptr) refuse_task(*name);
+        if (serves(*row, command)) return {*row, command};
+        if (command == Command::train) return {*row, row->options.commands.front()};
+        throw Error(ErrorKind::usage, "--task " + *name + " has no command " + std::string(config::name(command)) +
+                                          "; see cnntrain " + std::string(config::name(row->options.commands.front())) +
+                                          " --help");
+    }
+    const bool evaluates = command == Command::validation || command == Command::inference;
+    if (const auto run = evaluates ? word_of(words, "--restore-path", 5) : std::nullopt) {
+        const TaskRow* const row = recorded_row(files, *run);
+        if (row != nullptr && serves(*row, command)) return {*row, command};
+    }
+    return {first, command};
+}
+
+/// "--restore-path (train) or --restore-dir (pretrain)": how the tasks' own lines name the folder of a run.
+std::string restore_flags() {
+    std::string text;
+    for (const TaskRow& row : task_table()) {
+        const std::string flag(row.options.options().of_shared("--restore-path").flag);
+        const std::string of = flag + " (" + std::string(config::name(row.options.commands.front())) + ")";
+        if (text.find(of) == std::string::npos) text += (text.empty() ? "" : " or ") + of;
+    }
+    return text;
+}
+
+std::string folder_of(const config::ParseResult& restore_line) {
+    std::string folder = *restore_line.settings.main.restore_path;
+    while (folder.size() > 1 && folder.ends_with('/'))
+        folder.pop_back();
+    return folder;
+}
+
+/// The task of the run in the folder that a restore line names.
+const TaskRow& restored_row(const config::ParseResult& restore_line, const FileSystem& files) {
+    const std::string folder = folder_of(restore_line);
+    const std::string record = folder + "/" + kArguments;
+    files.check_reachable(record);
+    if (!files.exists(record)) {
+        throw Error(ErrorKind::not_found, "--restore-path " + folder +
+                                              ": no arguments.json there; give the folder of a run, or resume with "
+                                              "the run's own line and " +
+                                              restore_flags());
+    }
+    const TaskRow* const row = row_named(config::recorded_task(files.read_text(record)));
+    return row == nullptr ? task_table().front() : *row;
+}
+
+}  // namespace
+
+const TaskRow& row_of(const config::ParseResult& arguments) {
+    const auto& table = task_table();
+    const auto found = std::ranges::find_if(table, [&](const TaskRow& row) { return &row.options == arguments.task; });
+    CNNTRAIN_CHECK(found != table.end(), "arguments of no task");
+    return *found;
+}
+
+config::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
+                                       const config::Environment& environment, const FileSystem& files) {
+    const Choice choice = chosen(command, arguments, files);
+    return config::parse_command_line(choice.row.options, choice.command, arguments, environment);
+}
+
+std::string help_text(const config::ParseResult& line, std::string_view called) {
+    return config::help_text(*line.task, line.command, called);
+}
+
+bool serves(Command command) {
+    return std::ranges::any_of(task_table(), [&](const TaskRow& row) { return serves(row, command); });
+}
+
+bool takes_place_of(std::string_view flag, std::string_view other) {
+    return std::ranges::any_of(task_table(), [&](const TaskRow& row) {
+        return serves(row, Command::train) && config::takes_place_of(row.options, flag, other);
+    });
+}
+
+config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
+    return train::restored_arguments(restored_row(restore_line, files), restore_line, files);
+}
+
+int run_training(const config::ParseResult& arguments, const train::Host& host) {
+    return train::run_training(row_of(arguments), arguments, host);
+}
+
+int run_validation(const config::ParseResult& arguments, const train::Host& host) {
+    return train::run_validation(row_of(arguments), arguments, host);
+}
+
+int run_inference(const config::ParseResult& arguments, const train::Host& host) {
+    return train::run_inference(row_of(arguments), arguments, host);
+}
+
+int run_restored(const config::ParseResult& restore_line, const train::Host& host) {
+    return train::run_restored(restored_row(restore_line, *host.files), restore_line, host);
+}
+
+int run(const config::ParseResult& arguments, const train::Host& host) {
+    if (arguments.settings.main.trains) return run_training(arguments, host);
+    return arguments.command == Command::inference ? run_inference(arguments, host) : run_validation(arguments, host);
+}
+
+std::string dry_run_text(const config::ParseResult& arguments) {
+    return train::dry_run_text(row_of(arguments), arguments);
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,59 @@
+#include "cnntrain/train/stages.h"
+
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/train/assemble.h"
+
+namespace cnntrain::train {
+
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+void check_splits(const TaskRow& task, const config::Settings& settings) {
+    const TrainingSettings& training = settings.training;
+    const std::vector<std::string> functions = task.functions(settings);
+    const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
+    const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
+    if (training.pipeline && !right_count) {
+        const std::string needed = training.shards > 1 ? std::to_string(training.shards - 1) : "at least 1";
+        throw Error(ErrorKind::usage,
+                    "--pipeline with --shards " + std::to_string(training.shards) + " needs " + needed +
+                        " --pipeline-splits, got " + std::to_string(count) + "; choose from: " +
+                        joined(task.usual_splits != nullptr ? task.usual_splits(settings) : functions));
+    }
+    nn::check_splits(functions, training.pipeline_splits);
+}
+
+}  // namespace
+
+schedule::BatchPlan batch_plan(const config::Settings& settings) {
+    return schedule::batch_plan(settings.training);
+}
+
+schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images) {
+    return schedule::make_run_plan({settings.training, settings.checkpoint, images, settings.validation.enabled});
+}
+
+void check_stages(const TaskRow& task, const config::Settings& settings) {
+    if (!settings.main.trains) return;
+    check_splits(task, settings);
+    if (settings.training.pipeline) {
+        const schedule::BatchPlan batch = batch_plan(settings);
+        schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
+                                      batch.accumulation);
+    }
+    update_plan(settings);
+}
+
+}  // namespace cnntrain::train

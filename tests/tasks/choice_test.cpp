@@ -1,0 +1,85 @@
+// Which task a line is for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/base/io.h"
+#include "config/parsing.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kPretraining = "--config pretrain_tiny_128_lamb --generated-data ";
+
+std::string_view task_of(const std::string& line, Command command = Command::train) {
+    return parse(line, command).task->name;
+}
+
+/// The folder "run" with an arguments.json that says so.
+MemoryFiles run_of(const std::string& task) {
+    MemoryFiles files;
+    files.make_directories("run");
+    files.write_text("run/arguments.json", "{" + (task.empty() ? "" : "\"task\": \"" + task + "\"") + "}");
+    return files;
+}
+
+TEST(TaskChoice, ImagesAreClassifiedUnlessTheLineSaysOtherwise) {
+    EXPECT_EQ(task_of(kCifar), "image-classification");
+    EXPECT_EQ(task_of(kCifar + "--task image-classification"), "image-classification");
+    EXPECT_EQ(task_of(kPretraining, Command::pretrain), "pretraining");
+}
+
+TEST(TaskChoice, TrainAndATaskIsTheTasksOwnCommand) {
+    for (const std::string flag : {"--task pretraining ", "--task=pretraining ", "--tas pretraining "}) {
+        const ParseResult result = parse(flag + kPretraining);
+        EXPECT_EQ(result.task->name, "pretraining") << flag;
+        EXPECT_EQ(result.command, Command::pretrain) << flag;
+        EXPECT_TRUE(result.settings.main.trains) << flag;
+    }
+}
+
+TEST(TaskChoice, AWrongNameIsAnsweredWithTheNearest) {
+    EXPECT_THAT(usage_error(kCifar + "--task pretrainin"),
+                HasSubstr("unknown task 'pretrainin'; did you mean 'pretraining'?; tasks: image-classification, "));
+}
+
+TEST(TaskChoice, ATaskThatDoesNotServeTheCommandIsRefused) {
+    EXPECT_THAT(usage_error("--task pretraining " + kPretraining, Command::validation),
+                HasSubstr("--task pretraining has no command validation; see cnntrain pretrain --help"));
+}
+
+TEST(TaskChoice, EvaluationTakesTheTaskOfTheRun) {
+    const std::vector<std::string> line = words(kCifar + "--restore-path run/ckpt-5");
+    const auto task = [&](const MemoryFiles& files) {
+        return tasks::parse_command_line(Command::validation, line, test_environment(), files).task->name;
+    };
+    EXPECT_EQ(task(run_of("image-classification")), "image-classification");
+    EXPECT_EQ(task(run_of("")), "image-classification") << "recorded by an old version";
+    EXPECT_EQ(task(MemoryFiles()), "image-classification") << "no record";
+}
+
+TEST(TaskChoice, ARestoredRunIsOfItsTask) {
+    const std::string recorded = arguments_json(parse(kPretraining, Command::pretrain), {});
+    MemoryFiles files;
+    files.make_directories("run");
+    files.write_text("run/arguments.json", recorded);
+    const ParseResult result = tasks::restored_arguments(parse("--restore-path run", Command::restore), files);
+    EXPECT_EQ(result.task->name, "pretraining");
+    EXPECT_EQ(result.command, Command::pretrain);
+    EXPECT_EQ(result.settings.main.restore_path, "run");
+}
+
+TEST(TaskChoice, AFolderWithoutARecordIsAnError) {
+    const MemoryFiles files;
+    try {
+        tasks::restored_arguments(parse("--restore-path run", Command::restore), files);
+        FAIL() << "expected an error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::not_found);
+        EXPECT_THAT(error.what(), HasSubstr("--restore-path (train) or --restore-dir (pretrain)"));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

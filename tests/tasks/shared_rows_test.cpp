@@ -1,0 +1,50 @@
+// What tasks say differently about rows that they share.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "cnntrain/config/shared_options.h"
+#include "config/parsing.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+/// A flag that several tasks have is one row, unless it means something else in one of them.
+TEST(SharedRows, AFlagOfSeveralTasksIsDeclaredOnce) {
+    const std::set<std::string> two_meanings = {"--base-learning-rate"};  // an exponent, or the rate itself
+    std::map<std::string, int> owners;                                    // of rows that are no shared ones
+    for (const train::TaskRow& row : tasks::task_table()) {
+        for (const Option& option : row.options.options().rows()) {
+            const auto is_shared = [&] {
+                try {
+                    shared(option.shared_flag);
+                    return true;
+                } catch (const Error&) {
+                    return false;
+                }
+            };
+            if (!is_shared()) ++owners[std::string(option.flag)];
+        }
+    }
+    for (const auto& [flag, count] : owners) {
+        if (!two_meanings.contains(flag)) {
+            EXPECT_EQ(count, 1) << flag;
+        }
+    }
+}
+
+TEST(SharedRows, ARefinementChangesWhatItSaysAndNothingElse) {
+    const Option row = shared("--lanes");
+    const Option refined = refine(row, {.flag = "--groups-of-cores", .fallback = std::int64_t{3}});
+    EXPECT_EQ(refined.flag, "--groups-of-cores");
+    EXPECT_EQ(refined.fallback, Value(std::int64_t{3}));
+    EXPECT_EQ(refined.shared_flag, "--lanes");
+    EXPECT_EQ(refined.help, row.help);
+    EXPECT_EQ(refined.range.high, row.range.high);
+    EXPECT_EQ(refined.bind.write, row.bind.write);
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

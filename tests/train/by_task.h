@@ -1,0 +1,24 @@
+// Runs and graphs of the task that a line is for: tests of runs need one.
+#pragma once
+
+#include "cnntrain/tasks/tasks.h"
+#include "tasks/image_classification/network.h"
+#include "tasks/image_classification/task.h"
+#include "train/by_task.h"
+
+namespace cnntrain::train::testing {
+
+using tasks::build_request;
+using tasks::data_settings;
+using tasks::dry_run_text;
+using tasks::evaluation_graph;
+using tasks::ImageClassification;
+using tasks::network_settings;
+using tasks::restored_arguments;
+using tasks::run_inference;
+using tasks::run_restored;
+using tasks::run_training;
+using tasks::run_validation;
+using tasks::training_graph;
+
+}  // namespace cnntrain::train::testing
