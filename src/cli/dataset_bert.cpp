@@ -1,6 +1,4 @@
 // `cnntrain dataset bert`: text files to the TFRecord files that BERT's pretraining reads.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -15,7 +13,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/pretraining_writer.h"
-#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 
@@ -80,7 +77,7 @@ public:
         const Unit& unit = kUnits[static_cast<std::size_t>(now.stage)];
         if (!report_ || stage_ != now.stage) {
             report_.reset();  // the line goes before the next one comes
-            report_ = std::make_unique<ProgressReport>(std::cerr, metrics::terminal_width(STDERR_FILENO), unit.name);
+            report_ = std::make_unique<ProgressReport>(unit.name);
             stage_ = now.stage;
         }
         report_->update(now.done / unit.size, now.kept / unit.size, now.total / unit.size);

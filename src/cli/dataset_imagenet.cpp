@@ -1,7 +1,4 @@
 // `cnntrain dataset imagenet`: image files to the TFRecord files that training reads.
-#include <unistd.h>
-
-#include <algorithm>
 #include <iostream>
 
 #include "cli/commands.h"
@@ -11,7 +8,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/writers.h"
-#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 
@@ -40,10 +36,6 @@ const std::vector<Flag>& known_flags() {
     return flags;
 }
 
-int file_count(const Flags& flags, std::string_view name) {
-    return static_cast<int>(flags.integer(name, 1, 1'000'000));
-}
-
 dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {
     dataset_tools::ImagenetWriterSettings settings;
     const auto take = [&](std::string_view name, std::string& to) {
@@ -58,8 +50,8 @@ dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {
     take("--synset-names", settings.synset_names);
     take("--bounding-boxes", settings.bounding_boxes);
     settings.validation_fraction = flags.number("--validation-fraction", 0, 1);
-    settings.train_shards = file_count(flags, "--train-shards");
-    settings.validation_shards = file_count(flags, "--validation-shards");
+    settings.train_shards = flags.files("--train-shards");
+    settings.validation_shards = flags.files("--validation-shards");
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     settings.threads = flags.threads();
     if (flags.given("--max-skipped")) settings.max_skipped = flags.integer("--max-skipped", 0);
@@ -104,7 +96,7 @@ int dataset_imagenet(const std::string& called, const std::vector<std::string>& 
     dataset_tools::ImagenetWriterResult result;
     double seconds = 0;
     {
-        ProgressReport report(std::cerr, metrics::terminal_width(STDERR_FILENO), "images");
+        ProgressReport report("images");
         result = dataset_tools::write_imagenet_tfrecords(settings, events_on(report));
         seconds = report.elapsed_seconds();
     }

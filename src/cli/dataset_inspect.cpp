@@ -1,6 +1,4 @@
 // `cnntrain dataset inspect`: what data files hold.
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -13,7 +11,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/inspect.h"
-#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 
@@ -221,7 +218,7 @@ int dataset_inspect(const std::string& called, const std::vector<std::string>& a
     settings.threads = std::min(flags.threads(), available_processors());
     std::vector<dataset_tools::SetReport> sets;
     {
-        ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");
+        ProgressReport progress("MB");
         settings.progress = [&](std::uint64_t done, std::uint64_t total) {
             progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
         };

@@ -1,6 +1,4 @@
 // `cnntrain dataset reshard`: the same records in another number of files.
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 
@@ -11,18 +9,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/reshard.h"
-#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 
 namespace {
 
 constexpr int kPublishedValidationShards = 128;
-
-/// Beyond the range of an int is as impossible as beyond the range that the library names.
-int shard_count(const Flags& flags, std::string_view name) {
-    return static_cast<int>(flags.integer(name, 1, 1'000'000));
-}
 
 std::vector<dataset_tools::ReshardSplit> wanted_splits(const Flags& flags) {
     const std::string& split = flags.text("--split");
@@ -32,7 +24,7 @@ std::vector<dataset_tools::ReshardSplit> wanted_splits(const Flags& flags) {
         throw Error(ErrorKind::usage, "cnntrain dataset reshard: --split expects train, validation or all, got '" +
                                           split + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
     }
-    const int shards = shard_count(flags, "--shards");
+    const int shards = flags.files("--shards");
     if (split != "all") {
         if (!flags.given("--validation-shards")) return {{split, shards}};
         throw Error(ErrorKind::usage,
@@ -40,7 +32,7 @@ std::vector<dataset_tools::ReshardSplit> wanted_splits(const Flags& flags) {
                         " the number is --shards");
     }
     const int validation_shards =
-        flags.given("--validation-shards") ? shard_count(flags, "--validation-shards") : kPublishedValidationShards;
+        flags.given("--validation-shards") ? flags.files("--validation-shards") : kPublishedValidationShards;
     return {{"train", shards}, {"validation", validation_shards}};
 }
 
@@ -86,7 +78,7 @@ int dataset_reshard(const std::string& called, const std::vector<std::string>& a
     dataset_tools::ReshardResult result;
     double seconds = 0;
     {
-        ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "records");
+        ProgressReport progress("records");
         settings.progress = [&](const dataset_tools::ReshardProgress& now) {
             progress.update(now.done, now.kept, now.total);
         };

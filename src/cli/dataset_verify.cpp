@@ -1,6 +1,4 @@
 // `cnntrain dataset verify`: is a data set whole and sound?
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -12,7 +10,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/verify.h"
-#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 
@@ -72,7 +69,7 @@ int dataset_verify(const std::string& called, const std::vector<std::string>& ar
     dataset_tools::VerifyResult result;
     double seconds = 0;
     {
-        ProgressReport progress(std::cerr, metrics::terminal_width(STDERR_FILENO), "MB");
+        ProgressReport progress("MB");
         settings.progress = [&](std::uint64_t done, std::uint64_t total) {
             progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
         };

@@ -17,12 +17,6 @@ namespace {
     throw Error(ErrorKind::usage, message);
 }
 
-/// The row of the word without a flag; null if there is none.
-const Flag* positional(const std::vector<Flag>& known) {
-    const auto found = std::ranges::find_if(known, [](const Flag& flag) { return !flag.name.starts_with('-'); });
-    return found == known.end() ? nullptr : &*found;
-}
-
 std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
     using config::Takes;
     std::vector<config::Spelling> all = {{"--help", "--help", Takes::nothing}};
@@ -57,17 +51,17 @@ Flags::Flags(std::string command, std::vector<Flag> known, const std::vector<std
 
 std::string Flags::help() const {
     constexpr std::size_t kColumn = 28;
-    const Flag* place = positional(known_);
-    std::string text =
-        "usage: " + command_ + (place == nullptr ? "" : " " + std::string(place->name)) + " [options]\n\n";
+    std::string usage = "usage: " + command_;
+    std::string rows;
     for (const Flag& flag : known_) {
+        if (!flag.name.starts_with('-')) usage += " " + std::string(flag.name);
         std::string line = "  " + std::string(flag.name);
         line.resize(std::max(line.size() + 2, kColumn), ' ');
         line += flag.help;
         if (!flag.fallback.empty()) line += " (default " + std::string(flag.fallback) + ")";
-        text += line + "\n";
+        rows += line + "\n";
     }
-    return text;
+    return usage + " [options]\n\n" + rows;
 }
 
 bool Flags::print_help_if_wanted(std::string_view more) const {

@@ -45,6 +45,8 @@ public:
     double number(std::string_view name, double least, double most) const;
     /// --threads; for 0 as many as there are processors.
     int threads() const;
+    /// A number of files to write, from 1 on.
+    int files(std::string_view name) const { return static_cast<int>(integer(name, 1, 1'000'000)); }
 
 private:
     static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();

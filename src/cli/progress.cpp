@@ -1,5 +1,9 @@
 #include "cli/progress.h"
 
+#include <unistd.h>
+
+#include <iostream>
+
 namespace cnntrain::cli {
 
 namespace {
@@ -15,6 +19,9 @@ ProgressReport::ProgressReport(std::ostream& console, int width, std::string_vie
       unit_(unit),
       start_(std::chrono::steady_clock::now()),
       shown_(start_) {}
+
+ProgressReport::ProgressReport(std::string_view unit)
+    : ProgressReport(std::cerr, metrics::terminal_width(STDERR_FILENO), unit) {}
 
 double ProgressReport::elapsed_seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

@@ -16,6 +16,7 @@ public:
     /// `width` is the console's, 0 when it is not a terminal (metrics::terminal_width). `unit` is what is counted, in
     /// the plural.
     ProgressReport(std::ostream& console, int width, std::string_view unit);
+    explicit ProgressReport(std::string_view unit);  // on standard error
 
     /// `first`: how many were done before this process began. Call it as often as you like.
     void update(std::int64_t done, std::int64_t first, std::int64_t total);
