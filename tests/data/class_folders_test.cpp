@@ -156,7 +156,7 @@ TEST_F(Photos, ErrorsSayWhereAndWhatToDo) {
                                                 HasSubstr("--no-validation")));
     put_photo("val/Bee/1.jpg", 2);
     EXPECT_THAT(error(Split::validation),
-                AllOf(HasSubstr((folder_ / "val/Bee") + " is no class of training"), HasSubstr("no folder train/Bee")));
+                AllOf(HasSubstr((folder_ / "val/Bee") + " is not a class of training"), HasSubstr("no folder train/Bee")));
     put_photo("validation/ant/1.jpg", 2);
     EXPECT_THAT(error(Split::validation), HasSubstr("keep one of them"));
 }

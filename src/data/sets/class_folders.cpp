@@ -92,8 +92,8 @@ std::vector<std::int32_t> labels_of(const fs::path& folder, const ClassListing& 
         const auto found = std::ranges::lower_bound(trained, name);
         if (found == trained.end() || *found != name) {
             throw Error(ErrorKind::data, "folder: " + (folder / name).string() +
-                                             " is no class of training; there is no folder train/" + name +
-                                             " (classes are told apart by the exact names of their folders)");
+                                             " is not a class of training: there is no folder train/" + name +
+                                             "; add it, or rename or remove this one");
         }
         labels.push_back(static_cast<std::int32_t>(found - trained.begin()));
     }

@@ -62,8 +62,8 @@ Violation made_images_need_a_published_set(const OptionValues& values) {
     const auto dataset = dataset_of(values);
     const bool made = values.flag("generated_data") || values.flag("synthetic_data");
     if (!made || !dataset || data::dataset_info(*dataset).classes > 0) return {};
-    return "--generated-data and --synthetic-data with --dataset " + std::string(name(*dataset)) +
-           ": how many classes and images it has stands in its files only; choose another --dataset";
+    return "--generated-data and --synthetic-data do not work with --dataset " + std::string(name(*dataset)) +
+           ", whose classes are counted in its files; choose another --dataset";
 }
 
 Violation lars_companions(const OptionValues& values) {
