@@ -26,8 +26,8 @@ std::vector<int> processors_in(const std::string& list);
 /// The inverse; `numbers` are in order.
 std::string processor_list(const std::vector<int>& numbers);
 
-/// All processors that processes of this machine, or of this container, may have: those of the control group, else those that
-/// are there.
+/// All processors that processes of this machine, or of this container, may have: those of the control group, else
+/// those that are there.
 std::vector<int> machine_processors(const ReadText& read);
 
 /// A processor as the system counts them, which is a hyper-thread of a core of a NUMA node.
@@ -39,8 +39,8 @@ struct ProcessorPlace {
 /// In the order of nodes, cores and numbers.
 std::vector<ProcessorPlace> places_of(const std::vector<int>& processors, const ReadText& read);
 
-/// The processors of share `index` of `count`: whole cores, equally many for each, from as few nodes as possible. With fewer
-/// cores than shares each gets one core.
+/// The processors of share `index` of `count`: whole cores, equally many for each, from as few nodes as possible. With
+/// fewer cores than shares each gets one core.
 std::vector<ProcessorPlace> share_of(const std::vector<ProcessorPlace>& machine, int index, int count);
 
 /// Of these processors, when `sharers` processes have the quota together.

@@ -123,7 +123,8 @@ std::vector<ProcessorPlace> share_of(const std::vector<ProcessorPlace>& machine,
     for (const ProcessorPlace& place : machine) {
         if (cores.empty() || cores.back() != place.core) cores.push_back(place.core);
     }
-    // Slices of one length that begin at equal distances end at node boundaries wherever nodes divide shares or shares nodes.
+    // Slices of one length that begin at equal distances end at node boundaries wherever nodes divide shares or shares
+    // nodes.
     const std::size_t length = std::max<std::size_t>(1, cores.size() / static_cast<std::size_t>(count));
     const std::size_t begin = cores.size() * static_cast<std::size_t>(index) / static_cast<std::size_t>(count);
     const auto first = cores.begin() + static_cast<std::ptrdiff_t>(begin);

@@ -19,7 +19,8 @@ namespace {
 
 constexpr off_t kLockedByte = off_t{1} << 20;
 
-/// The system gives the lock back when the last descriptor of the opened file is closed, by whatever end of the process.
+/// The system gives the lock back when the last descriptor of the opened file is closed, by whatever end of the
+/// process.
 class PosixLock : public FileLock {
 public:
     explicit PosixLock(int descriptor) : descriptor_(descriptor) {}

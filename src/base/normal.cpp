@@ -10,7 +10,8 @@ namespace cnntrain {
 double normal_quantile(double p) {
     CNNTRAIN_CHECK(p > 0 && p < 1, "a quantile needs 0 < p < 1");
     if (p > 0.5) return -normal_quantile(1 - p);
-    // Below zero the distribution function is convex, so Newton's steps from zero fall to the quantile and never past it.
+    // Below zero the distribution function is convex, so Newton's steps from zero fall to the quantile and never past
+    // it.
     const double peak = 1 / std::sqrt(2 * std::numbers::pi);
     double z = 0;
     while (true) {

@@ -11,7 +11,8 @@
 namespace cnntrain {
 namespace {
 
-// Constants of Philox4x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11, table 2 and section 3.3).
+// Constants of Philox4x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11, table 2 and section
+// 3.3).
 constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
 constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
 constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
@@ -52,8 +53,8 @@ std::uint32_t last_word_within(double probability) {
 }
 
 Rng::Rng(std::uint64_t seed, RngStream stream, std::uint32_t epoch, std::uint64_t index) {
-    // (seed, stream, epoch) does not fit into a key, so the key is itself drawn by it; the whole counter is then left for
-    // index and position.
+    // (seed, stream, epoch) does not fit into a key, so the key is itself drawn by it; the whole counter is then left
+    // for index and position.
     const auto drawn = philox4x32({static_cast<std::uint32_t>(stream), epoch, 0, 0}, {low(seed), high(seed)});
     key_ = {drawn[0], drawn[1]};
     counter_ = {0, 0, low(index), high(index)};

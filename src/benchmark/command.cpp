@@ -178,7 +178,8 @@ void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machin
     words.insert(words.end(), program.begin(), program.end());
 }
 
-/// Removes what the program would otherwise get twice, or in two contradicting ways; options before the script are a launcher's.
+/// Removes what the program would otherwise get twice, or in two contradicting ways; options before the script are a
+/// launcher's.
 void drop_replaced(Words& words, const Override& override) {
     auto at =
         std::ranges::find_if(words, [](const std::string& word) { return word == "python3" || word == "python"; });

@@ -13,8 +13,8 @@
 
 namespace cnntrain::benchmark {
 
-/// `{parameter}` replaced, `{{` and `}}` made single; `${NAME}` is left alone. Error(data) for a parameter that the entry
-/// does not have.
+/// `{parameter}` replaced, `{{` and `}}` made single; `${NAME}` is left alone. Error(data) for a parameter that the
+/// entry does not have.
 std::string fill_placeholders(const Entry& entry, const Variant& variant);
 
 using launch::Environment;

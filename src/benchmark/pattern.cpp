@@ -240,7 +240,8 @@ std::string translated(std::string_view regexp) {
 Pattern::Pattern(const std::string& regexp) {
     RE2::Options options;
     options.set_log_errors(false);
-    // Bytes that are no UTF-8 may stand in a line; only a pattern that has more than ASCII must know where characters end.
+    // Bytes that are no UTF-8 may stand in a line; only a pattern that has more than ASCII must know where characters
+    // end.
     if (is_ascii(regexp)) options.set_encoding(RE2::Options::EncodingLatin1);
     engine_ = std::make_unique<RE2>(translated(regexp), options);
     if (!engine_->ok()) {

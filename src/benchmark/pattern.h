@@ -14,8 +14,8 @@ namespace cnntrain::benchmark {
 
 class Pattern {
 public:
-    /// `regexp` in Python's syntax, with exactly one group. Error(data) says what is wrong, or which of Python's features is
-    /// not there (lookaround, backreferences and the like, which have no linear-time matching).
+    /// `regexp` in Python's syntax, with exactly one group. Error(data) says what is wrong, or which of Python's
+    /// features is not there (lookaround, backreferences and the like, which have no linear-time matching).
     explicit Pattern(const std::string& regexp);
     ~Pattern();
     Pattern(Pattern&&) noexcept;

@@ -63,15 +63,15 @@ struct Spec {
     std::vector<std::string> warnings;  // for the user
 };
 
-/// Several files are read in order; an entry of a later one replaces one of the same name. A mistake in an entry is kept
-/// with it, and warned of. Error(data) naming file and line when a file is no mapping of names.
+/// Several files are read in order; an entry of a later one replaces one of the same name. A mistake in an entry is
+/// kept with it, and warned of. Error(data) naming file and line when a file is no mapping of names.
 Spec read_spec(const std::vector<std::string>& files);
 
 /// "name_alpha_1_beta_2": parameters in alphabetical order.
 std::string variant_name(const Entry& entry, const Variant& variant);
 
-/// The entries to run: in the order of `names` when there are any, else of the files. Error(usage) with the nearest name,
-/// and when nothing is left; Error(data) naming file, line and entry when one of them has a mistake.
+/// The entries to run: in the order of `names` when there are any, else of the files. Error(usage) with the nearest
+/// name, and when nothing is left; Error(data) naming file, line and entry when one of them has a mistake.
 std::vector<const Entry*> select(const Spec& spec, const std::vector<std::string>& names, bool include_convergence);
 
 }  // namespace cnntrain::benchmark

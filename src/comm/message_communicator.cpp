@@ -19,8 +19,8 @@ constexpr std::size_t kLargestBytes = 0x7fffffff;    // MPI counts in int
 constexpr std::size_t kBroadcastPiece = 16u << 20u;  // bytes: one rank passes a piece on while the next one arrives
 constexpr int kTurnsPerCheck = 16;                   // looking for notices takes as long as looking for messages
 constexpr int kTagsPerOperation = 2;
-// Tags go up to 32767, the least that MPI must offer. One half is for operations of all ranks, the other for those of groups, of
-// which different groups may have done differently many.
+// Tags go up to 32767, the least that MPI must offer. One half is for operations of all ranks, the other for those of
+// groups, of which different groups may have done differently many.
 constexpr std::uint64_t kTagOperations = 1u << 13u;
 constexpr int kFirstGroupTag = static_cast<int>(kTagOperations) * kTagsPerOperation;
 
@@ -169,8 +169,10 @@ std::vector<std::uint64_t> MessageCommunicator::all_gather(std::span<const std::
     return guarded([&] { return gather_words({.name = "all-gather", .what = what}, words); });
 }
 
-/// In round k everyone knows the words of 2^k ranks from its own on and tells them to the rank 2^k before it (Bruck et al.
-/// 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems"): log2(size) messages.
+/// In round k everyone knows the words of 2^k ranks from its own on and tells them to the rank 2^k before it (Bruck et
+/// al.
+/// 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems"): log2(size)
+/// messages.
 std::vector<std::uint64_t> MessageCommunicator::gather_words(Operation operation, std::span<const std::uint64_t> own) {
     operation.number = operations_;
     const int tag = next_tag();
@@ -208,8 +210,8 @@ void MessageCommunicator::broadcast(std::span<std::byte> bytes, int root, std::s
     });
 }
 
-/// A binomial tree: counted from the root, a rank gets the piece from the one without its lowest bit and passes it to those
-/// with one lower bit more.
+/// A binomial tree: counted from the root, a rank gets the piece from the one without its lowest bit and passes it to
+/// those with one lower bit more.
 void MessageCommunicator::broadcast_piece(Operation operation, std::span<std::byte> piece, int root) {
     operation.number = operations_;
     const int tag = next_tag();
@@ -318,8 +320,8 @@ Handle MessageCommunicator::start_all_reduce(int bucket, std::span<float> values
     });
 }
 
-/// Sharing memory waits without a timeout, so the ranks meet before it. The memory of a smaller use remains: a slower rank
-/// may still read it.
+/// Sharing memory waits without a timeout, so the ranks meet before it. The memory of a smaller use remains: a slower
+/// rank may still read it.
 void MessageCommunicator::share_bucket(BucketWork& work, std::size_t elements) {
     meet({.name = "sharing memory", .bucket = work.operation.bucket, .what = {}});
     const std::size_t bytes = NodeReduction::shared_bytes(elements, local_size());

@@ -1,9 +1,9 @@
 // Ranks that mpirun or srun started. The only file that includes MPI's header.
 //
-// Messages are MPI_Isend and MPI_Irecv, as in libnbc, which makes Open MPI's own non-blocking collectives of them. Notices
-// have a communicator of their own. Memory that a node shares is an MPI window; what its ranks write there is ordered by
-// atomic counters in it (MPI 4.0, section 12.4: in the unified model loads and stores to such memory are those of the
-// machine), so a window needs no epochs beyond the one that is open all the time.
+// Messages are MPI_Isend and MPI_Irecv, as in libnbc, which makes Open MPI's own non-blocking collectives of them.
+// Notices have a communicator of their own. Memory that a node shares is an MPI window; what its ranks write there is
+// ordered by atomic counters in it (MPI 4.0, section 12.4: in the unified model loads and stores to such memory are
+// those of the machine), so a window needs no epochs beyond the one that is open all the time.
 #include <mpi.h>
 #include <sched.h>
 
@@ -37,8 +37,8 @@ void check(int code, const char* call) {
     throw Error(ErrorKind::peers, std::string(call) + ": " + text_of(code));
 }
 
-/// Does what MPI waits for all ranks in, without a timeout of its own. Error(peers) when that takes longer; the call then goes
-/// on in its thread until the process ends, so `work` must own what it uses.
+/// Does what MPI waits for all ranks in, without a timeout of its own. Error(peers) when that takes longer; the call
+/// then goes on in its thread until the process ends, so `work` must own what it uses.
 template <typename Work> auto within(double seconds, const std::string& operation, Work work) {
     std::packaged_task<decltype(work())()> task(std::move(work));
     auto result = task.get_future();
@@ -231,8 +231,8 @@ bool MpiTransport::next_notice(Notice& notice) {
     return true;
 }
 
-/// Spins for the time that a message takes on a fast network, then leaves the core to others, then sleeps; after some seconds,
-/// which only a rank that is missing takes, less lightly.
+/// Spins for the time that a message takes on a fast network, then leaves the core to others, then sleeps; after some
+/// seconds, which only a rank that is missing takes, less lightly.
 void MpiTransport::idle(int turn) {
     constexpr int kSpins = 200;
     constexpr int kYields = 2000;
@@ -256,8 +256,8 @@ void end_mpi(Started world, std::vector<MPI_Win> windows) {
     MPI_Finalize();
 }
 
-/// Without order nothing of MPI is called any more: finalising waits for all ranks, and the process ends in any case. So it
-/// does when a rank stalls after all have met: the run's work is done.
+/// Without order nothing of MPI is called any more: finalising waits for all ranks, and the process ends in any case.
+/// So it does when a rank stalls after all have met: the run's work is done.
 void MpiTransport::close(bool orderly) {
     if (!orderly) return;
     MPI_Cancel(&incoming_request_);

@@ -139,8 +139,8 @@ std::vector<TimedSum> sums(Communicator& communicator, const Sweep& sweep) {
     return result;
 }
 
-/// What adding takes a byte: to gradients that have not just been in a cache, others that have just arrived. Ranks meet after
-/// each turn: where they share a core, all of them pay for it.
+/// What adding takes a byte: to gradients that have not just been in a cache, others that have just arrived. Ranks meet
+/// after each turn: where they share a core, all of them pay for it.
 double adding_time(Communicator& communicator, const Sweep& sweep) {
     constexpr std::size_t kParts = 4;  // of the largest bucket, for the shares of so many ranks
     std::vector<float> own(walked_bytes(sweep) / sizeof(float), 1);
@@ -157,8 +157,8 @@ double adding_time(Communicator& communicator, const Sweep& sweep) {
     return seconds / static_cast<double>(count * sizeof(float));
 }
 
-/// Least squares of (latency + bytes / bandwidth - seconds) / seconds: the normal equations of two unknowns, each message
-/// weighted by 1 / seconds^2.
+/// Least squares of (latency + bytes / bandwidth - seconds) / seconds: the normal equations of two unknowns, each
+/// message weighted by 1 / seconds^2.
 struct LineSums {
     double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
 

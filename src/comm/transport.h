@@ -49,8 +49,8 @@ public:
     /// Never waits. A complete ticket is void.
     virtual bool complete(Ticket ticket) = 0;
 
-    /// Memory that the ranks of this node share, until the transport ends; its first `zeroed` bytes are 0. All ranks call it,
-    /// right after they have met.
+    /// Memory that the ranks of this node share, until the transport ends; its first `zeroed` bytes are 0. All ranks
+    /// call it, right after they have met.
     virtual std::span<std::byte> share_memory(std::size_t bytes, std::size_t zeroed) = 0;
 
     /// To all other ranks; does not wait for any, but for what the network needs to take the notice.

@@ -72,8 +72,8 @@ void Watch::check() {
     if (known >= others || last_check_ >= end_) fail_missing();
 }
 
-/// Checks follow each other within milliseconds. A longer gap means that this process did not run: a batch system suspended
-/// the job, or the machine slept. The others have then not run either, or have ended.
+/// Checks follow each other within milliseconds. A longer gap means that this process did not run: a batch system
+/// suspended the job, or the machine slept. The others have then not run either, or have ended.
 void Watch::leave_out_pauses() {
     constexpr std::chrono::seconds kLongestGap{1};
     const Clock::time_point now = Clock::now();

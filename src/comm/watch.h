@@ -1,8 +1,8 @@
 // How a rank that waits notices that others do not come.
 //
-// Shortly before the timeout a rank calls the roll: it tells all others that it is there and what it waits in. Whoever waits
-// as well answers at once in the same way, so all see the same ranks missing at about the same time, also a rank that
-// waits only for one that waits for the missing one. Time in which this process itself was stopped does not count.
+// Shortly before the timeout a rank calls the roll: it tells all others that it is there and what it waits in. Whoever
+// waits as well answers at once in the same way, so all see the same ranks missing at about the same time, also a rank
+// that waits only for one that waits for the missing one. Time in which this process itself was stopped does not count.
 #pragma once
 
 #include <chrono>

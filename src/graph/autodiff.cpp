@@ -158,8 +158,8 @@ private:
     std::vector<std::vector<ValueId>> contributions_;  // by value, last consumer first
 };
 
-/// Copies the backward nodes of `plan` (a graph that starts with the nodes of `graph`) into `graph`; forward values that
-/// are not kept are computed again, each once, just before their first reader.
+/// Copies the backward nodes of `plan` (a graph that starts with the nodes of `graph`) into `graph`; forward values
+/// that are not kept are computed again, each once, just before their first reader.
 class Recomputer {
 public:
     Recomputer(Graph& graph, const Graph& plan, const std::vector<ValueId>& points)

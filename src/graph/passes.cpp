@@ -15,8 +15,8 @@ namespace {
 
 // ---- move_activations_to_sender ----
 
-/// The stage that sends what this activation reads, if no other node outside of that stage reads it and others stay in the
-/// activation's stage; otherwise invalid.
+/// The stage that sends what this activation reads, if no other node outside of that stage reads it and others stay in
+/// the activation's stage; otherwise invalid.
 StageId sender_of(const Graph& graph, NodeId id, const std::map<StageId, std::int32_t>& nodes_of_stage) {
     const Node& node = graph.node(id);
     if (node.kind != OpKind::activation || nodes_of_stage.at(node.stage) == 1) return {};
@@ -64,7 +64,8 @@ NormChain find_sum(const Graph& graph, NodeId add_id, NodeId activation, NodeId 
     for (std::size_t side = 0; side < 2; ++side) {
         const NodeId norm = plain_norm(graph, add.inputs[side], add, end);
         if (!norm.valid()) continue;
-        // In training a sum alone costs the fused gradient a pass of its own, and behind a sum the slope must follow from y.
+        // In training a sum alone costs the fused gradient a pass of its own, and behind a sum the slope must follow
+        // from y.
         const bool fits_training =
             activation.valid() && slope_follows_from_result(activation_of(graph.node(activation)));
         if (!fits_training && graph.node(norm).kind != OpKind::batch_norm_inference) continue;

@@ -8,8 +8,8 @@
 
 namespace cnntrain::launch {
 
-/// What the guard writes: the number of the process that it guards, and later how that ended, as waitpid() tells it or as
-/// kStayedBehind.
+/// What the guard writes: the number of the process that it guards, and later how that ended, as waitpid() tells it or
+/// as kStayedBehind.
 using GuardWord = int;
 constexpr GuardWord kStayedBehind = -1;
 
@@ -21,11 +21,13 @@ struct GuardOrder {
     std::string asked_first;  // as in ProcessRequest
 };
 
-/// The time that a program gets which was asked only after those below it did not end, or whose processes have all ended.
+/// The time that a program gets which was asked only after those below it did not end, or whose processes have all
+/// ended.
 constexpr std::chrono::seconds kLeaderTime{5};
 
-/// The guard's work, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): everything that the leader
-/// has started stays below the guard, whatever became of its parent or session. Ends the process when nobody is left.
+/// The guard's work, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): everything that the
+/// leader has started stays below the guard, whatever became of its parent or session. Ends the process when nobody is
+/// left.
 [[noreturn]] void guard(const GuardOrder& order);
 
 }  // namespace cnntrain::launch

@@ -97,7 +97,8 @@ void OutputFilter::take(Stream stream, std::string_view text) {
     if (lines.size() > kMostLines) lines.pop_front();
 }
 
-/// "Process name: [[7119,1],2]" of one that ended with a code, "process rank 2 with PID" of one that a signal has ended.
+/// "Process name: [[7119,1],2]" of one that ended with a code, "process rank 2 with PID" of one that a signal has
+/// ended.
 void OutputFilter::read_verdict(std::string_view text) {
     verdict_line_ += text;
     if (!verdict_line_.ends_with('\n')) return;

@@ -13,8 +13,8 @@
 
 namespace cnntrain::launch {
 
-/// Reads mpirun's tagged output ("[1,0]<stdout>:text") as it comes, and hands on what the shown instance and mpirun itself
-/// have printed, tags included. Of the others it keeps the end of their standard error.
+/// Reads mpirun's tagged output ("[1,0]<stdout>:text") as it comes, and hands on what the shown instance and mpirun
+/// itself have printed, tags included. Of the others it keeps the end of their standard error.
 class OutputFilter {
 public:
     using Sink = std::function<void(Stream, std::string_view)>;
@@ -25,8 +25,8 @@ public:
     /// Nothing more comes.
     void finish();
 
-    /// The hidden instance that failed, with the last lines of its standard error; all hidden instances that wrote some when
-    /// mpirun has not said which one failed.
+    /// The hidden instance that failed, with the last lines of its standard error; all hidden instances that wrote some
+    /// when mpirun has not said which one failed.
     std::map<int, std::string> last_lines_of_failed() const;
 
 private:

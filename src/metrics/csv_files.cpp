@@ -23,7 +23,8 @@ std::string path_of(const Record& row, const std::string& folder) {
     return "";
 }
 
-/// The line of a file's columns with its end; empty when it has none yet. Not read further than `longest` and a line end.
+/// The line of a file's columns with its end; empty when it has none yet. Not read further than `longest` and a line
+/// end.
 std::string columns_there(const FileSystem& files, const std::string& path, const std::string& longest) {
     if (!files.exists(path)) return "";
     const std::unique_ptr<InputFile> file = files.open(path);
@@ -33,7 +34,8 @@ std::string columns_there(const FileSystem& files, const std::string& path, cons
     return end == std::string::npos ? there : there.substr(0, end + kLineEnd.size());
 }
 
-/// The row with the columns of the file: those at the end came later, and a file that was begun without them goes on so.
+/// The row with the columns of the file: those at the end came later, and a file that was begun without them goes on
+/// so.
 /// Error(usage) when its columns are others.
 Record fitted(const Record& row, const std::string& there, const std::string& path) {
     Record result = row;

@@ -42,8 +42,8 @@ private:
     bool first_ = true;
 };
 
-/// The shortest decimal number that is this one in 32 bits, in which the learning rate is fed to the graph: 0.0005 and not
-/// 0.0005000000000000001.
+/// The shortest decimal number that is this one in 32 bits, in which the learning rate is fed to the graph: 0.0005 and
+/// not 0.0005000000000000001.
 double in_32_bits(double value) {
     std::array<char, 32> text{};
     const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;

@@ -118,7 +118,8 @@ void TensorBoard::add_summary(std::int64_t iteration, const std::string& summary
     append(Message().add(1, settings_.clock()).add(2, iteration).add(5, std::string_view(summary)).bytes());
 }
 
-/// Two processes of one second (a run and its resumption) get two files; TensorBoard reads them in the order of their names.
+/// Two processes of one second (a run and its resumption) get two files; TensorBoard reads them in the order of their
+/// names.
 void TensorBoard::begin_file() {
     const double now = settings_.clock();
     std::array<char, 24> seconds{};

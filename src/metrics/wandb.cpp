@@ -128,8 +128,8 @@ public:
     }
 
 private:
-    /// A process group of its own: Ctrl-C is for us, and the client must live to see the run's end. What it prints goes to
-    /// standard error.
+    /// A process group of its own: Ctrl-C is for us, and the client must live to see the run's end. What it prints goes
+    /// to standard error.
     int spawn(const std::vector<std::string>& words, int child_end) {
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);

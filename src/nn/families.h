@@ -13,7 +13,8 @@ struct FamilyRow {
     Family family;
     /// The legal sizes, smallest first.
     std::vector<std::string> (*sizes)(DatasetKind dataset);
-    /// `settings.size` is one of them. Error(usage): values that make no network, such as groups that do not divide channels.
+    /// `settings.size` is one of them. Error(usage): values that make no network, such as groups that do not divide
+    /// channels.
     Network (*network)(const NetworkSettings& settings);
     /// Are its shortcuts padded (type A) where they change shape, instead of projected (B)? Null: B.
     bool (*pads_shortcuts)(const NetworkSettings& settings) = nullptr;

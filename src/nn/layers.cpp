@@ -22,8 +22,8 @@ const Initialiser kDenseWeight{.kind = Initialiser::Kind::glorot_uniform};
 const Initialiser kZeros{.value = 0};
 const Initialiser kOnes{.value = 1};
 
-/// Rows of a proxy whose gamma is 1, whose beta, beta' and gamma' are 0, and whose moments follow from these: its sample is
-/// the activation of the normal quantiles themselves.
+/// Rows of a proxy whose gamma is 1, whose beta, beta' and gamma' are 0, and whose moments follow from these: its
+/// sample is the activation of the normal quantiles themselves.
 Initialiser proxy_start(const graph::ProxyNormAttrs& attrs) {
     constexpr auto kCount = static_cast<double>(graph::kProxySamples);
     std::vector<double> sample = normal_quantiles(graph::kProxySamples);

@@ -270,8 +270,8 @@ void evaluate_attention(const Attrs& attrs, const RandomKey& random, RefInputs i
     });
 }
 
-/// With p = softmax(s), r = random_scale(p) and dp = random_scale(dy * v^T): ds = p * (dp - sum over the keys of p * dp), which
-/// is the sum of dy * y.
+/// With p = softmax(s), r = random_scale(p) and dp = random_scale(dy * v^T): ds = p * (dp - sum over the keys of p *
+/// dp), which is the sum of dy * y.
 void evaluate_attention_grad(const Attrs& attrs, const RandomKey& random, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<AttentionAttrs>(attrs);
     const bool packed = is_packed(inputs.size(), 4);

@@ -1,4 +1,5 @@
-// Shape rules' vocabulary: each function throws Error(usage) with a reason; Graph::add puts node, op and shapes before it.
+// Shape rules' vocabulary: each function throws Error(usage) with a reason; Graph::add puts node, op and shapes before
+// it.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 // Proxy norm: activations standardised by the moments that they would have, had their input been normal.
-// Formulas: Labatie et al. 2021, "Proxy-Normalizing Activations to Match Batch Normalization while Removing Batch Dependence".
+// Formulas: Labatie et al. 2021, "Proxy-Normalizing Activations to Match Batch Normalization while Removing Batch
+// Dependence".
 #include <array>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// Dropout (Srivastava et al. 2014) and drop-connect of whole samples (stochastic depth: Huang et al. 2016), inverted scaling.
+// Dropout (Srivastava et al. 2014) and drop-connect of whole samples (stochastic depth: Huang et al. 2016), inverted
+// scaling.
 #include <algorithm>
 
 #include "ops/families.h"

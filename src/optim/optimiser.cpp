@@ -149,8 +149,8 @@ std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const gra
     return reader.as<graph::ProxyNormAttrs>();
 }
 
-/// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where `weight_decay_exclude`
-/// names proxies; where it does not, this decay comes on top.
+/// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where
+/// `weight_decay_exclude` names proxies; where it does not, this decay comes on top.
 ValueId add_proxy_gradient(Graph& graph, const UpdateSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
                            ValueId gradient, const std::string& variable) {
     // Brings the decay to the scale of a gradient that is still a sum and still multiplied with the loss scaling.

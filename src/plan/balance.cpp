@@ -13,7 +13,8 @@ namespace cnntrain::plan {
 
 namespace {
 
-/// The slot whose pass is the last to read a result; that of its maker where nobody else does. `stage_of`: of a function.
+/// The slot whose pass is the last to read a result; that of its maker where nobody else does. `stage_of`: of a
+/// function.
 template <typename StageOf>
 std::int32_t last_slot(const schedule::Pipeline& pipeline, Kept kept, const PassResult& result, StageOf stage_of) {
     const std::int32_t own = stage_of(result.maker);
@@ -117,8 +118,8 @@ struct Partition {
     std::vector<std::size_t> splits;
 };
 
-/// The partition whose cost, joined from stage to stage, is least. `cost` of a stage [first, end) may be kImpossible; of equal partitions
-/// the one with later splits is taken.
+/// The partition whose cost, joined from stage to stage, is least. `cost` of a stage [first, end) may be kImpossible;
+/// of equal partitions the one with later splits is taken.
 template <typename Cost, typename Join>
 Partition least(std::size_t functions, std::int32_t stages, Cost cost, Join join) {
     std::vector<Partition> best(functions + 1);  // of the functions before, in the stages up to the present one

@@ -28,8 +28,8 @@ private:
     std::vector<std::string> names_;
 };
 
-/// Finds the functions of things in the order in which they are done. What belongs to no function goes with what is done
-/// before it: images with the first function, the loss with the last.
+/// Finds the functions of things in the order in which they are done. What belongs to no function goes with what is
+/// done before it: images with the first function, the loss with the last.
 class FunctionWalk {
 public:
     explicit FunctionWalk(const FunctionNames& names) : names_(names), backward_(names.count() - 1) {}
@@ -58,13 +58,13 @@ std::vector<FunctionFacts> function_facts(const graph::Graph& graph, const Funct
 /// What the passes of the functions leave for other passes, of a graph made without --enable-recomputation.
 std::vector<PassResult> pass_results(const graph::Graph& graph, const FunctionNames& names);
 
-/// Adds what a backend keeps besides: copies of variables, and of what each micro-batch begins with. `report`: of the compiled
-/// graph, with more than one micro-batch. Nothing is added for a backend that does not tell.
+/// Adds what a backend keeps besides: copies of variables, and of what each micro-batch begins with. `report`: of the
+/// compiled graph, with more than one micro-batch. Nothing is added for a backend that does not tell.
 void add_copies(const graph::Graph& graph, const FunctionNames& names, const backend::CompileReport& report,
                 std::vector<FunctionFacts>& functions, std::vector<PassResult>& results);
 
-/// Something that the update reads as a sum over micro-batches, and so over processes: a gradient, or a statistic that a
-/// moving average follows.
+/// Something that the update reads as a sum over micro-batches, and so over processes: a gradient, or a statistic that
+/// a moving average follows.
 struct SummedValue {
     std::string name;  // of the node that makes it
     std::int64_t elements = 0;

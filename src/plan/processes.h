@@ -20,9 +20,9 @@ struct PlannedProcess {
     std::vector<ReadyBucket> buckets;
 };
 
-/// Gradients are complete when the last micro-batch's backward pass has done their function; statistics of the forward pass
-/// when it begins. Buckets hold at most `bucket_bytes`, as comm::plan_buckets() says. With `images_per_second` all times
-/// are scaled to that rate.
+/// Gradients are complete when the last micro-batch's backward pass has done their function; statistics of the forward
+/// pass when it begins. Buckets hold at most `bucket_bytes`, as comm::plan_buckets() says. With `images_per_second` all
+/// times are scaled to that rate.
 PlannedProcess planned_process(const FunctionTimes& times, const std::vector<SummedValue>& values,
                                const PlannedLine& line, std::int64_t bucket_bytes,
                                std::optional<double> images_per_second);

@@ -106,8 +106,8 @@ void check_profile(const Profile& profile, const Profile& wanted, const std::str
 
 namespace {
 
-/// Gives every input of a graph the same made-up values again and again: numbers in [0, 1), bytes, and zeros where whole
-/// numbers mean something.
+/// Gives every input of a graph the same made-up values again and again: numbers in [0, 1), bytes, and zeros where
+/// whole numbers mean something.
 class MadeUpBatches final : public data::BatchSource {
 public:
     explicit MadeUpBatches(const graph::Graph& graph) {
@@ -178,8 +178,8 @@ FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
 
 namespace {
 
-/// Of one step of a micro-batch in each copy. Where copies add to one sum in turn, those wait that come too early: the least
-/// time is that of the work.
+/// Of one step of a micro-batch in each copy. Where copies add to one sum in turn, those wait that come too early: the
+/// least time is that of the work.
 double step_ms(std::span<const backend::ProfileRow* const> copies) {
     double least = copies.front()->milliseconds;
     double sum = 0;
@@ -222,7 +222,8 @@ FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, co
 Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                    const Measurement& how)
     : names_(names), how_(how), batches_(std::make_unique<MadeUpBatches>(graph)) {
-    // Sums over micro-batches are part of the work. The first one after an update finds caches full of what the update used.
+    // Sums over micro-batches are part of the work. The first one after an update finds caches full of what the update
+    // used.
     constexpr std::int64_t kMicroBatches = 4;
     constexpr std::uint64_t kSeed = 1;
     backend::CompileRequest request{&graph, batches_->fields()};

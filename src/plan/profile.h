@@ -71,13 +71,13 @@ private:
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                       const Measurement& how);
 
-/// What a micro-batch has taken in `updates` weight updates of several micro-batches each. `rows`: copy by copy of the network,
-/// of which there are `copies`.
+/// What a micro-batch has taken in `updates` weight updates of several micro-batches each. `rows`: copy by copy of the
+/// network, of which there are `copies`.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
                                 std::int64_t updates, int copies = 1);
 
-/// Gigaflops per second of one thread that times without a measurement are based on. A guess: only their proportions mean
-/// something.
+/// Gigaflops per second of one thread that times without a measurement are based on. A guess: only their proportions
+/// mean something.
 inline constexpr double kAssumedGflops = 50;
 FunctionTimes times_of_flops(const std::vector<FunctionFacts>& functions, int threads);
 

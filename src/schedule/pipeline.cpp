@@ -135,8 +135,8 @@ double bubble(const Pipeline& pipeline, std::int64_t micro_batches, const StageT
             whole = (count + stages - 1) * each.total();
             break;
         case PipelineSchedule::interleaved:
-            // Fill and drain: K forward and K backward ticks; between them, ticks in which some stages go forward and others
-            // backward.
+            // Fill and drain: K forward and K backward ticks; between them, ticks in which some stages go forward and
+            // others backward.
             whole = stages * each.total() + (2 * count - 2) * (pipeline.stages > 1 ? longer : each.total() / 2);
             break;
         case PipelineSchedule::sequential:

@@ -196,7 +196,8 @@ std::array<std::int64_t, 2> RunPlan::saving_periods() const {
     return {checkpoints, iterations_per_histogram ? *iterations_per_histogram / iterations_per_host_step : checkpoints};
 }
 
-/// The first host step before the last one, from number `step` on, in which a multiple of an interval of checkpoints lies.
+/// The first host step before the last one, from number `step` on, in which a multiple of an interval of checkpoints
+/// lies.
 std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
     if (follows_first_step) {
         const std::int64_t from = std::max<std::int64_t>(step, 1);

@@ -14,8 +14,8 @@ using TextRows = std::vector<std::vector<std::string>>;
 
 inline constexpr std::size_t kAllColumns = std::numeric_limits<std::size_t>::max();
 
-/// Columns as wide as they must be, two blanks between them; each row ends with a line end. The first `left` columns begin at
-/// the left, the others end at the right. No row has more cells than the first one.
+/// Columns as wide as they must be, two blanks between them; each row ends with a line end. The first `left` columns
+/// begin at the left, the others end at the right. No row has more cells than the first one.
 inline std::string in_columns(const TextRows& rows, std::size_t left = 0) {
     std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
     for (const auto& row : rows) {
@@ -35,8 +35,8 @@ inline std::string in_columns(const TextRows& rows, std::size_t left = 0) {
     return text;
 }
 
-/// A line of help: `head`, and from column `column` on `text`, which is broken at blanks so that no line is longer than `width`. A
-/// longer head moves the first line of the text to the right.
+/// A line of help: `head`, and from column `column` on `text`, which is broken at blanks so that no line is longer than
+/// `width`. A longer head moves the first line of the text to the right.
 inline std::string help_entry(const std::string& head, std::string_view text, std::size_t column, std::size_t width) {
     std::string line = head;
     line.resize(std::max(line.size() + 1, column), ' ');

@@ -25,19 +25,21 @@ struct MachineShare {
 /// The environment variable with which a launcher says "disabled": not bound.
 inline constexpr const char* kPlacementVariable = "CNNTRAIN_PROCESS_PLACEMENT";
 
-/// Takes this process's share of the cores, NUMA nodes first, by setting its own affinity mask; with more processes than
-/// cores each gets one. All functions here tell of the share from then on. What a launcher has bound to a part of the
-/// machine stays so. To be called before there is a second thread. Returns what was done, for the log: "instance 1 of 2:
+/// Takes this process's share of the cores, NUMA nodes first, by setting its own affinity mask; with more processes
+/// than cores each gets one. All functions here tell of the share from then on. What a launcher has bound to a part of
+/// the machine stays so. To be called before there is a second thread. Returns what was done, for the log: "instance 1
+/// of 2:
 /// cores 8-15".
 std::string take_share(const MachineShare& share);
 
-/// For threads that compute, whose vector units hyper-threads of a core would share: cores within the quota, at least 1.
+/// For threads that compute, whose vector units hyper-threads of a core would share: cores within the quota, at least
+/// 1.
 int available_cores();
 /// For threads that wait for memory and disk: processors within the quota, at least 1.
 int available_processors();
 
-/// Threads that a user may ask for here: many more than cores wait for each other instead of working, so long that nothing can
-/// be stopped. At least 64.
+/// Threads that a user may ask for here: many more than cores wait for each other instead of working, so long that
+/// nothing can be stopped. At least 64.
 int most_threads();
 
 /// Cores are shared by compute and input. Input threads sleep while the ring is full, so they may

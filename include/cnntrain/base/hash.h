@@ -1,5 +1,6 @@
 // Short fingerprints of text: 64-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv). The same text gives the same
-// number in every process and version, so that files and seeds may depend on it. For telling apart, not against forgery.
+// number in every process and version, so that files and seeds may depend on it. For telling apart, not against
+// forgery.
 #pragma once
 
 #include <array>

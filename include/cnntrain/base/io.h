@@ -1,7 +1,7 @@
 // Files behind a small interface, with a POSIX implementation and an in-memory twin for tests.
 //
-// A file written through create() is finished or absent: it is written under a temporary name in the target's folder that
-// nobody can guess and that no other file has, synced, and renamed at commit().
+// A file written through create() is finished or absent: it is written under a temporary name in the target's folder
+// that nobody can guess and that no other file has, synced, and renamed at commit().
 #pragma once
 
 #include <cstddef>
@@ -28,11 +28,11 @@ public:
     virtual void will_need(std::uint64_t offset, std::uint64_t count) const noexcept = 0;
 };
 
-/// Ends the name of a file that is still being written. What a killed process left behind is removed when the same file is
-/// written again.
+/// Ends the name of a file that is still being written. What a killed process left behind is removed when the same file
+/// is written again.
 inline constexpr std::string_view kPartialSuffix = ".partial";
-/// The finished file's name: "a" for "a.0123456789ab.partial" and for "a.partial", as earlier versions wrote. Nothing for
-/// the name of a finished file.
+/// The finished file's name: "a" for "a.0123456789ab.partial" and for "a.partial", as earlier versions wrote. Nothing
+/// for the name of a finished file.
 std::optional<std::string_view> finished_name(std::string_view file_name);
 
 /// No text that this program reads is larger; training.csv of a year has a tenth of it.
@@ -65,8 +65,8 @@ public:
     virtual void append(const std::string& path, std::string_view text) = 0;  // for log.txt and CSV
     virtual bool exists(const std::string& path) const = 0;
     virtual bool is_directory(const std::string& path) const = 0;
-    /// Error(data) when the system does not say whether `path` exists: a folder without permission, a loop of links. Asked
-    /// before a user is told that something is not there.
+    /// Error(data) when the system does not say whether `path` exists: a folder without permission, a loop of links.
+    /// Asked before a user is told that something is not there.
     virtual void check_reachable(const std::string& /*path*/) const {}
     /// Names (not paths) in a folder, sorted as text.
     virtual std::vector<std::string> list(const std::string& directory) const = 0;
@@ -74,8 +74,9 @@ public:
     virtual void remove(const std::string& path) = 0;  // no error if absent
     /// Makes room for `count` more files to be open at the same time; returns how many of them the system allows.
     virtual std::size_t allow_open_files(std::size_t count) = 0;
-    /// Locks `path`, which is made if it is absent, against all other processes and all other calls in this one, and writes
-    /// `holder` into it for them to read. On a file system without locks, the lock keeps nobody out and a warning says so.
+    /// Locks `path`, which is made if it is absent, against all other processes and all other calls in this one, and
+    /// writes `holder` into it for them to read. On a file system without locks, the lock keeps nobody out and a
+    /// warning says so.
     virtual LockAttempt try_lock(const std::string& path, std::string_view holder) = 0;
 
     /// Error(data) when the file is larger than `most_bytes`.

@@ -6,8 +6,8 @@
 
 namespace cnntrain {
 
-/// Error(data) saying what and where (line and column), unless `text` is one JSON value whose brackets are nested at most
-/// 64 deep, that holds at most two million values, and in which no object has a key twice.
+/// Error(data) saying what and where (line and column), unless `text` is one JSON value whose brackets are nested at
+/// most 64 deep, that holds at most two million values, and in which no object has a key twice.
 void check_json(std::string_view text);
 
 }  // namespace cnntrain

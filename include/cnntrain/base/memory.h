@@ -20,8 +20,9 @@ void require_memory(std::uint64_t bytes, std::string_view who);
 /// Of the stack that a new thread gets.
 std::uint64_t thread_stack_bytes();
 
-/// From now on every allocation of a megabyte or more is a mapping of its own, which goes back to the system when it is freed. glibc by
-/// itself keeps pieces of up to 32 MB for later: 700 MB after the variables of BERT-Base had come and gone one by one.
+/// From now on every allocation of a megabyte or more is a mapping of its own, which goes back to the system when it is
+/// freed. glibc by itself keeps pieces of up to 32 MB for later: 700 MB after the variables of BERT-Base had come and
+/// gone one by one.
 void give_large_memory_back();
 
 }  // namespace cnntrain

@@ -1,5 +1,5 @@
-// Who is mixed with whom in a micro-batch (mixup, cutmix): the host that mixes, the ops that mix, and the ops that read the
-// labels must agree.
+// Who is mixed with whom in a micro-batch (mixup, cutmix): the host that mixes, the ops that mix, and the ops that read
+// the labels must agree.
 #pragma once
 
 #include <concepts>

@@ -28,7 +28,8 @@ std::string to_string(const Processor& processor);
 /// Error(unsupported) for a processor without AVX2 and FMA, which the kernels need.
 void require_kernel_instructions(const Processor& processor);
 
-/// What a processor of this kind has and this machine hides, although computing would be faster with it: a sentence, or "".
+/// What a processor of this kind has and this machine hides, although computing would be faster with it: a sentence, or
+/// "".
 std::string hidden_instructions(const Processor& processor);
 
 }  // namespace cnntrain

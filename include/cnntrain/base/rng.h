@@ -28,16 +28,16 @@ enum class RngStream : std::uint32_t {
     test = 100,
 };
 
-/// Random words that are a function of a key and an index: for millions of elements, where Philox would be too slow. Both
-/// words of a key are Philox4x32-10 of what it stands for.
+/// Random words that are a function of a key and an index: for millions of elements, where Philox would be too slow.
+/// Both words of a key are Philox4x32-10 of what it stands for.
 struct WordKey {
     std::uint32_t first = 0, second = 0;
 };
 /// `who`: hash of a name that never moves; `index`: iteration, sample number.
 WordKey word_key(std::uint64_t seed, RngStream stream, std::uint64_t who, std::uint64_t index);
 
-/// Two rounds of "xor with the shifted self, multiply by an odd constant", with the second key word added in between so that
-/// two keys do not walk one common sequence; multipliers and shifts are those of Wellons' low-bias search.
+/// Two rounds of "xor with the shifted self, multiply by an odd constant", with the second key word added in between so
+/// that two keys do not walk one common sequence; multipliers and shifts are those of Wellons' low-bias search.
 constexpr std::uint32_t random_word(const WordKey& key, std::uint32_t index) {
     std::uint32_t x = index ^ key.first;
     x = (x ^ (x >> 16)) * 0x7feb352dU + key.second;

@@ -1,4 +1,5 @@
-// Averages of checkpoints: of every variable, optimiser slots included, in float64 and stored in the variable's own type.
+// Averages of checkpoints: of every variable, optimiser slots included, in float64 and stored in the variable's own
+// type.
 #pragma once
 
 #include <string>
@@ -22,13 +23,14 @@ struct AverageSettings {
     Edited edited = Edited::refused;
 };
 
-/// Writes the average of these checkpoint files, in their order, to `target`; it takes the iteration and epoch of the last
-/// one. In memory are the result and one tensor of one checkpoint. Error(data) lists how a checkpoint differs from the
-/// first one, in names, shapes or types; Error(usage) when there are none.
+/// Writes the average of these checkpoint files, in their order, to `target`; it takes the iteration and epoch of the
+/// last one. In memory are the result and one tensor of one checkpoint. Error(data) lists how a checkpoint differs from
+/// the first one, in names, shapes or types; Error(usage) when there are none.
 void average(FileSystem& files, const std::vector<std::string>& paths, const AverageSettings& settings,
              const std::string& target);
 
-/// Is `target` a sound checkpoint that average() has made of files with these names, in this way? The decay is not compared.
+/// Is `target` a sound checkpoint that average() has made of files with these names, in this way? The decay is not
+/// compared.
 bool is_average_of(const FileSystem& files, const std::vector<std::string>& paths, Averaging mode,
                    const std::string& target);
 

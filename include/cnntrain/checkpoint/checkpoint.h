@@ -1,9 +1,9 @@
 // Checkpoints: one safetensors file each, `ckpt-<iteration>.safetensors` in the run's folder.
 //
-// Layout (https://github.com/huggingface/safetensors): u64 little-endian length of the header, the header as JSON, then the
-// tensors without gaps. The header's __metadata__ holds "iteration", "epoch", whatever the caller adds, and two CRC-32C as 8
-// hexadecimal digits: "tensors_crc32c" of everything behind the header and, first of all, "header_crc32c" of the header's text
-// with 0 for each of its own digits. Early versions wrote "data_crc32c" in the place of the two.
+// Layout (https://github.com/huggingface/safetensors): u64 little-endian length of the header, the header as JSON, then
+// the tensors without gaps. The header's __metadata__ holds "iteration", "epoch", whatever the caller adds, and two
+// CRC-32C as 8 hexadecimal digits: "tensors_crc32c" of everything behind the header and, first of all, "header_crc32c"
+// of the header's text with 0 for each of its own digits. Early versions wrote "data_crc32c" in the place of the two.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// How gradients lie in memory: one buffer, cut into buckets that are summed over ranks one by one while backward goes on.
+// How gradients lie in memory: one buffer, cut into buckets that are summed over ranks one by one while backward goes
+// on.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,9 @@ struct BucketPlan {
     std::uint64_t digest = 0;
 };
 
-/// Parameters in the order in which backward finishes their gradients; floats lie in the buffer in the same order without
-/// gaps. A bucket takes parameters while it holds at most `max_bytes`, and while they are sharded alike; one that is larger
-/// by itself is a bucket of its own.
+/// Parameters in the order in which backward finishes their gradients; floats lie in the buffer in the same order
+/// without gaps. A bucket takes parameters while it holds at most `max_bytes`, and while they are sharded alike; one
+/// that is larger by itself is a bucket of its own.
 /// Error(usage) unless `max_bytes` is at least one float.
 BucketPlan plan_buckets(std::span<const Parameter> parameters, std::int64_t max_bytes = kDefaultBucketBytes);
 

@@ -1,25 +1,27 @@
-// What the processes of one run say to each other: sums of gradients, weights from one to all, small words that all know.
+// What the processes of one run say to each other: sums of gradients, weights from one to all, small words that all
+// know.
 //
-// Collective operations: every rank calls the same ones in the same order with the same sizes. A communicator is used by
-// one thread at a time. Three members: alone (one rank, nothing is copied), threads of one process, MPI.
+// Collective operations: every rank calls the same ones in the same order with the same sizes. A communicator is used
+// by one thread at a time. Three members: alone (one rank, nothing is copied), threads of one process, MPI.
 //
 // Sums. The result has the same bits on all ranks and in every run: the ranks of a node are added in the order of their
 // ranks, ((a + b) + c) + ..., then the sums of the nodes in the order of their lowest ranks, all in float. Both routes
-// follow this tree, so with Wire::f32 they give equal bits. With Wire::bf16 what travels is rounded to the nearest (ties
-// to even) and the sums stay in float; the flat route rounds what each rank sends, the hierarchical route what each node
-// sends, and both round the result, so their bits differ. What one rank adds alone, or one node in its memory, is not
-// rounded.
+// follow this tree, so with Wire::f32 they give equal bits. With Wire::bf16 what travels is rounded to the nearest
+// (ties to even) and the sums stay in float; the flat route rounds what each rank sends, the hierarchical route what
+// each node sends, and both round the result, so their bits differ. What one rank adds alone, or one node in its
+// memory, is not rounded.
 //
-// MPI_Allreduce promises no order of its sums (MPI 4.0, section 6.9.1), so the order is made here: every rank receives its
-// share of the bucket from all others, adds, and sends the sum to all others, in non-blocking messages. With p ranks each
-// sends 2 (p - 1) / p of a bucket, as a ring does, which is the least that is possible (Patarasuk and Yuan 2009, "Bandwidth
-// optimal all-reduce algorithms"); time = 2 (p - 1) latency + 2 (p - 1) / p bytes / bandwidth + (p - 1) / p additions
-// (Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in MPICH", section 4.5).
+// MPI_Allreduce promises no order of its sums (MPI 4.0, section 6.9.1), so the order is made here: every rank receives
+// its share of the bucket from all others, adds, and sends the sum to all others, in non-blocking messages. With p
+// ranks each sends 2 (p - 1) / p of a bucket, as a ring does, which is the least that is possible (Patarasuk and Yuan
+// 2009, "Bandwidth optimal all-reduce algorithms"); time = 2 (p - 1) latency + 2 (p - 1) / p bytes / bandwidth + (p -
+// 1) / p additions (Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
+// MPICH", section 4.5).
 // Messages between pairs are also what tells which rank has not come.
 //
 // Errors. When a rank has left, or has not come within the timeout, the others throw Error(peers) that names operation,
-// bucket and these ranks. After an error a communicator serves no further operation. Memory that was given to an operation
-// must stay until it is waited for, or until the communicator is gone.
+// bucket and these ranks. After an error a communicator serves no further operation. Memory that was given to an
+// operation must stay until it is waited for, or until the communicator is gone.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +50,8 @@ struct Handle {
 struct Shard {
     std::int64_t begin = 0, count = 0;  // elements
 };
-/// Shards follow each other and cover the bucket. They begin at multiples of 16 elements (64 bytes); small buckets leave
-/// some ranks without any.
+/// Shards follow each other and cover the bucket. They begin at multiples of 16 elements (64 bytes); small buckets
+/// leave some ranks without any.
 Shard shard_of(std::int64_t elements, int rank, int size);
 
 /// Ranks that follow each other.
@@ -77,15 +79,15 @@ public:
     virtual void barrier(std::string_view what) = 0;
     /// `bytes` of rank `root` to all.
     virtual void broadcast(std::span<std::byte> bytes, int root, std::string_view what) = 0;
-    /// `out` to rank `partner`, which names this one as its own, and `in` from it; a rank that is its own partner goes on at
-    /// once. At most 2^31 - 1 bytes.
+    /// `out` to rank `partner`, which names this one as its own, and `in` from it; a rank that is its own partner goes
+    /// on at once. At most 2^31 - 1 bytes.
     virtual void exchange(std::span<const std::byte> out, std::span<std::byte> in, int partner,
                           std::string_view what) = 0;
     /// The words of rank 0, then those of rank 1 and so on; every rank gives equally many.
     virtual std::vector<std::uint64_t> all_gather(std::span<const std::uint64_t> words, std::string_view what) = 0;
-    /// `mine` of each rank of `group`, one after another, into `all`. Only these ranks wait for each other: what they need in
-    /// the middle of their work. This rank is among them, and always gives the same group; every one of them gives equally many
-    /// bytes.
+    /// `mine` of each rank of `group`, one after another, into `all`. Only these ranks wait for each other: what they
+    /// need in the middle of their work. This rank is among them, and always gives the same group; every one of them
+    /// gives equally many bytes.
     virtual void all_gather_among(Group group, std::span<const std::byte> mine, std::span<std::byte> all,
                                   std::string_view what) = 0;
     /// One word of each rank, by rank.
@@ -93,7 +95,8 @@ public:
         return all_gather(std::span<const std::uint64_t>(&word, 1), what);
     }
 
-    // Operations on buckets of at most 2^31 - 1 bytes, which go on in progress() and in every wait. Several may be under way;
+    // Operations on buckets of at most 2^31 - 1 bytes, which go on in progress() and in every wait. Several may be
+    // under way;
     // a bucket must be waited for before it is started again. Numbers of buckets are small and dense.
 
     /// Every element becomes the sum over ranks.
@@ -129,14 +132,15 @@ struct AgreedStatus {
 /// `values`: equally many on every rank. One message of every rank to all others says both.
 AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::span<const double> values = {});
 
-/// Error(peers) naming the ranks whose value differs from rank 0's; on every rank the same. `what`: "weights at iteration 7".
+/// Error(peers) naming the ranks whose value differs from rank 0's; on every rank the same. `what`: "weights at
+/// iteration 7".
 void check_same(Communicator& communicator, std::uint64_t value, std::string_view what);
 
 struct Settings {
     /// Longest wait for another rank. It must be longer than a bucket takes, or a rank that writes a checkpoint.
     double timeout_seconds = 300;
-    /// Ranks that share a node; 0: those that share memory (threads: all). Fewer divide a node into several, with which the
-    /// hierarchical route can be tried on one machine.
+    /// Ranks that share a node; 0: those that share memory (threads: all). Fewer divide a node into several, with which
+    /// the hierarchical route can be tried on one machine.
     int ranks_per_node = 0;
 };
 
@@ -146,7 +150,8 @@ std::unique_ptr<Communicator> make_alone();
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks, const Settings& settings);
 
 /// The ranks that mpirun or srun started; one when nobody did. Initialises MPI with MPI_THREAD_SERIALIZED, once in a
-/// process; the end of the communicator finalises MPI if finish() was called. Error(unsupported) in a build without MPI.
+/// process; the end of the communicator finalises MPI if finish() was called. Error(unsupported) in a build without
+/// MPI.
 std::unique_ptr<Communicator> make_mpi_communicator(const Settings& settings);
 
 }  // namespace cnntrain::comm

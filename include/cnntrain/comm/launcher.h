@@ -1,5 +1,5 @@
-// What a launcher started, read from the environment: no MPI is needed to know the ranks, so that a command can refuse or
-// say what it will do before it begins.
+// What a launcher started, read from the environment: no MPI is needed to know the ranks, so that a command can refuse
+// or say what it will do before it begins.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +39,11 @@ struct Launched {
     std::optional<PopDist> popdist;
 };
 
-/// Open MPI's variables count before PMI's, these before Slurm's: the daemons of mpirun may themselves be started by srun.
+/// Open MPI's variables count before PMI's, these before Slurm's: the daemons of mpirun may themselves be started by
+/// srun.
 /// Slurm counts within a step of srun only; in a batch script or an salloc shell its variables speak of the allocation.
-/// Error(usage) for numbers that are none, that contradict each other, and for a poprun line whose instances are not the
-/// processes that were started.
+/// Error(usage) for numbers that are none, that contradict each other, and for a poprun line whose instances are not
+/// the processes that were started.
 Launched read_launched(const Environment& environment);
 
 }  // namespace cnntrain::comm

@@ -10,8 +10,8 @@
 
 namespace cnntrain::comm {
 
-/// Median seconds of one call, of the slowest rank; about `seconds` are spent. Rank 0 decides when it is enough, so that all
-/// ranks call equally often.
+/// Median seconds of one call, of the slowest rank; about `seconds` are spent. Rank 0 decides when it is enough, so
+/// that all ranks call equally often.
 double median_seconds(Communicator& communicator, double seconds, const std::function<void()>& call);
 
 struct TimedMessage {
@@ -25,8 +25,8 @@ struct LinkFit {
     double bytes_per_second = 0;
     double residual = 0;  // root mean square of (predicted - measured) / measured
 };
-/// Least squares of the relative differences, so that small messages count as much as large ones; where the best latency
-/// is below 0, the best line without one. At least two sizes.
+/// Least squares of the relative differences, so that small messages count as much as large ones; where the best
+/// latency is below 0, the best line without one. At least two sizes.
 LinkFit fit_link(std::span<const TimedMessage> messages);
 
 struct TimedSum {
@@ -47,9 +47,10 @@ struct Sweep {
     double seconds = 0.05;                  // for each number
 };
 
-/// Messages go back and forth at the same time, between all pairs at once: ranks that share cores, memory or a way out of the
-/// node do so while they are timed, as in a sum. What is sent or added has not just been in a cache, as the gradients of a
-/// network. First between nodes, then inside them. The result is the same on all ranks, of which there are at least two.
+/// Messages go back and forth at the same time, between all pairs at once: ranks that share cores, memory or a way out
+/// of the node do so while they are timed, as in a sum. What is sent or added has not just been in a cache, as the
+/// gradients of a network. First between nodes, then inside them. The result is the same on all ranks, of which there
+/// are at least two.
 NetworkTimes measure_network(Communicator& communicator, const Sweep& sweep);
 
 /// Of this process by itself.

@@ -11,8 +11,8 @@ namespace cnntrain::comm {
 enum class Wire : std::uint8_t { f32, bf16 };
 inline constexpr std::array<std::string_view, 2> kWireNames{"f32", "bf16"};
 
-/// flat: every rank exchanges with every other. hierarchical: ranks of a node add in memory that they share, and one rank of
-/// a node exchanges with the others'. Where every rank has a node of its own, both are the same.
+/// flat: every rank exchanges with every other. hierarchical: ranks of a node add in memory that they share, and one
+/// rank of a node exchanges with the others'. Where every rank has a node of its own, both are the same.
 enum class Route : std::uint8_t { flat, hierarchical };
 inline constexpr std::array<std::string_view, 2> kRouteNames{"flat", "hierarchical"};
 

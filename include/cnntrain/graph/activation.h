@@ -1,6 +1,6 @@
 // Activation functions y = f(x), element by element: their names, values and slopes.
 //
-// The table in activation.cpp defines each in float64. Fast kernels have formulas of their own, listed by exhaustive switches.
+// The table in activation.cpp defines each in float64. Fast kernels have their own formulas in exhaustive switches.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace cnntrain::graph {
 
 enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh, tanh };
 
-/// All of them: what tests run over. activation.cpp has as many rows, or does not compile.
+/// All activations, for tests. activation.cpp compiles only with one row for each.
 inline constexpr std::array kActivations = {Activation::none,    Activation::relu, Activation::swish,
                                             Activation::sigmoid, Activation::gelu, Activation::gelu_tanh,
                                             Activation::tanh};
@@ -22,8 +22,8 @@ std::string_view name(Activation activation);
 /// f(x); NaN stays NaN.
 double activated(Activation activation, double x);
 
-/// Whether the slope is a function of y alone: backward then reads y, and x need not be kept. It decides what slope() and the
-/// kernels' times_slope() are given.
+/// Whether the slope is a function of y alone: backward then reads y instead of x. Decides the argument of slope() and
+/// of the kernels' times_slope().
 constexpr bool slope_follows_from_result(Activation activation) {
     return activation == Activation::none || activation == Activation::relu || activation == Activation::sigmoid ||
            activation == Activation::tanh;

@@ -9,14 +9,14 @@
 
 namespace cnntrain::graph {
 
-/// What is wanted.
+/// The scalar to differentiate, and the values to differentiate it by.
 struct Objective {
     ValueId loss;                  // f32[]
     double seed = 1;               // d(objective)/d(loss): loss scaling / micro batch
     std::vector<ValueId> targets;  // usually parameters
-    /// Values kept for the backward pass when recomputing; anything else that backward needs is computed again from
-    /// these, from inputs, from values that another stage reads, and from parameters and what depends on them alone.
-    /// Empty: everything needed is kept, nothing is recomputed.
+    /// Values stashed for the backward phase when recomputing. Backward recomputes all other values from these, from
+    /// inputs, from values that another stage reads, and from parameters and values that depend on parameters only.
+    /// Empty: everything needed is stashed, nothing is recomputed.
     std::vector<ValueId> recompute_points;
     /// Further terms of the objective, each a loss with its seed.
     std::map<ValueId, double> more_losses = {};
@@ -27,25 +27,25 @@ struct Gradients {
     std::set<ValueId> stashed;      // inputs and forward values that backward nodes read
 };
 
-/// Appends backward-phase nodes, each in the stage of the forward node that it belongs to. Where a value has several
-/// consumers their gradients are summed in the order in which the consumers were created, last first. Every gradient has
-/// the shape of its value.
+/// Appends backward-phase nodes, each in the stage of its forward node. The gradients of a value with several consumers
+/// are summed in reverse order of the consumers' creation. Every gradient has the shape of its value.
 Gradients build_backward(Graph& graph, const Objective& objective);
 
-/// The recompute points of a forward graph (after its passes) that lower the peak of activations and gradients most. With
-/// them backward computes every forward value at most once more, and the same numbers.
+/// The recompute points of a forward graph (after its passes) that minimise peak memory of activations and gradients.
+/// Backward then recomputes every forward value at most once and gives the same numbers.
 std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective& objective);
 
-/// The recompute points of a forward graph in several stages (after its passes): what backward reads of the last stage, whose
-/// values have only just been computed. Every other stage then computes its values again, from what the stages before it
+/// The recompute points of a forward graph in several stages (after its passes): the last stage's stashed values, which
+/// are never recomputed. Every other stage then recomputes its values from its inputs, the values that earlier stages
 /// have sent.
 std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective);
 
-/// The recompute points of a forward graph (after its passes) for a run that does not recompute: all that backward reads but the
-/// results of ops that are cheap_to_recompute from variables, inputs and other values that it reads. Empty: there are none such.
+/// The recompute points of a forward graph (after its passes) for a run that does not recompute: all values that
+/// backward reads, except results of cheap_to_recompute ops whose inputs are stashed, too. Empty: the graph has no such
+/// results.
 std::vector<ValueId> all_but_cheap_values(const Graph& graph, const Objective& objective);
 
-/// What a gradient rule sees of its node.
+/// The view that a gradient rule has of its node.
 class GradContext {
 public:
     GradContext(Graph& graph, const Node& node, std::vector<ValueId> grad_outputs, std::vector<bool> needed)

@@ -1,4 +1,4 @@
-// What follows from a graph as a whole: found once, then asked.
+// Facts derived from a whole graph, computed once.
 #pragma once
 
 #include <optional>
@@ -8,20 +8,21 @@
 
 namespace cnntrain::graph {
 
-/// Of the graph as it was at construction; values that are added later are not known.
+/// Describes the graph as it was at construction; values added later are unknown.
 class Facts {
 public:
     explicit Facts(const Graph& graph);
 
-    /// True of variables, and of what ops with OpDef::follows_weights make of nothing else: it stays the same until the
-    /// weights change.
+    /// True for variables, and for results of ops with OpDef::follows_weights whose inputs all follow weights. Such a
+    /// value changes only when weights change.
     bool follows_weights(ValueId value) const { return follows_weights_.at(index(value)); }
 
-    /// Made by a micro-batch and read by the update: the update sees the sum over the micro-batches.
+    /// Produced per micro-batch and read by the update phase, which sees the sum over the micro-batches.
     bool crosses_into_update(ValueId value) const { return crosses_into_update_.at(index(value)); }
 
-    /// Of results: what their op says. Of inputs and parameters: what their readers say, whatever casts lie between. A slot
-    /// is laid out like its owner. Never Layout::same.
+    /// Results have the layout in their op's row; inputs and parameters the layout that their readers want, through any
+    /// casts;
+    /// slots the layout of their owner. Never Layout::same.
     Layout layout(ValueId value) const { return layouts_.at(index(value)); }
 
 private:
@@ -38,7 +39,8 @@ private:
 /// The variable that a chain of casts starts from, or the value itself.
 ValueId strip_casts(const Graph& graph, ValueId value);
 
-/// What an update op reads as the gradient of this variable or of its 32-bit master; for a moving average, the statistic.
+/// The value that an update op reads as gradient of this variable or of its 32-bit master; for a moving average, the
+/// statistic.
 /// Empty for variables that no update op overwrites by a gradient.
 std::optional<ValueId> update_gradient(const Graph& graph, ValueId variable);
 

@@ -1,8 +1,8 @@
 // The static graph of one weight update: forward and backward of one micro-batch, and the update.
 //
-// Nodes are kept in topological order by construction. What is produced in the forward or backward phase and
-// consumed in the update phase is SUMMED over the micro-batches of an update by whoever executes the graph; so
-// are the marked outputs. Variables persist between updates and are changed only by update ops.
+// Nodes are kept in topological order by construction. An executor SUMS every value that the forward or backward
+// phase produces and the update phase consumes over the micro-batches of an update; it sums scalar outputs likewise.
+// Variables persist between updates and are changed only by update ops.
 #pragma once
 
 #include <compare>
@@ -32,8 +32,8 @@ enum class Role : std::uint8_t {
     input,           // a micro-batch tensor from the data pipeline
     scalar,          // f32[] set per update: "learning_rate"
     parameter,       // trainable, saved
-    slot,            // what the optimiser keeps for a parameter, its owner; saved
-    moving_average,  // of a statistic of the micro-batches; saved
+    slot,            // optimiser state of a parameter, its owner; saved
+    moving_average,  // average of a statistic over micro-batches; saved
     intermediate,    // produced by a node
 };
 
@@ -61,7 +61,7 @@ struct Value {
     /// slot: the parameter that it belongs to. moving_average: the statistic that it follows (training graphs only).
     ValueId owner{};
     double correction =
-        1;              // moving_average: what the statistic is multiplied with (Bessel's n / (n - 1) for variances)
+        1;              // moving_average: factor of the statistic (Bessel's n / (n - 1) for variances)
     NodeId producer{};  // invalid unless intermediate
     int producer_output = 0;      // index among the producer's outputs
     std::vector<NodeId> users{};  // ascending, one entry per consuming node
@@ -95,7 +95,7 @@ public:
     ValueId add_parameter(std::string name, TensorDesc desc, Initialiser initialiser);
     ValueId add_slot(ValueId parameter, std::string name, TensorDesc desc, Initialiser initialiser);
     ValueId add_moving_average(std::string name, TensorDesc desc, Initialiser initialiser);
-    /// From here on the moving average follows correction * statistic.
+    /// Lets the moving average follow correction * statistic.
     void set_followed(ValueId moving_average, ValueId statistic, double correction);
 
     /// Appends a node; shapes are inferred at once. Error(usage) names the node, the op and all input descriptors.
@@ -128,8 +128,8 @@ public:
 
     double node_flops(NodeId id) const;
 
-    /// Throws Error(internal) when an invariant is broken: order, use lists, inferred shapes, phases (a node never reads
-    /// a later phase; only update nodes overwrite, and only variables), owners, unique names.
+    /// Throws Error(internal) when an invariant is broken: order, use lists, inferred shapes, phases (a node never
+    /// reads a later phase; only update nodes overwrite, and only variables), owners, unique names.
     void verify() const;
 
     /// One line per node: "%12 = conv2d(%3, all/stage0/conv0/weight) {stride 2} : bf16[32, 112, 112, 64]", then

@@ -122,8 +122,8 @@ Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kerne
 /// Types, for every op: activations and their gradients share one floating type; statistics are f32; gamma, beta and
 /// bias are f32 or the activations' type; gradients of weights, gamma, beta and bias are f32.
 ///
-/// add: two equal descriptors -> the same. scale_channels: x[N,H,W,C], gate[N,C] -> x * gate. scale_channels_grad: x, gate, dy -> dx, dgate (of gate's type; summed
-/// over H, W in f32).
+/// add: two equal descriptors -> the same. scale_channels: x[N,H,W,C], gate[N,C] -> x * gate.
+/// scale_channels_grad: x, gate, dy -> dx, dgate (in gate's type; summed over H, W in f32).
 ///
 /// activation: x -> y = f(x), any shape. activation_grad: y or x (see slope_follows_from_result()), dy -> dx.
 struct ActivationAttrs {
@@ -170,10 +170,11 @@ struct ShortcutPadAttrs {
 };
 
 /// random_scale: x[N,...] -> y = x / keep * floor(keep + u), with one u in [0, 1) per element (dropout), or per sample
-/// (drop-connect: `per_sample`). Its gradient is the op itself on dy: nothing is stored. Kept is what has a random_word
-/// <= last_word_within(keep) (base/rng.h), for the word_key of seed, `site` and the sample's number in the stream, and the
-/// row-major index of the element within its sample (`per_sample`: 0). So what is dropped of a sample never changes with the
-/// backend, the threads, the micro-batch, the ranks, or another op in the graph. Training only.
+/// (drop-connect: `per_sample`). Its gradient is the op itself on dy: nothing is stored. An element is kept when its
+/// random_word <= last_word_within(keep) (base/rng.h); the word's key is word_key of seed, `site` and the sample's
+/// number in the stream, its index the row-major index of the element within its sample (`per_sample`: 0). So the
+/// dropped elements do not depend on the backend, the threads, the micro-batch, the ranks, or other ops in the graph.
+/// Training only.
 struct RandomScaleAttrs {
     double keep = 1;  // probability, in (0, 1]
     bool per_sample = false;
@@ -199,23 +200,24 @@ struct NormAttrs {
 };
 
 /// standardise: x[N,...,C] (, mean f32[C]) (, scale f32[C]) -> y = (x - mean) * scale, like x. At least one of them.
-/// standardise_grad: with scale: y, scale, dy -> dx (, dmean f32[C]), dscale f32[C], where scale is nowhere 0; with a mean
-/// alone: dy -> dmean f32[C], and dx is dy itself.
+/// standardise_grad: with scale: y, scale, dy -> dx (, dmean f32[C]), dscale f32[C], where scale is nowhere 0; with a
+/// mean alone: dy -> dmean f32[C], and dx is dy itself.
 struct StandardiseAttrs {
     bool mean = true;
     bool scale = true;
     bool operator==(const StandardiseAttrs&) const = default;
 };
 
-/// Proxy norm (Labatie et al. 2021). A proxy [6,1,1,C] holds for each channel, in the rows of proxy_row: beta, gamma, the
-/// mean and the inverse deviation of its proxy sample, beta', gamma'. The proxy sample is what the activation would be if its
-/// input had been normal: p_i = activation(gamma * ((1 + gamma') * z_i + beta') + beta), z_i = normal_quantiles(kProxySamples)[i]
-/// (base/normal.h); inverse deviation = 1 / sqrt(variance + epsilon), the variance biased.
+/// Proxy norm (Labatie et al. 2021). A proxy [6,1,1,C] holds for each channel, in the rows of proxy_row: beta, gamma,
+/// the mean and the inverse deviation of its proxy sample, beta', gamma'. The proxy sample is the activation of a
+/// normally distributed input: p_i = activation(gamma * ((1 + gamma') * z_i + beta') + beta), z_i =
+/// normal_quantiles(kProxySamples)[i] (base/normal.h); inverse deviation = 1 / sqrt(variance + epsilon), the variance
+/// biased.
 /// proxy_norm_rows: proxy -> beta, gamma, mean, inverse deviation, each f32[C].
 /// proxy_norm_rows_grad: the gradients f32[C] of the rows that `rows` lists -> f32[6,1,1,C]; the other rows are 0.
-/// proxy_norm_gradient: proxy, gradient f32[6,1,1,C] -> the same with the gradients of mean and inverse deviation carried
-/// through the proxy sample to the other four rows, and 0 in their own; weight_decay * value is added to the rows beta' and
-/// gamma'. An update node, but it overwrites nothing.
+/// proxy_norm_gradient: proxy, gradient f32[6,1,1,C] -> the same with the gradients of mean and inverse deviation
+/// carried through the proxy sample to the other four rows, and 0 in their own; weight_decay * value is added to the
+/// rows beta' and gamma'. An update node, but it overwrites nothing.
 /// proxy_norm_statistics: proxy, whose rows mean and inverse deviation it overwrites with those of the other four.
 namespace proxy_row {
 enum Row : std::uint8_t { beta, gamma, mean, inverse_deviation, proxy_beta, proxy_gamma };
@@ -230,7 +232,7 @@ struct ProxyNormAttrs {
     bool operator==(const ProxyNormAttrs&) const = default;
 };
 
-/// Views, of any type, rank and layout; the elements stay the same. reshape: x -> y[shape], in row-major order.
+/// Views of any type, rank and layout: the elements stay the same. reshape: x -> y[shape], in row-major order.
 struct ReshapeAttrs {
     Shape shape;
     bool operator==(const ReshapeAttrs&) const = default;
@@ -242,7 +244,7 @@ struct TransposeAttrs {
     bool operator==(const TransposeAttrs&) const = default;
 };
 
-/// slice: x -> the elements begin to end - 1 along an axis. slice_grad: dy -> dx, zero outside of that part.
+/// slice: x -> the elements begin to end - 1 along an axis. slice_grad: dy -> dx, zero outside of that range.
 struct SliceAttrs {
     std::int64_t axis = 0;
     std::int64_t begin = 0;
@@ -251,7 +253,7 @@ struct SliceAttrs {
     bool operator==(const SliceAttrs&) const = default;
 };
 
-/// batched_matmul: a[...,M,K], b[...,K,N] -> y[...,M,N], a product of matrices for every index of the axes before them, which
+/// batched_matmul: a[...,M,K], b[...,K,N] -> y[...,M,N], one matrix product for every index of the leading axes, which
 /// a and b share. A transposed operand is given as a[...,K,M], b[...,N,K].
 struct MatmulAttrs {
     bool transpose_a = false;
@@ -259,9 +261,9 @@ struct MatmulAttrs {
     bool operator==(const MatmulAttrs&) const = default;
 };
 
-/// dense: x[...,I], w[I,O] (, bias[O]) -> y[...,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw, summed over
-/// all rows. A w[1,1,I,O] is taken as w[I,O]: a 1x1 convolution of a 1x1 picture (squeeze-excite). With `transposed` the
-/// weight and its gradient are [O,I]: a table of embeddings, of which the rows are also the units of the last layer.
+/// dense: x[...,I], w[I,O] (, bias[O]) -> y[...,O]. dense_input_grad: dy, w -> dx. dense_weight_grad: x, dy -> dw,
+/// summed over all rows. A w[1,1,I,O] is taken as w[I,O]: a 1x1 convolution of a 1x1 image (squeeze-excite). With
+/// `transposed` the weight and its gradient are [O,I]: an embedding table that is tied to the last layer's weights.
 /// bias_grad: dy -> db f32[last axis], summed over all other axes.
 struct DenseAttrs {
     bool bias = true;                // of dense
@@ -271,28 +273,31 @@ struct DenseAttrs {
     bool operator==(const DenseAttrs&) const = default;
 };
 
-/// embedding: ids i32[...], table[V,C] -> y[...,C] of `type`: row ids[i] of the table; an id outside 0..V-1 gives a row of zeros.
-/// embedding_grad: ids, dy (, others f32[V,C]) -> dtable f32[V,C], V = `rows`: others + for each row of the table the sum of dy
-/// over the places that read it. Ids outside 0..V-1 add nothing.
+/// embedding: ids i32[...], table[V,C] -> y[...,C] of `type`: row ids[i] of the table; an id outside 0..V-1 gives a row
+/// of zeros.
+/// embedding_grad: ids, dy (, others f32[V,C]) -> dtable f32[V,C], V = `rows`: dtable[v] = others[v] + sum of dy over
+/// the positions with id v. Ids outside 0..V-1 add nothing.
 struct EmbeddingAttrs {
     DType type = DType::f32;  // of embedding
     std::int64_t rows = 0;    // of embedding_grad
     bool operator==(const EmbeddingAttrs&) const = default;
 };
 
-/// gather_rows: x[B,S,C], positions i32[B,M] -> y[B,M,C]: rows of the same sample; a position outside 0..S-1 gives a row of zeros.
-/// gather_rows_grad: positions, dy -> dx[B,S,C], S = `rows`: what repeated positions send back is summed, in f32.
+/// gather_rows: x[B,S,C], positions i32[B,M] -> y[B,M,C]: rows of the same sample; a position outside 0..S-1 gives a
+/// row of zeros.
+/// gather_rows_grad: positions, dy -> dx[B,S,C], S = `rows`: gradients of repeated positions are summed, in f32.
 struct GatherRowsAttrs {
     std::int64_t rows = 0;  // of gather_rows_grad
     bool operator==(const GatherRowsAttrs&) const = default;
 };
 
-/// layer_norm (Ba et al. 2016): x[N,...,C], gamma[C], beta[C] (, residual like x) -> y like x, mean f32[N,...], variance
-/// f32[N,...] (biased, over C) (, z like x, with a residual). y = gamma * (z - mean) / sqrt(variance + epsilon) + beta, where
-/// z = random_scale(x) + residual, or x itself without a residual. The random_scale is that of RandomScaleAttrs with `keep` and
-/// `site`, element by element: only with a residual may keep be less than 1.
-/// layer_norm_grad: z, gamma, mean, variance, dy -> dz, which is dresidual too, dgamma f32[C], dbeta f32[C] (, dx where keep < 1,
-/// which otherwise is dz). With `summed_gradient` it takes a second dy directly after the first: the true dy is their sum.
+/// layer_norm (Ba et al. 2016): x[N,...,C], gamma[C], beta[C] (, residual like x) -> y like x, mean f32[N,...],
+/// variance f32[N,...] (biased, over C) (, z like x, with a residual). y = gamma * (z - mean) / sqrt(variance +
+/// epsilon) + beta, where z = random_scale(x) + residual, or x itself without a residual. random_scale is the op of
+/// RandomScaleAttrs with `keep` and `site`, per element; keep < 1 requires a residual.
+/// layer_norm_grad: z, gamma, mean, variance, dy -> dz, which is dresidual too, dgamma f32[C], dbeta f32[C] (, dx where
+/// keep < 1, which otherwise is dz). With `summed_gradient` it takes a second dy directly after the first: the true dy
+/// is their sum.
 struct LayerNormAttrs {
     double epsilon = 1e-3;
     bool residual = false;
@@ -302,10 +307,10 @@ struct LayerNormAttrs {
     bool operator==(const LayerNormAttrs&) const = default;
 };
 
-/// attention_mask: what attention adds to the scores of each key, 0 for a key that is seen and kMaskedScore for another, f32[B,S].
-/// Of input_mask i32[B,S]: (1 - input_mask) * kMaskedScore. Where `sequence` is not 0, of mask_padding_index i32[B,1] and
-/// seq_padding_index i32[B,1]: S = sequence; key k is seen when (k < mask_padding_index or k >= predictions) and
-/// k < seq_padding_index.
+/// attention_mask: f32[B,S], added to the scores of each key: 0 for a visible key, kMaskedScore for a masked one.
+/// input_mask i32[B,S] -> (1 - input_mask) * kMaskedScore. If `sequence` is not 0: mask_padding_index i32[B,1],
+/// seq_padding_index i32[B,1] -> mask with S = sequence; key k is visible when (k < mask_padding_index or k >=
+/// predictions) and k < seq_padding_index.
 inline constexpr double kMaskedScore = -1000;
 struct AttentionMaskAttrs {
     std::int64_t sequence = 0;
@@ -313,12 +318,13 @@ struct AttentionMaskAttrs {
     bool operator==(const AttentionMaskAttrs&) const = default;
 };
 
-/// attention (Vaswani et al. 2017): q, k, v [B,S,H], mask f32[B,S] -> y[B,S,H], statistics f32[B,h,S]. The H features are those
-/// of h = `heads` heads, one behind the other. Per sample and head: s = scale * q * k^T + mask (over the keys),
-/// y = random_scale(softmax(s)) * v, statistics = log(sum over the keys of exp(s)). Random words are those of
-/// RandomScaleAttrs for an element of [h,S,S]. Instead of q, k and v it takes one qkv[B,S,3H] that holds them one behind the other.
-/// attention_grad: q, k, v, mask, y, statistics, dy -> dq, dk, dv; or qkv, mask, y, statistics, dy -> dqkv. The mask gets no
-/// gradient. No value holds the scores: backward computes them again.
+/// attention (Vaswani et al. 2017): q, k, v [B,S,H], mask f32[B,S] -> y[B,S,H], statistics f32[B,h,S]. H is the
+/// concatenation of h = `heads` heads. Per sample and head: s = scale * q * k^T + mask (over the keys), y =
+/// random_scale(softmax(s)) * v, statistics = log(sum over the keys of exp(s)). Random words are drawn as in
+/// RandomScaleAttrs, for elements of [h,S,S].
+/// Instead of q, k and v it takes their concatenation qkv[B,S,3H].
+/// attention_grad: q, k, v, mask, y, statistics, dy -> dq, dk, dv; or qkv, mask, y, statistics, dy -> dqkv. The mask
+/// gets no gradient. Scores are not stored: backward recomputes them.
 struct AttentionAttrs {
     std::int64_t heads = 1;
     double scale = 1;
@@ -328,36 +334,36 @@ struct AttentionAttrs {
 };
 
 /// softmax_cross_entropy: logits[N,C], labels i32[N] -> loss f32[], correct f32[]: both SUMS over the samples whose
-/// label is in 0..C-1; other labels (-1: padding) count nowhere. Targets: 1 - smoothing on the class, smoothing / (C - 1)
-/// elsewhere. correct: the first largest logit is the label's.
+/// label is in 0..C-1; other labels (-1: padding) count nowhere. Targets: 1 - smoothing on the class, smoothing / (C -
+/// 1) elsewhere. correct: the first largest logit is the label's.
 /// softmax_cross_entropy_grad: logits, labels, dloss f32[] -> dlogits.
 struct SoftmaxAttrs {
     double label_smoothing = 0;
     bool operator==(const SoftmaxAttrs&) const = default;
 };
 
-/// top_k_correct: logits[N,C], labels i32[N] -> f32[], the number of samples whose label is among the k likeliest classes; labels
-/// outside 0..C-1 count nowhere. Of equal logits the first class is the likelier one, as for `correct` above, which this is for
-/// k = 1. A logit that is not a number is likelier than the label's, and a label's own that is none is never among the k. 1 <= k < C.
-/// No gradient.
+/// top_k_correct: logits[N,C], labels i32[N] -> f32[], the number of samples whose label is among the k likeliest
+/// classes; labels outside 0..C-1 count nowhere. Of equal logits the first class is the likelier one; k = 1 equals
+/// `correct` above. A NaN logit ranks above the label's logit, and a label whose own logit is NaN is never among the k.
+/// 1 <= k < C. No gradient.
 struct TopKAttrs {
     std::int64_t k = 5;
     bool operator==(const TopKAttrs&) const = default;
 };
 
-/// token_cross_entropy: logits[N,C], labels i32[N], weights f32[N] -> loss f32[], correct f32[], log_sums f32[N]. Means over the
-/// weighted tokens of the micro-batch: loss = sum of weights * cross entropy / (sum of weights + kTokenWeightEpsilon), where a
-/// label outside 0..C-1 has no cross entropy; correct = sum of the weights of the tokens whose first largest logit is the label's
-/// / sum of weights, 0 where that sum is 0. log_sums: log(sum over the classes of exp(logits)). No attributes; only the loss
-/// has a gradient, and only in the logits.
+/// token_cross_entropy: logits[N,C], labels i32[N], weights f32[N] -> loss f32[], correct f32[], log_sums f32[N]. Means
+/// over the weighted tokens of the micro-batch: loss = sum of weights * cross entropy / (sum of weights +
+/// kTokenWeightEpsilon), where a label outside 0..C-1 has no cross entropy; correct = sum of the weights of the tokens
+/// whose first largest logit is the label's / sum of weights, 0 where that sum is 0. log_sums: log(sum over the classes
+/// of exp(logits)). No attributes. Only the loss has a gradient, only with respect to the logits.
 /// token_cross_entropy_grad: logits, labels, weights, log_sums, dloss f32[] -> dlogits.
 inline constexpr double kTokenWeightEpsilon = 1e-5;
 
 /// Mixed samples (mixup, Zhang et al. 2017; cutmix, Yun et al. 2019). The partner of sample n at distance d is sample
 /// (n - d) mod N of the micro-batch.
 /// mix_images: x[N,H,W,C] (, own f32[N] with mixup) (, box i32[4] with cutmix) -> y like x. Mixup:
-/// m[n] = own[n] * x[n] + (1 - own[n]) * x[partner at 1]; without it m = x. Cutmix: y[n] = m[partner at cutmix_distance] in
-/// the rows box[0] <= h < box[1] and columns box[2] <= w < box[3], else m[n]. No gradient.
+/// m[n] = own[n] * x[n] + (1 - own[n]) * x[partner at 1]; without it m = x. Cutmix: y[n] = m[partner at
+/// cutmix_distance] in the rows box[0] <= h < box[1] and columns box[2] <= w < box[3], else m[n]. No gradient.
 struct MixImagesAttrs {
     bool mixup = false;
     std::int64_t cutmix_distance = 0;  // 0: no cutmix
@@ -365,9 +371,9 @@ struct MixImagesAttrs {
 };
 
 /// mixed_cross_entropy: logits[N,C], labels i32[N], shares f32[N,P] -> loss f32[], correct f32[], sums as those of
-/// softmax_cross_entropy, with the loss of sample n = sum over p of shares[n,p] * (smoothed cross entropy with the label of
-/// the partner at distances[p]). A partner whose label is not in 0..C-1 adds nothing; a sample whose own is not counts
-/// nowhere. `correct` looks at the own label alone.
+/// softmax_cross_entropy, with the loss of sample n = sum over p of shares[n,p] * (smoothed cross entropy with the
+/// label of the partner at distances[p]). A partner whose label is not in 0..C-1 adds nothing; a sample whose own is
+/// not counts nowhere. `correct` looks at the own label alone.
 /// mixed_cross_entropy_grad: logits, labels, shares, dloss f32[] -> dlogits.
 struct MixedTargetsAttrs {
     double label_smoothing = 0;
@@ -406,7 +412,7 @@ struct RefTensor {
     std::vector<double> values;
 };
 
-/// What the random numbers of one execution depend on, besides the op's attributes.
+/// The key of one execution's random numbers, besides the op's attributes.
 struct RandomKey {
     std::uint64_t seed = 0;
     std::int64_t first_sample = 0;  // number of the micro-batch's first sample in the stream of all ranks
@@ -415,22 +421,22 @@ struct RandomKey {
 class GradContext;
 class AttrText;
 
-/// How the elements of a value are meant to be arranged: what a backend chooses memory layouts by. The shape does not tell:
-/// [8,12,64,64] may be pictures or attention scores.
+/// The meaning of a value's axes, by which a backend chooses its memory layout. The shape alone does not decide it:
+/// [8,12,64,64] may be images or attention scores.
 enum class Layout : std::uint8_t {
     plain,   // row-major of any rank: vectors, scalars, labels, scores
     rows,    // [...,C]: the features of one sample or token per row
     image,   // [N,H,W,C]
     kernel,  // [K,K,I,O] of a convolution, [I,O] or [1,1,I,O] of a dense layer
-    same,    // in an op's row only: that of its first input
+    same,    // in an op's row only: the layout of its first input
 };
 
-/// What an op does with one of its inputs.
+/// How an op uses one of its inputs.
 enum class Use : std::uint8_t {
     read,
-    target,    // an update op overwrites it: the variable that is updated
-    slot,      // an update op overwrites it too
-    gradient,  // an update op reads it: what the target is updated by, a sum over the micro-batches
+    target,    // the variable that an update op overwrites
+    slot,      // optimiser state that an update op overwrites
+    gradient,  // the gradient that an update op reads, summed over the micro-batches
 };
 
 struct Operand {
@@ -438,26 +444,27 @@ struct Operand {
     Use use = Use::read;
 };
 
-/// All there is to know about one kind of operation. One array holds them all (ops/op_table.h).
+/// The definition of one kind of operation. One array holds them all (ops/op_table.h).
 struct OpDef {
     OpKind kind = OpKind::count_;
     std::string_view name;
 
-    /// By position; the last one stands for all further inputs (results). None: all plain.
+    /// By position; the last entry holds for all further inputs (results). Empty: all plain.
     std::vector<Operand> inputs = {};
     std::vector<Layout> results = {};
 
-    /// Cheap: computed once after the weights have changed, where all its inputs are weights or follow from them.
+    /// If all its inputs are weights or follow from weights, its result does, too, and is computed once after weights
+    /// change.
     bool follows_weights = false;
-    /// Backward computes its results again rather than have them kept, where its inputs are kept anyway.
+    /// Backward recomputes its results instead of stashing them, if its inputs are stashed anyway.
     bool cheap_to_recompute = false;
-    /// A forward op with NormAttrs: an addition and an activation behind it can become part of it.
+    /// A forward op with NormAttrs: a following addition and activation can be fused into it.
     bool absorbs_activation = false;
     /// An op with NormAttrs or LayerNormAttrs: this input may be given as two summands (their summed_gradient).
     std::optional<std::size_t> sum_operand = {};
 
-    /// An op that may be given one more input, of this number, which is added to its only result: an addition of the result and
-    /// something else can become part of it.
+    /// Index of an optional further input that the op adds to its only result; a following addition can be fused into
+    /// it.
     std::optional<std::size_t> addend = {};
 
     /// Descriptors of the outputs; throws Error(usage) with the reason when the inputs do not fit.
@@ -469,20 +476,21 @@ struct OpDef {
     /// Floating-point operations of one evaluation (a multiply-add counts 2).
     double (*flops)(const Attrs&, std::span<const TensorDesc> inputs, std::span<const TensorDesc> outputs) = nullptr;
 
-    /// Naive evaluation in float64; `outputs` have their descriptors and zeroed values. For an op that overwrites inputs,
-    /// `outputs` are their new values, in the order of overwritten_inputs().
+    /// Naive evaluation in float64; `outputs` have their descriptors and zeroed values. An op that overwrites inputs
+    /// writes their new values into `outputs`, in the order of overwritten_inputs().
     void (*evaluate)(const Attrs&, std::span<const RefTensor* const> inputs, std::span<RefTensor> outputs) = nullptr;
 
-    /// In the place of `evaluate`, for an op that draws random numbers.
+    /// Instead of `evaluate`, for an op that draws random numbers.
     void (*evaluate_random)(const Attrs&, const RandomKey&, std::span<const RefTensor* const> inputs,
                             std::span<RefTensor> outputs) = nullptr;
 
-    /// The attributes as text (graph/attr_text.h); null when there is nothing to say.
+    /// The attributes as text (graph/attr_text.h); null for an op without attributes worth printing.
     void (*describe)(const Attrs&, AttrText&) = nullptr;
 
     Operand input(std::size_t index) const;
     Layout result(std::size_t index) const;
-    /// Of a node with so many inputs, those that an update op overwrites in place; such an op has no outputs in the graph.
+    /// Indices of the inputs that an update op with `input_count` inputs overwrites in place; it has no outputs in the
+    /// graph.
     std::vector<std::size_t> overwritten_inputs(std::size_t input_count) const;
     /// The first input of this use, if there is one.
     std::optional<std::size_t> input_used_as(Use use) const;

@@ -15,11 +15,11 @@ struct Pass {
     Graph (*run)(const Graph&);
 };
 
-/// The passes that whoever executes graphs wants at each point, in order.
+/// The passes that a backend wants at each point, in order.
 struct PassLists {
     std::span<const Pass> training;    // forward graphs, before differentiation
-    std::span<const Pass> backward;    // the same with backward and update
-    std::span<const Pass> evaluation;  // graphs that are only run forward
+    std::span<const Pass> backward;    // training graphs after differentiation, with the update
+    std::span<const Pass> evaluation;  // forward graphs without backward
 };
 
 struct PassReport {
@@ -33,20 +33,20 @@ struct PassReport {
 Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> disabled = {},
                  std::vector<PassReport>* report = nullptr);
 
-/// An activation at the start of a pipeline stage, alone in reading there what another stage sends -> the same in the sending
-/// stage, unless its own would be left empty. Fusion then does not stop at the border, and one value is sent either way.
+/// Moves an activation at the start of a pipeline stage into the sending stage, if it is the only reader of the sent
+/// value and its stage would not become empty. Fusion then works across the border, and one value is sent either way.
 /// For forward graphs, first in the list.
 Graph move_activations_to_sender(const Graph& graph);
 /// batch_norm/group_norm/batch_norm_inference (+ add) + relu, or + swish without an add -> the norm with residual and
-/// activation, when the intermediate values have no other user and all nodes are in one stage. batch_norm_inference also
-/// with an add and swish, or with an add alone.
+/// activation, when the intermediate values have no other user and all nodes are in one stage. batch_norm_inference
+/// also absorbs add + swish and a single add.
 Graph fuse_norm_activation(const Graph& graph);
 /// conv2d + batch_norm_inference -> conv2d with folded weight and bias (weight-only values, computed once per load).
 Graph fold_inference_norms(const Graph& graph);
 /// add(a, b) whose only user is the dy of a norm gradient -> summed_gradient.
-/// Likewise an addition behind an op with an addend (OpDef) becomes part of that op.
+/// An addition behind an op with an addend (OpDef) becomes part of that op.
 Graph fuse_gradient_sums(const Graph& graph);
-/// Removes nodes that reach no output, no mutation.
+/// Removes nodes that reach neither an output nor an overwritten variable.
 Graph remove_dead_nodes(const Graph& graph);
 
 inline constexpr Pass kMoveActivationsToSender{"move-activations-to-sender", move_activations_to_sender};

@@ -11,26 +11,29 @@ namespace cnntrain::graph {
 
 enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, rmsprop, lars, adamw, lamb };
 
-/// update: target, gradient, learning_rate f32[], step f32[] (the number of the update, from 1), the rule's slots like the
-/// target: overwrites target and slots. The gradient may be of another type than the target. With p the target,
+/// update: target, gradient, learning_rate f32[], step f32[] (the number of the update, from 1), the rule's slots like
+/// the target: overwrites target and slots. The gradient may be of another type than the target. With p the target,
 /// g = gradient_scale * gradient + weight_decay * p and r = learning_rate * learning_rate_scale:
 ///
 /// sgd       p -= r * g
 /// momentum  slot v: v = momentum * v + g; p -= r * v
 /// nesterov  (Sutskever et al. 2013, as TensorFlow writes it) slot v: v = momentum * v + g; p -= r * (g + momentum * v)
-/// rmsprop   slots v, s: s = decay * s + (1 - decay) * g^2; v = momentum * v + r * g / sqrt(s + epsilon); p -= v; where g is 0
-///           its quotient is 0
+/// rmsprop   slots v, s: s = decay * s + (1 - decay) * g^2; v = momentum * v + r * g / sqrt(s + epsilon); p -= v; where
+///           g is 0 its quotient is 0
 /// lars      (You et al. 2017) slot v: v = momentum * v + r * trust * (g + rule_weight_decay * p); p -= v, with
 ///           trust = trust_scale * |p| / (|g| + rule_weight_decay * |p| + epsilon)
-/// adamw     (Loshchilov and Hutter 2019) slots m, s: m = momentum * m + (1 - momentum) * g; s = decay * s + (1 - decay) * g^2;
-///           u = m^ / (sqrt(s^) + epsilon) + rule_weight_decay * p, where m^ and s^ are m and s with their bias corrected;
+/// adamw     (Loshchilov and Hutter 2019) slots m, s: m = momentum * m + (1 - momentum) * g; s = decay * s + (1 -
+/// decay) * g^2;
+///           u = m^ / (sqrt(s^) + epsilon) + rule_weight_decay * p, where m^ and s^ are m and s with their bias
+///           corrected;
 ///           p -= r * u
 /// lamb      (You et al. 2020) as adamw, but p -= r * trust * u with trust = |p| / |u|
 ///
-/// Norms are taken over the whole tensor, or of a matrix apart over each of `column_blocks` equal blocks of its columns. A trust
-/// is 1 where one of its two norms is 0, and where `adapts` is false.
+/// Norms are taken over the whole tensor, or separately over each of `column_blocks` equal column blocks of a matrix.
+/// The trust ratio is 1 where one of its two norms is 0, and where `adapts` is false.
 ///
-/// scaled_update: the same with a factor f32[] behind step (gradient_factor's result), by which the gradient is multiplied.
+/// scaled_update: the same with a factor f32[] behind step (gradient_factor's result), by which the gradient is
+/// multiplied.
 struct UpdateAttrs {
     UpdateRule rule = UpdateRule::sgd;
     double gradient_scale = 1;       // 1 / (micro-batches per update * replicas), and 1 / loss scaling where g needs it
@@ -39,12 +42,12 @@ struct UpdateAttrs {
     double momentum = 0;             // adamw, lamb: beta1
     double decay = 0;                // of the mean of squares; adamw, lamb: beta2
     double epsilon = 0;
-    double rule_weight_decay = 0;  // of the rule's own, on top of weight_decay
+    double rule_weight_decay = 0;  // the rule's own decay, in addition to weight_decay
     double trust_scale = 0;        // lars
     bool adapts = true;            // rules with a trust
-    bool corrects_bias = false;    // means that start at 0 are divided by 1 - momentum^step and 1 - decay^step
-    bool corrects_step = false;    // the whole step is multiplied by sqrt(1 - decay^(step+1)) / (1 - momentum^(step+1))
-    std::int64_t column_blocks = 1;  // rules with a trust: of a matrix that is several side by side
+    bool corrects_bias = false;    // divide means that start at 0 by 1 - momentum^step and 1 - decay^step
+    bool corrects_step = false;    // multiply the whole step by sqrt(1 - decay^(step+1)) / (1 - momentum^(step+1))
+    std::int64_t column_blocks = 1;  // rules with a trust ratio: matrices side by side in one variable
     bool operator==(const UpdateAttrs&) const = default;
 };
 
@@ -54,8 +57,9 @@ struct UpdateRuleFacts {
     UpdateRule rule;
     std::string_view name;
     std::size_t slots;  // tensors like the target
-    bool scales_step;   // by a trust
-    /// The trust: from norms over the whole tensor, of the target, and of another vector (lars: g; lamb: u). Null for rules without it.
+    bool scales_step;   // by a trust ratio
+    /// The trust ratio from two norms: of the target, and of another vector (lars: g; lamb: u). Null for rules without
+    /// it.
     double (*trust)(const UpdateAttrs& attrs, double target_norm, double other_norm);
 
     /// With -fsanitize=undefined, GCC 12 takes no comparison of a function's address for a constant.
@@ -86,26 +90,26 @@ static_assert([] {
     return true;
 }());
 
-/// The trust of a rule that has one; 1 where it does not adapt, or a norm is 0 or no number.
+/// The trust ratio of a rule that has one; 1 where it does not adapt, or where a norm is 0 or NaN.
 inline double trust_ratio(const UpdateAttrs& attrs, double target_norm, double other_norm) {
     if (!attrs.adapts || !(target_norm > 0) || !(other_norm > 0)) return 1;
     return facts_of(attrs.rule).trust(attrs, target_norm, other_norm);
 }
 
-/// By which a mean is multiplied that started at 0 and has decayed so for `step` updates; 1 for rules without the correction.
+/// Bias correction of a mean that started at 0 and decayed for `step` updates; 1 for rules without correction.
 inline double bias_correction(const UpdateAttrs& attrs, double decay, double step) {
     return attrs.corrects_bias ? 1 / (1 - std::pow(decay, step)) : 1;
 }
 
-/// By which the whole step is multiplied.
+/// Factor of the whole step.
 inline double step_correction(const UpdateAttrs& attrs, double step) {
     if (!attrs.corrects_step) return 1;
     return std::sqrt(1 - std::pow(attrs.decay, step + 1)) / (1 - std::pow(attrs.momentum, step + 1));
 }
 
-/// gradient_factor: gradients of any shapes -> f32[], by which updates multiply them. With q the norm of
-/// gradient_scale * gradient over all of them: min(1, limit / q) where `limit` is above 0, divided by max(1, the norm that is left)
-/// where `divides`. Not a number where q is not finite.
+/// gradient_factor: gradients of any shapes -> f32[], the factor that updates apply to them. With q the norm of
+/// gradient_scale * gradient over all gradients: min(1, limit / q) if `limit` > 0, divided by max(1, the remaining
+/// norm) if `divides`. NaN where q is not finite.
 struct GradientFactorAttrs {
     double gradient_scale = 1;
     double limit = 0;

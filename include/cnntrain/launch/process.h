@@ -42,10 +42,10 @@ struct ProcessRequest {
     std::optional<double> timeout_seconds;
     std::chrono::milliseconds patience{3'000};             // between SIGTERM and SIGKILL
     std::size_t most_output_bytes = std::size_t{8} << 20;  // kept of the beginning and of the end of each stream
-    /// Of a program that ends together with those that it has started, as mpirun does: the variable that these have in their
-    /// environments. A stop asks them, and the program itself only when they take longer than `patience`. It is killed when it
-    /// stays for five seconds after all of them: mpirun (Open MPI 4.1) may wait for ever in its own end when a process of
-    /// the run died.
+    /// Of a program that ends together with those that it has started, as mpirun does: the variable that these have in
+    /// their environments. A stop asks them, and the program itself only when they take longer than `patience`. It is
+    /// killed when it stays for five seconds after all of them: mpirun (Open MPI 4.1) may wait for ever in its own end
+    /// when a process of the run died.
     std::string asked_first;
     std::function<void(int number)> on_start;                              // of the process
     std::function<void(Stream stream, std::string_view chunk)> on_output;  // as it comes
@@ -67,8 +67,8 @@ struct ProcessResult {
 
 /// Runs it to its end, or stops it and everything that it has started, in whatever session: SIGTERM, then SIGKILL. The
 /// same happens when the calling process is killed meanwhile. What is left behind at its end is killed. Returns at most
-/// `patience` and a second after the end, the time limit or the stop; with `asked_first`, 5 seconds later. Error(data) when
-/// it cannot be started.
+/// `patience` and a second after the end, the time limit or the stop; with `asked_first`, 5 seconds later. Error(data)
+/// when it cannot be started.
 ProcessResult run_process(const ProcessRequest& request);
 
 /// The file that a shell would start for `program`; "" if there is none.

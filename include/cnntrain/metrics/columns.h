@@ -23,7 +23,8 @@ struct Column {
     bool at_end = false;       // validation.csv: behind all others, for programs that find those by their place
 };
 
-/// A number of a training row that the weight updates done (TrainingRow::iteration) decide, rather than what they computed.
+/// A number of a training row that the weight updates done (TrainingRow::iteration) decide, rather than what they
+/// computed.
 struct PlannedColumn {
     std::string name;
     std::function<double(std::int64_t)> value;

@@ -21,11 +21,12 @@ struct WandbSettings {
 };
 
 /// Rows are logged under their columns' names. A client that stops working later costs one warning and nothing else.
-/// The destructor ends the W&B run, as a failed one while an exception passes through; it waits for the client's uploads
-/// up to finish_timeout_seconds, and lets it go on alone after that.
+/// The destructor ends the W&B run, as a failed one while an exception passes through; it waits for the client's
+/// uploads up to finish_timeout_seconds, and lets it go on alone after that.
 class Wandb final : public Observer {
 public:
-    /// Error(unsupported), saying what to install, when there is no Python or no client, or when the client cannot begin a run.
+    /// Error(unsupported), saying what to install, when there is no Python or no client, or when the client cannot
+    /// begin a run.
     explicit Wandb(const WandbSettings& settings);
     ~Wandb() override;
 

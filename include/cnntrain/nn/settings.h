@@ -103,8 +103,8 @@ struct NetworkSettings : ModelSettings {
 /// Compute type . master-weight type; "16" is the backend's 16-bit type.
 enum class Precision : std::uint8_t { p16_16, p16_32, p32_32 };
 
-/// What the compute type "16" computes in: automatic is what the backend is fastest in on its processor. Weights of 16 bits
-/// are kept in the backend's 16-bit type whatever this is.
+/// What the compute type "16" computes in: automatic is what the backend is fastest in on its processor. Weights of 16
+/// bits are kept in the backend's 16-bit type whatever this is.
 enum class ComputeType : std::uint8_t { automatic, bf16, f32 };
 
 struct PrecisionSettings {
@@ -114,9 +114,10 @@ struct PrecisionSettings {
     std::vector<std::string> force_weight_to_fp32;
 };
 
-/// 16.16: {half or f32, half}; 16.32: {half or f32, f32}; 32.32: {f32, f32}. A weight whose stored type is not the compute type
-/// passes through a cast node at each use, except that norms read f32 gamma, beta and moving values, and the last layer
-/// its f32 bias, as they are, and that the rows of proxies are read in f32 always: their arithmetic is f32 anyway.
+/// 16.16: {half or f32, half}; 16.32: {half or f32, f32}; 32.32: {f32, f32}. A weight whose stored type is not the
+/// compute type passes through a cast node at each use, except that norms read f32 gamma, beta and moving values, and
+/// the last layer its f32 bias, as they are, and that the rows of proxies are read in f32 always: their arithmetic is
+/// f32 anyway.
 struct NumericsSettings {
     DType compute = DType::f32;                     // activations and their gradients
     DType parameters = DType::f32;                  // stored parameters and moving averages

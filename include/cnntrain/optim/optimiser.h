@@ -1,8 +1,10 @@
 // The optimiser as update ops of the graph.
 //
-// L loss scaling, lambda weight decay, G micro-batches per update, of all replicas. The loss's gradient has been scaled by L.
-// SGD and momentum read g / G + lambda * L * w and step by lr / L. The others, whose steps are not linear in the gradient,
-// read g / (G * L) + lambda * w and step by lr; AdamW and LAMB read it without lambda, which is in their own rule.
+// L loss scaling, lambda weight decay, G micro-batches per update, of all replicas. The loss's gradient has been scaled
+// by L.
+// SGD and momentum read g / G + lambda * L * w and step by lr / L. The others, whose steps are not linear in the
+// gradient, read g / (G * L) + lambda * w and step by lr; AdamW and LAMB read it without lambda, which is in their own
+// rule.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +27,8 @@ inline constexpr std::string_view kMeanSquareSlot = "/RMSProp";         // start
 inline constexpr std::string_view kRmsPropMomentumSlot = "/RMSProp_1";  // RMSprop
 inline constexpr std::string_view kMasterSlot = "/fp32";                // 32-bit master of a 16-bit variable
 
-/// Whether the loss scaling is taken out of the gradient, as it must be unless the step is linear in the gradient; otherwise
-/// it is taken out of the step.
+/// Whether the loss scaling is taken out of the gradient, as it must be unless the step is linear in the gradient;
+/// otherwise it is taken out of the step.
 bool unscales_gradient(Optimiser kind);
 
 /// The user's settings and what a run adds to them.
@@ -40,9 +42,10 @@ struct UpdateSettings : OptimiserSettings {
 /// Use it for Objective::targets.
 std::vector<graph::ValueId> trainable_parameters(const graph::Graph& graph, const std::vector<std::string>& filter);
 
-/// Appends the update phase: one update op for each parameter that has a gradient, in the parameters' order and each in the
-/// stage that uses it, its slots, the learning-rate scalar, and the updates of moving averages that follow a statistic. A proxy (ProxyNormAttrs in graph/op.h)
-/// has proxy_norm_gradient before its update, which decays two of its rows, and proxy_norm_statistics after it.
+/// Appends the update phase: one update op for each parameter that has a gradient, in the parameters' order and each in
+/// the stage that uses it, its slots, the learning-rate scalar, and the updates of moving averages that follow a
+/// statistic. A proxy (ProxyNormAttrs in graph/op.h) has proxy_norm_gradient before its update, which decays two of its
+/// rows, and proxy_norm_statistics after it.
 void append_update(graph::Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings);
 
 /// A 16-bit variable that is the rounded copy of a slot.

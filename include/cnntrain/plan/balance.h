@@ -46,8 +46,8 @@ struct NetworkCost {
     Kept kept = Kept::results;
 };
 
-/// Functions [first, end) as stage of a pipeline. A result belongs to the stage that makes it, with as many places as there
-/// are micro-batches between its pass and the last one that reads it.
+/// Functions [first, end) as stage of a pipeline. A result belongs to the stage that makes it, with as many places as
+/// there are micro-batches between its pass and the last one that reads it.
 struct StageCost {
     std::size_t first = 0;
     std::size_t end = 0;
@@ -67,11 +67,11 @@ struct StageCost {
 std::vector<StageCost> stage_costs(const schedule::Pipeline& pipeline, const NetworkCost& network,
                                    std::span<const std::size_t> splits, std::span<const std::int32_t> lane_of);
 
-/// The splits whose longest stage is shortest; of these, the ones with the least sum of squares, so that the other stages
-/// are even, too. A function that takes no time (one that is computed together with the function before it) stays with
-/// the function before it. With a limit, only splits count of which every stage fits; results that pass a whole stage by
-/// count as if the next stage read them. `workers`: one for a single lane. Error(usage): fewer functions than stages, or a
-/// limit that is too small, with the least one that would do.
+/// The splits whose longest stage is shortest; of these, the ones with the least sum of squares, so that the other
+/// stages are even, too. A function that takes no time (one that is computed together with the function before it)
+/// stays with the function before it. With a limit, only splits count of which every stage fits; results that pass a
+/// whole stage by count as if the next stage read them. `workers`: one for a single lane. Error(usage): fewer functions
+/// than stages, or a limit that is too small, with the least one that would do.
 std::vector<std::size_t> best_splits(const schedule::Pipeline& pipeline, const NetworkCost& network,
                                      schedule::Workers workers, std::optional<std::uint64_t> memory_limit_bytes = {});
 

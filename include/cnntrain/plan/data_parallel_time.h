@@ -1,20 +1,21 @@
 // How long a weight update takes that several processes share, predicted from the step of one of them. Pure numbers.
 //
-// p processes, r = min(p, ranks per node) of them on each of m = ceil(p / r) nodes, n bytes of gradients in 32-bit floats of
-// which w n travel (w = 1, or 1/2 with 16 bits). L and B are latency and bandwidth between two nodes, l and b between two
-// ranks of a node, g is the time in which a rank adds one byte of another rank's gradients.
+// p processes, r = min(p, ranks per node) of them on each of m = ceil(p / r) nodes, n bytes of gradients in 32-bit
+// floats of which w n travel (w = 1, or 1/2 with 16 bits). L and B are latency and bandwidth between two nodes, l and b
+// between two ranks of a node, g is the time in which a rank adds one byte of another rank's gradients.
 //   message      L + n / B (Hockney 1994, "The communication challenge for MPP: Intel Paragon and Meiko CS-2")
 //   flat         2 (p - r) L + 2 (r - 1) l + 2 (w n / p) (r (p - r) / B + (r - 1) / b) + ((p - 1) / p) n g
-//                Every rank gets a share of the bucket from all others and sends its sum to all others, which is the cost in
-//                Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in MPICH",
-//                section 4.5, with the r ranks of a node sharing the way out of it.
-//   hierarchical 3 l + (2 + (r - 1) / r) n g, and the flat sum of m ranks, one on each node: the ranks of a node copy their
-//                gradients into memory that they share, add there, and copy the sum back. With r = 1 it is the flat one.
+//                Every rank gets a share of the bucket from all others and sends its sum to all others, which is the
+//                cost in Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
+//                MPICH", section 4.5, with the r ranks of a node sharing the way out of it.
+//   hierarchical 3 l + (2 + (r - 1) / r) n g, and the flat sum of m ranks, one on each node: the ranks of a node copy
+//                their gradients into memory that they share, add there, and copy the sum back. With r = 1 it is the
+//                flat one.
 //   16 bits      2 n g more where messages travel.
 // Copying, rounding and widening a byte are taken to cost as much as adding one: all of them wait for memory.
-// A bucket's sum begins when backward has finished all of its gradients and the bucket before it is done, or without overlap
-// when backward has ended; the update follows the last one. Processes are taken to be equally fast in every step, input never
-// to be waited for, and messages to take no time from the cores that compute.
+// A bucket's sum begins when backward has finished all of its gradients and the bucket before it is done, or without
+// overlap when backward has ended; the update follows the last one. Processes are taken to be equally fast in every
+// step, input never to be waited for, and messages to take no time from the cores that compute.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // How long a weight update takes, predicted from what each stage takes for one micro-batch. Pure numbers.
 //
-// `times`: one entry per stage of the pipeline. Micro-batches beyond some hundreds are not simulated one by one: by then
-// the pipeline is in its steady state, which goes on.
+// `times`: one entry per stage of the pipeline. Micro-batches beyond some hundreds are not simulated one by one: by
+// then the pipeline is in its steady state, which goes on.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct TimedWork {
     double end_ms = 0;
 };
 
-/// A weight update of one copy of the stages, simulated: a lane does the work of its stages in the order of the table, each
-/// piece as soon as the lane is free, what it needs is done, and there is a place for its result. Activations have
-/// in_flight() places from a stage's forward to its backward pass; their gradients have those from one backward pass to the
-/// next, and one more where there are several lanes.
+/// A weight update of one copy of the stages, simulated: a lane does the work of its stages in the order of the table,
+/// each piece as soon as the lane is free, what it needs is done, and there is a place for its result. Activations have
+/// in_flight() places from a stage's forward to its backward pass; their gradients have those from one backward pass to
+/// the next, and one more where there are several lanes.
 /// `lane_of`: the lane of each stage. The result is in the order of the table. Error(usage) as in_order().
 std::vector<TimedWork> timeline(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
                                 std::span<const schedule::StageTimes> times, std::span<const std::int32_t> lane_of);
@@ -38,8 +38,8 @@ struct UpdateTime {
     std::vector<double> busy;  // share of the time that each lane works; the lanes of the first copy come first
 };
 
-/// Every copy has its own plan.lanes / plan.copies lanes; `lane_of` is the lane of each stage among them. With one lane the
-/// time is the sum of all work.
+/// Every copy has its own plan.lanes / plan.copies lanes; `lane_of` is the lane of each stage among them. With one lane
+/// the time is the sum of all work.
 UpdateTime update_time(const schedule::UpdatePlan& plan, std::span<const schedule::StageTimes> times,
                        std::span<const std::int32_t> lane_of);
 

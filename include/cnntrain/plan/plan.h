@@ -1,4 +1,5 @@
-// What the pipeline of a training line looks like before it is run: stages, memory, times, and the splits that are better.
+// What the pipeline of a training line looks like before it is run: stages, memory, times, and the splits that are
+// better.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,10 @@ struct PlanSettings {
     std::optional<ProcessPlan> processes{};             // predicted instead of stages
 };
 
-/// Prints the plan of a `train` line: of its stages, or of several processes. Nothing of the line is needed but its options: neither its data nor its checkpoints.
-/// Error(usage): splits or a number of stages that the network does not have, a profile of something else, a memory limit
-/// that no splits keep. Error(data): a damaged profile. Error(storage): a file that cannot be written.
+/// Prints the plan of a `train` line: of its stages, or of several processes. Nothing of the line is needed but its
+/// options: neither its data nor its checkpoints.
+/// Error(usage): splits or a number of stages that the network does not have, a profile of something else, a memory
+/// limit that no splits keep. Error(data): a damaged profile. Error(storage): a file that cannot be written.
 void plan_training(const config::ParseResult& line, const PlanSettings& settings, const train::Host& host);
 
 }  // namespace cnntrain::plan

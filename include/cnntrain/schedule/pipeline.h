@@ -1,8 +1,8 @@
 // Pipeline tables: which stage works on which micro-batch at which tick, and what follows from that. Pure numbers.
 //
 // K stages, N micro-batches m = 0, 1, ... of one weight update. A micro-batch passes through 2K slots, forward through
-// stages 0 .. K-1 (slots 0 .. K-1), then backward through K-1 .. 0 (slots K .. 2K-1). Slot s works on micro-batch m at tick
-//   Grouped     m + s        every stage works forward and backward in each full tick
+// stages 0 .. K-1 (slots 0 .. K-1), then backward through K-1 .. 0 (slots K .. 2K-1). Slot s works on micro-batch m at
+//   tick Grouped     m + s        every stage works forward and backward in each full tick
 //   Interleaved 2m + s       every stage works either forward or backward in each full tick
 //   Sequential  2Km + s      one stage works at a time
 // All weights stay as they are until the pipeline has drained, so that every schedule computes the same gradients.
@@ -44,15 +44,15 @@ std::int32_t slot_of(const Pipeline& pipeline, std::int32_t stage, bool backward
 /// Tick at which it is done, from 0.
 std::int64_t tick_of(const Pipeline& pipeline, const StageWork& work);
 
-/// Ticks of a weight update: of the first that is not empty to the last one, both included. Error(usage) when there are too
-/// many to be counted.
+/// Ticks of a weight update: of the first that is not empty to the last one, both included. Error(usage) when there are
+/// too many to be counted.
 std::int64_t tick_count(const Pipeline& pipeline, std::int64_t micro_batches);
 
 /// The work of one tick: higher slots first, which is the order on one device. Empty for ticks in which nothing runs.
 std::vector<StageWork> work_at(const Pipeline& pipeline, std::int64_t micro_batches, std::int64_t tick);
 
-/// All work of a weight update, piece by piece, in an order in which one worker may do it: tick by tick, in a tick as work_at()
-/// says. What a piece of work needs comes before it.
+/// All work of a weight update, piece by piece, in an order in which one worker may do it: tick by tick, in a tick as
+/// work_at() says. What a piece of work needs comes before it.
 class WorkOrder {
 public:
     WorkOrder(const Pipeline& pipeline, std::int64_t micro_batches)
@@ -73,13 +73,14 @@ std::vector<StageWork> in_order(const Pipeline& pipeline, std::int64_t micro_bat
 /// How the work of one tick is done.
 enum class Workers : std::uint8_t { one, several };
 
-/// Most micro-batches between the beginning of slot `first` and the end of slot `last` (first <= last): as many places does
-/// what is written in the first and read in the last one need. One worker does higher slots first, which frees their places.
+/// Most micro-batches between the beginning of slot `first` and the end of slot `last` (first <= last): as many places
+/// does what is written in the first and read in the last one need. One worker does higher slots first, which frees
+/// their places.
 std::int64_t in_flight(const Pipeline& pipeline, std::int32_t first, std::int32_t last, Workers workers);
 
-/// Places, one for each micro-batch, of what slot `first` writes and slot `last` reads last: those in flight. A gradient that
-/// goes to another worker has one more, without which its sender would wait at the end of each tick until the last one
-/// has been taken. One place where a micro-batch begins when the one before it is done (Sequential).
+/// Places, one for each micro-batch, of what slot `first` writes and slot `last` reads last: those in flight. A
+/// gradient that goes to another worker has one more, without which its sender would wait at the end of each tick until
+/// the last one has been taken. One place where a micro-batch begins when the one before it is done (Sequential).
 std::int64_t ring_places(const Pipeline& pipeline, std::int32_t first, std::int32_t last, Workers workers);
 
 /// Micro-batches whose activations a stage keeps for its backward pass at the same time: 2(K-1-k)+1 Grouped, K-k
@@ -103,8 +104,8 @@ struct StageTimes {
 /// long as given. Grouped: (K-1)/(N+K-1).
 double bubble(const Pipeline& pipeline, std::int64_t micro_batches, const StageTimes& each);
 
-/// The lane of each stage, so that the busiest lane has as little as possible to do: the longest stage goes first, each to
-/// the lane that has least. 1 <= lanes; more lanes than stages stay empty.
+/// The lane of each stage, so that the busiest lane has as little as possible to do: the longest stage goes first, each
+/// to the lane that has least. 1 <= lanes; more lanes than stages stay empty.
 std::vector<std::int32_t> place_stages(std::span<const double> costs, std::int32_t lanes);
 
 }  // namespace cnntrain::schedule

@@ -21,7 +21,8 @@ struct RunShape : ScheduleSettings, CheckpointTimes {
     bool validate = true;
 };
 
-/// The same for a run whose length, log lines and checkpoints are all given in weight updates ("steps"), numbered from 0.
+/// The same for a run whose length, log lines and checkpoints are all given in weight updates ("steps"), numbered from
+/// 0.
 /// Each host step is `device_iterations` steps; periods are rounded up to whole host steps.
 struct StepShape : ScheduleSettings {
     std::int64_t samples = 0;               // of an epoch, of all processes together
@@ -58,9 +59,9 @@ struct RunPlan {
     std::int64_t first_checkpoint_from = 0;                // iterations
     bool avoid_early_checkpoint = false;                   // see host_step()
     bool validate = false;
-    /// The number of a host step's first step decides, where otherwise its end does: one whose number is a multiple of log_freq
-    /// is logged, and where it is a multiple above 0 of iterations_per_checkpoint, saved. A multiple of iterations_per_histogram
-    /// has histograms and, above 0, is saved, too.
+    /// The number of a host step's first step decides, where otherwise its end does: one whose number is a multiple of
+    /// log_freq is logged, and where it is a multiple above 0 of iterations_per_checkpoint, saved. A multiple of
+    /// iterations_per_histogram has histograms and, above 0, is saved, too.
     bool follows_first_step = false;
 
     std::int64_t host_steps() const;
@@ -75,8 +76,8 @@ struct RunPlan {
     /// A checkpoint that falls, rounded, on the last epoch is left to the end of the run when there is one checkpoint
     /// per epoch or fewer.
     HostStep host_step(std::int64_t start) const;
-    /// The first host step that ends with a checkpoint, from the one that holds iteration `start` (0 <= start <= T) on; found
-    /// without visiting those between. Empty when there is none.
+    /// The first host step that ends with a checkpoint, from the one that holds iteration `start` (0 <= start <= T) on;
+    /// found without visiting those between. Empty when there is none.
     std::optional<HostStep> next_checkpoint(std::int64_t start) const;
     /// How many host steps of the run end with a checkpoint, without visiting them.
     std::int64_t checkpoint_count() const;

@@ -7,8 +7,10 @@
 
 namespace cnntrain::schedule {
 
-/// Of one process. Stages exist `copies` times, each copy with memory of its own; micro-batch b goes through copy b % copies.
-/// A lane is a group of cores with a thread team of its own; with one lane, all cores do all work in the order of the table.
+/// Of one process. Stages exist `copies` times, each copy with memory of its own; micro-batch b goes through copy b %
+/// copies.
+/// A lane is a group of cores with a thread team of its own; with one lane, all cores do all work in the order of the
+/// table.
 struct UpdatePlan {
     std::int64_t micro_batches = 1;  // whose gradients are accumulated, of all replicas
     std::int32_t stages = 1;         // of the pipeline: 1 + the highest stage of the graph's nodes
