@@ -14,8 +14,8 @@ using TextRows = std::vector<std::vector<std::string>>;
 
 inline constexpr std::size_t kAllColumns = std::numeric_limits<std::size_t>::max();
 
-/// Columns as wide as they must be, two blanks between them; each row ends with a line end. The first `left` columns
-/// begin at the left, the others end at the right. No row has more cells than the first one.
+/// Columns as wide as their widest cell, separated by two blanks; each row ends with a line end. The first `left`
+/// columns are left-aligned, the others right-aligned. No row has more cells than the first one.
 inline std::string in_columns(const TextRows& rows, std::size_t left = 0) {
     std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
     for (const auto& row : rows) {

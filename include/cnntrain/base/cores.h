@@ -6,10 +6,10 @@
 
 namespace cnntrain {
 
-/// What this process may use of the machine: its affinity mask, within the quota of its control group.
+/// The cores that this process may use: its affinity mask, within the quota of its control group.
 struct CoreCount {
     int processors = 0;           // as the system counts them: hyper-threads
-    int cores = 0;                // that these belong to
+    int cores = 0;                // physical cores of these processors
     std::optional<double> quota;  // processors' worth of time
 };
 CoreCount count_cores();
@@ -26,10 +26,8 @@ struct MachineShare {
 inline constexpr const char* kPlacementVariable = "CNNTRAIN_PROCESS_PLACEMENT";
 
 /// Takes this process's share of the cores, NUMA nodes first, by setting its own affinity mask; with more processes
-/// than cores each gets one. All functions here tell of the share from then on. What a launcher has bound to a part of
-/// the machine stays so. To be called before there is a second thread. Returns what was done, for the log: "instance 1
-/// of 2:
-/// cores 8-15".
+/// than cores each gets one. From then on all functions here describe the share. A binding by the launcher is kept.
+/// Must be called before a second thread starts. Returns a line for the log: "instance 1 of 2: cores 8-15".
 std::string take_share(const MachineShare& share);
 
 /// For threads that compute, whose vector units hyper-threads of a core would share: cores within the quota, at least
@@ -38,8 +36,8 @@ int available_cores();
 /// For threads that wait for memory and disk: processors within the quota, at least 1.
 int available_processors();
 
-/// Threads that a user may ask for here: many more than cores wait for each other instead of working, so long that
-/// nothing can be stopped. At least 64.
+/// The most threads that a user may ask for: with many more threads than cores, waiting for each other takes so long
+/// that a run cannot be stopped. At least 64.
 int most_threads();
 
 /// Cores are shared by compute and input. Input threads sleep while the ring is full, so they may

@@ -9,13 +9,13 @@
 
 namespace cnntrain {
 
-/// The file that is locked: it stays in the folder, empty while nobody writes there.
+/// The locked file. It stays in the folder, empty while no process holds the lock.
 inline constexpr std::string_view kFolderLockName = ".cnntrain-lock";
 
-/// The right to write into an existing folder. Error(usage) when another process has it, with that one's number, host,
-/// start and command; `command_line` is what others are told about this one.
+/// Locks an existing folder for writing. Error(usage) when another process holds the lock, with its number, host, start
+/// and command; `command_line` is shown to other processes in the same way.
 std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& folder, std::string_view command_line);
-/// Likewise to make the file `path`; what is locked is ".<its name>.cnntrain-lock" beside it.
+/// Locks the file `path` for writing, by ".<its name>.cnntrain-lock" in the same folder.
 std::unique_ptr<FileLock> lock_file(FileSystem& files, const std::string& path, std::string_view command_line);
 
 }  // namespace cnntrain

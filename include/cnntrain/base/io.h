@@ -24,18 +24,18 @@ public:
     virtual std::int64_t modified_ns() const = 0;  // time of the last change; comparable within one file system only
     /// Fills `out` from `offset`; Error(data) when the file ends before `out` is full. Thread-safe.
     virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
-    /// Asks the system to have these bytes in memory soon; they may well be beyond the end.
+    /// Asks the system to read these bytes ahead; they may lie beyond the end.
     virtual void will_need(std::uint64_t offset, std::uint64_t count) const noexcept = 0;
 };
 
-/// Ends the name of a file that is still being written. What a killed process left behind is removed when the same file
-/// is written again.
+/// Suffix of a file that is still being written. A killed process's partial file is removed when the same file is
+/// written again.
 inline constexpr std::string_view kPartialSuffix = ".partial";
 /// The finished file's name: "a" for "a.0123456789ab.partial" and for "a.partial", as earlier versions wrote. Nothing
 /// for the name of a finished file.
 std::optional<std::string_view> finished_name(std::string_view file_name);
 
-/// No text that this program reads is larger; training.csv of a year has a tenth of it.
+/// Upper limit of texts that this program reads; training.csv of a year has a tenth of it.
 inline constexpr std::uint64_t kLargestTextBytes = std::uint64_t{1} << 30;
 
 class OutputFile {
@@ -45,15 +45,15 @@ public:
     virtual void commit() = 0;
 };
 
-/// Held until it is destroyed or its process dies, however that happens.
+/// Held until it is destroyed or its process dies.
 class FileLock {
 public:
     virtual ~FileLock() = default;
 };
 
 struct LockAttempt {
-    std::unique_ptr<FileLock> lock;  // null: somebody else has it
-    std::string holder = {};         // then: what that one has written about itself
+    std::unique_ptr<FileLock> lock;  // null: another process holds it
+    std::string holder = {};         // then: the text that the holder wrote
 };
 
 class FileSystem {

@@ -1,13 +1,12 @@
-// What every JSON text is held against before anything is made of it, because parsers and their trees trust a text more
-// than a file deserves.
+// Checks on every JSON text before it is parsed, because parsers accept texts whose trees exhaust stack or memory.
 #pragma once
 
 #include <string_view>
 
 namespace cnntrain {
 
-/// Error(data) saying what and where (line and column), unless `text` is one JSON value whose brackets are nested at
-/// most 64 deep, that holds at most two million values, and in which no object has a key twice.
+/// Error(data) with line and column, unless `text` is one JSON value, nested at most 64 deep, with at most two million
+/// values and without duplicate keys.
 void check_json(std::string_view text);
 
 }  // namespace cnntrain

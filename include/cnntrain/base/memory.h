@@ -1,5 +1,5 @@
-// How much memory the process may still map, so that a lack of it is said before work starts: some libraries crash when
-// they get none.
+// Memory that the process may still map. A lack of it is reported before work starts, because some libraries crash when
+// an allocation fails.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,17 @@ namespace cnntrain {
 /// Of the whole machine.
 std::uint64_t machine_memory_bytes();
 
-/// Under the process's limits (ulimit -v and -d); nothing without one.
+/// Memory left under the process's limits (ulimit -v and -d); empty without a limit.
 std::optional<std::uint64_t> memory_left_bytes();
 
 /// Error(unsupported) "<who> needs about N MB more memory, has M MB" when there is less than that.
 void require_memory(std::uint64_t bytes, std::string_view who);
 
-/// Of the stack that a new thread gets.
+/// Size of a new thread's stack.
 std::uint64_t thread_stack_bytes();
 
-/// From now on every allocation of a megabyte or more is a mapping of its own, which goes back to the system when it is
-/// freed. glibc by itself keeps pieces of up to 32 MB for later: 700 MB after the variables of BERT-Base had come and
-/// gone one by one.
+/// Makes every allocation of a megabyte or more a mapping of its own, which returns to the system when it is freed. By
+/// default glibc keeps freed blocks of up to 32 MB: 700 MB after the variables of BERT-Base were loaded one by one.
 void give_large_memory_back();
 
 }  // namespace cnntrain

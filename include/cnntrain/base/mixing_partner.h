@@ -1,5 +1,5 @@
-// Who is mixed with whom in a micro-batch (mixup, cutmix): the host that mixes, the ops that mix, and the ops that read
-// the labels must agree.
+// Partners of samples in a micro-batch (mixup, cutmix). Mixing on the host, mixing ops and ops that read labels must
+// agree on them.
 #pragma once
 
 #include <concepts>

@@ -1,4 +1,4 @@
-// What the processor calls itself and which instructions it has.
+// Name and instruction sets of the processor.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Processor {
     bool amx_bf16 = false;
 };
 
-/// The one that runs this process.
+/// The processor that runs this process.
 Processor this_processor();
 
 /// "AMD EPYC 9R14 Processor (AuthenticAMD, family 25, model 17): AVX2, FMA, AVX-512, AVX512-BF16".
@@ -28,8 +28,7 @@ std::string to_string(const Processor& processor);
 /// Error(unsupported) for a processor without AVX2 and FMA, which the kernels need.
 void require_kernel_instructions(const Processor& processor);
 
-/// What a processor of this kind has and this machine hides, although computing would be faster with it: a sentence, or
-/// "".
+/// A sentence about faster instructions that processors of this kind have and this machine masks, or "".
 std::string hidden_instructions(const Processor& processor);
 
 }  // namespace cnntrain

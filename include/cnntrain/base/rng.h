@@ -13,7 +13,7 @@ namespace cnntrain {
 /// One block of four 32-bit outputs. Known-answer vectors are tested.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-/// Who draws; part of the key, so two users of one seed never see the same numbers.
+/// The user of a stream; part of the key, so two users of one seed never draw the same numbers.
 enum class RngStream : std::uint32_t {
     initialiser = 1,  // index: variable number
     shuffle = 2,      // index: 0
@@ -28,8 +28,8 @@ enum class RngStream : std::uint32_t {
     test = 100,
 };
 
-/// Random words that are a function of a key and an index: for millions of elements, where Philox would be too slow.
-/// Both words of a key are Philox4x32-10 of what it stands for.
+/// Random words as a function of a key and an index, for millions of elements, where Philox would be too slow. Both
+/// words of a key are Philox4x32-10 of word_key()'s arguments.
 struct WordKey {
     std::uint32_t first = 0, second = 0;
 };
@@ -45,7 +45,7 @@ constexpr std::uint32_t random_word(const WordKey& key, std::uint32_t index) {
     return x ^ (x >> 16);
 }
 
-/// A word is at most this with the given probability, in (0, 1].
+/// The largest word that a random word stays within with the given probability, in (0, 1].
 std::uint32_t last_word_within(double probability);
 
 class Rng {

@@ -1,4 +1,4 @@
-// How long an OpenMP thread that waits for the others spins before it sleeps.
+// Spinning of waiting OpenMP threads before they sleep.
 #pragma once
 
 namespace cnntrain {

@@ -1,4 +1,4 @@
-// Benchmarks from a benchmarks.yml: each variant of an entry is a process of its own, whose output holds the metrics.
+// Benchmarks from a benchmarks.yml: each variant of an entry runs as a process, whose output holds the metrics.
 //
 //   Request request{.spec_files = {"benchmarks.yml"}, .benchmarks = {"tf1_resnet50_infer_synth_1ipu"}};
 //   return run(request, host);
@@ -42,9 +42,9 @@ struct Request {
     std::vector<Override> overrides;
 };
 
-/// What it gets from the process in which it runs.
+/// The surroundings of a run.
 struct Host {
-    launch::Machine machine;  // its environment is that of the programs, its program what scripts stand for
+    launch::Machine machine;                // environment of the programs; the binary that scripts stand for
     std::vector<std::string> spec_folders;  // where shipped specs are
     FileSystem* files = &posix_files();
     std::ostream* output = nullptr;  // tables and summary; never null

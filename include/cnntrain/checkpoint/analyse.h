@@ -1,4 +1,4 @@
-// Looking into checkpoints: where numbers stop being numbers, and one element through all of them.
+// Inspection of checkpoints: NaNs, and one element of a variable.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct VariableNans {
     std::vector<std::int64_t> indices;  // row-major, ascending
 };
 
-// Both read the whole file: a checksum that does not fit is Error(data), unless edits are trusted.
+// Both read the whole file. A wrong checksum is Error(data), unless edits are trusted.
 
 /// Every variable with a NaN, in the order of names.
 std::vector<VariableNans> find_nans(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);

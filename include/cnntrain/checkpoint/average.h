@@ -29,8 +29,8 @@ struct AverageSettings {
 void average(FileSystem& files, const std::vector<std::string>& paths, const AverageSettings& settings,
              const std::string& target);
 
-/// Is `target` a sound checkpoint that average() has made of files with these names, in this way? The decay is not
-/// compared.
+/// Whether `target` is an undamaged checkpoint that average() made from files with these names in this mode. The decay
+/// is not compared.
 bool is_average_of(const FileSystem& files, const std::vector<std::string>& paths, Averaging mode,
                    const std::string& target);
 

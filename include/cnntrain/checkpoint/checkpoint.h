@@ -34,15 +34,16 @@ TensorSource source_of(const std::map<std::string, HostTensor>& tensors);
 
 /// Written whole or not at all; Error(storage) leaves what stood there before.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint);
-/// With other tensors than its own. Asks for each of them twice.
+/// Writes `tensors` instead of the checkpoint's own. Calls for each of them twice.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint, const TensorSource& tensors);
 
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
 /// Error(unsupported) when its tensors do not fit into this machine's memory.
 Checkpoint load(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
-/// Every variable must be there, in its shape, and nothing else. The element type may differ (cast it). Error(data)
-/// lists all missing, extra and differing tensors at once.
+/// Checks that the checkpoint holds exactly the expected variables in their shapes. Element types may differ (cast
+/// them).
+/// Error(data) lists all missing, extra and differing tensors at once.
 void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path);
 
 }  // namespace cnntrain::checkpoint

@@ -27,12 +27,12 @@ public:
     /// In the order of the file.
     const std::vector<std::string>& names() const { return names_; }
     const TensorDesc& desc(const std::string& name) const;
-    /// Error(unsupported) when it does not fit into this machine's memory.
+    /// Error(unsupported) when the tensor does not fit into this machine's memory.
     HostTensor read(const std::string& name) const;
-    /// Error(unsupported) when all tensors together do not.
+    /// Error(unsupported) when all tensors together do not fit.
     void check_memory() const;
 
-    /// Error(data) unless `crc`, the CRC-32C of all tensors, is the saved one, if the file has one.
+    /// Error(data) unless `crc`, the CRC-32C of all tensors, equals the saved one. A file without one passes.
     void check_crc(std::uint32_t crc) const;
     /// Reads everything once and checks it.
     void verify() const;

@@ -28,10 +28,9 @@ struct Found {
     bool operator==(const Found&) const = default;
 };
 
-/// What a restore path means: a folder (its ckpt-<n> sorted by n, then the others there and in its ckpt/ sub-folder), a
-/// file, or a file without ".safetensors". A folder of runs means the one that has saved last, and a file that is not
-/// there the only one of its name in the runs' folders beside it; both are said.
-/// Error(not_found) when that is nothing, saying what there is.
+/// Resolves a restore path: a folder (its ckpt-<n> sorted by n, then the others there and in its ckpt/ sub-folder), a
+/// file, or a file without ".safetensors". A folder of runs means the run that saved last; a missing file means the
+/// only one of its name in sibling run folders. Both cases print a notice. Error(not_found) lists what is there.
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path);
 
 /// The only checkpoint there; Error(usage) about `flag` when there are several.
@@ -45,8 +44,8 @@ bool is_numbered(const std::string& file_name);
 /// The numbered checkpoint of a folder with the highest iteration.
 std::optional<Found> latest(const FileSystem& files, const std::string& folder);
 
-/// Deletes all numbered checkpoints of a folder but the `keep` newest and the `protect`ed iterations, and the
-/// left-overs of saves that were killed. Call it after a save is finished. `keep` 0 keeps all.
+/// Deletes all numbered checkpoints of a folder but the `keep` newest and the `protect`ed iterations, and partial files
+/// of killed saves. Call it after a save is finished. `keep` 0 keeps all.
 void retain(FileSystem& files, const std::string& folder, std::int64_t keep,
             const std::vector<std::int64_t>& protect = {});
 

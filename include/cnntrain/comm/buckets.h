@@ -1,5 +1,4 @@
-// How gradients lie in memory: one buffer, cut into buckets that are summed over ranks one by one while backward goes
-// on.
+// Layout of gradients in memory: one buffer, cut into buckets that are summed over ranks one by one during backward.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace cnntrain::comm {
 struct Parameter {
     std::string name;
     std::int64_t elements = 0;
-    bool sharded = false;  // each rank needs the sum of its shard only
+    bool sharded = false;  // each rank needs only the sum of its shard
 };
 
 struct Bucket {
@@ -24,10 +23,10 @@ struct Bucket {
 };
 
 struct BucketPlan {
-    std::vector<Bucket> buckets;        // they follow each other and cover the buffer
+    std::vector<Bucket> buckets;        // contiguous, covering the buffer
     std::vector<std::int64_t> offsets;  // of each parameter within the buffer, elements
     std::int64_t elements = 0;
-    /// Equal where names, sizes, order and buckets are: ranks compare it before the first update.
+    /// Hash of names, sizes, order and buckets; ranks compare it before the first update.
     std::uint64_t digest = 0;
 };
 

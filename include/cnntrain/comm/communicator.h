@@ -1,5 +1,4 @@
-// What the processes of one run say to each other: sums of gradients, weights from one to all, small words that all
-// know.
+// Communication between the processes of one run: sums of gradients, broadcasts of weights, gathers of small values.
 //
 // Collective operations: every rank calls the same ones in the same order with the same sizes. A communicator is used
 // by one thread at a time. Three members: alone (one rank, nothing is copied), threads of one process, MPI.
@@ -40,7 +39,7 @@ struct ReduceOptions {
     Route route = Route::flat;
 };
 
-/// One start of an operation on a bucket.
+/// A started operation on a bucket.
 struct Handle {
     int bucket = 0;
     std::uint64_t use = 0;  // how often this bucket has been started, from 1
@@ -50,11 +49,11 @@ struct Handle {
 struct Shard {
     std::int64_t begin = 0, count = 0;  // elements
 };
-/// Shards follow each other and cover the bucket. They begin at multiples of 16 elements (64 bytes); small buckets
-/// leave some ranks without any.
+/// Shards are contiguous and cover the bucket. They begin at multiples of 16 elements (64 bytes); shards of small
+/// buckets may be empty.
 Shard shard_of(std::int64_t elements, int rank, int size);
 
-/// Ranks that follow each other.
+/// Consecutive ranks.
 struct Group {
     int first = 0, count = 1;
 };
@@ -64,30 +63,29 @@ public:
     Communicator() = default;
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
-    /// Without finish() before it, this is leave("ended early").
+    /// Calls leave("ended early") unless finish() was called before.
     virtual ~Communicator() = default;
 
     virtual int rank() const = 0;
     virtual int size() const = 0;
     /// Nodes are numbered by their lowest ranks.
     virtual int node() const = 0;
-    /// Among the ranks of the same node.
+    /// This rank's number among the ranks of its node.
     virtual int local_rank() const = 0;
     virtual int local_size() const = 0;
 
     /// Returns when every rank has called it. `what` stands in messages: "barrier (<what>)".
     virtual void barrier(std::string_view what) = 0;
-    /// `bytes` of rank `root` to all.
+    /// Copies `bytes` of rank `root` to all ranks.
     virtual void broadcast(std::span<std::byte> bytes, int root, std::string_view what) = 0;
-    /// `out` to rank `partner`, which names this one as its own, and `in` from it; a rank that is its own partner goes
-    /// on at once. At most 2^31 - 1 bytes.
+    /// Sends `out` to rank `partner` and receives `in` from it; the partner must name this rank. A rank that is its own
+    /// partner returns at once. At most 2^31 - 1 bytes.
     virtual void exchange(std::span<const std::byte> out, std::span<std::byte> in, int partner,
                           std::string_view what) = 0;
-    /// The words of rank 0, then those of rank 1 and so on; every rank gives equally many.
+    /// The words of all ranks, in their order; every rank gives equally many.
     virtual std::vector<std::uint64_t> all_gather(std::span<const std::uint64_t> words, std::string_view what) = 0;
-    /// `mine` of each rank of `group`, one after another, into `all`. Only these ranks wait for each other: what they
-    /// need in the middle of their work. This rank is among them, and always gives the same group; every one of them
-    /// gives equally many bytes.
+    /// Concatenates `mine` of each rank of `group` into `all`. Only ranks of the group wait for each other. This rank
+    /// is a member and always names the same group; every member gives equally many bytes.
     virtual void all_gather_among(Group group, std::span<const std::byte> mine, std::span<std::byte> all,
                                   std::string_view what) = 0;
     /// One word of each rank, by rank.
@@ -103,19 +101,19 @@ public:
     virtual Handle start_all_reduce(int bucket, std::span<float> values, const ReduceOptions& options) = 0;
     /// The elements of this rank's shard become the sum over ranks (not rounded); the others are unchanged. Flat route.
     virtual Handle start_reduce_scatter(int bucket, std::span<float> values, Wire wire) = 0;
-    /// Every rank's shard becomes known to all; with Wire::bf16 rounded, also where it comes from. Flat route.
+    /// Copies every rank's shard to all ranks; with Wire::bf16 it is rounded, on its own rank, too. Flat route.
     virtual Handle start_all_gather(int bucket, std::span<float> values, Wire wire) = 0;
-    /// Moves on what is under way without waiting; true when nothing is.
+    /// Advances all pending operations without waiting; true when none is pending.
     virtual bool progress() = 0;
     virtual void wait(const Handle& handle) = 0;
 
-    /// Tells the others that this rank takes no further part: their next waits end with its number and `reason`.
+    /// Announces that this rank leaves the run: the next wait of each other rank fails with its number and `reason`.
     virtual void leave(std::string_view reason) = 0;
-    /// The last operation: waits for all ranks, after which none is missed.
+    /// The last operation: waits for all ranks.
     virtual void finish() = 0;
 };
 
-/// What the ranks must agree on after every update.
+/// State that the ranks must agree on after every update.
 struct UpdateStatus {
     bool stop = false;
     bool not_finite = false;
@@ -125,11 +123,11 @@ struct UpdateStatus {
 };
 
 struct AgreedStatus {
-    UpdateStatus any;                 // what at least one rank says
-    std::vector<UpdateStatus> ranks;  // who says it
-    std::vector<double> sums;         // over the ranks, in their order
+    UpdateStatus any;                 // flags that at least one rank has set
+    std::vector<UpdateStatus> ranks;  // by rank
+    std::vector<double> sums;         // of `values` over the ranks, in their order
 };
-/// `values`: equally many on every rank. One message of every rank to all others says both.
+/// `values`: equally many on every rank. Status and values travel in one message of every rank to all others.
 AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::span<const double> values = {});
 
 /// Error(peers) naming the ranks whose value differs from rank 0's; on every rank the same. `what`: "weights at
@@ -137,10 +135,10 @@ AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::sp
 void check_same(Communicator& communicator, std::uint64_t value, std::string_view what);
 
 struct Settings {
-    /// Longest wait for another rank. It must be longer than a bucket takes, or a rank that writes a checkpoint.
+    /// Longest wait for another rank. Must exceed the time of a bucket, and of writing a checkpoint.
     double timeout_seconds = 300;
-    /// Ranks that share a node; 0: those that share memory (threads: all). Fewer divide a node into several, with which
-    /// the hierarchical route can be tried on one machine.
+    /// Ranks that share a node; 0: those that share memory (threads: all). A smaller number divides a node into
+    /// several, so that the hierarchical route can be tried on one machine.
     int ranks_per_node = 0;
 };
 
@@ -149,9 +147,8 @@ std::unique_ptr<Communicator> make_alone();
 /// One communicator for each of `ranks` threads; for tests.
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks, const Settings& settings);
 
-/// The ranks that mpirun or srun started; one when nobody did. Initialises MPI with MPI_THREAD_SERIALIZED, once in a
-/// process; the end of the communicator finalises MPI if finish() was called. Error(unsupported) in a build without
-/// MPI.
+/// The ranks that mpirun or srun started; one rank without a launcher. Initialises MPI with MPI_THREAD_SERIALIZED, once
+/// per process; its destructor finalises MPI if finish() was called. Error(unsupported) in a build without MPI.
 std::unique_ptr<Communicator> make_mpi_communicator(const Settings& settings);
 
 }  // namespace cnntrain::comm

@@ -1,5 +1,5 @@
-// What a launcher started, read from the environment: no MPI is needed to know the ranks, so that a command can refuse
-// or say what it will do before it begins.
+// The launcher's ranks, read from the environment. No MPI is needed to know them, so a command can check its line
+// before it begins.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ struct PopDist {
 };
 
 struct Launched {
-    std::optional<World> world;  // none: nobody started this process as one of several
+    std::optional<World> world;  // empty: the process was not started by a launcher
     std::optional<PopDist> popdist;
 };
 
 /// Open MPI's variables count before PMI's, these before Slurm's: the daemons of mpirun may themselves be started by
 /// srun.
 /// Slurm counts within a step of srun only; in a batch script or an salloc shell its variables speak of the allocation.
-/// Error(usage) for numbers that are none, that contradict each other, and for a poprun line whose instances are not
-/// the processes that were started.
+/// Error(usage) for malformed or contradictory numbers, and for a poprun line whose instances differ from the started
+/// processes.
 Launched read_launched(const Environment& environment);
 
 }  // namespace cnntrain::comm

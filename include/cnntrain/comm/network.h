@@ -1,4 +1,5 @@
-// What messages and sums take between the ranks of a run, measured. Collective, as everything of a Communicator.
+// Measured times of messages and sums between the ranks of a run. All functions are collective unless they say
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace cnntrain::comm {
 
-/// Median seconds of one call, of the slowest rank; about `seconds` are spent. Rank 0 decides when it is enough, so
-/// that all ranks call equally often.
+/// Median seconds of one call on the slowest rank; takes about `seconds`. Rank 0 decides when to end, so that all ranks
+/// make the same number of calls.
 double median_seconds(Communicator& communicator, double seconds, const std::function<void()>& call);
 
 struct TimedMessage {
@@ -38,7 +39,7 @@ struct TimedSum {
 struct NetworkTimes {
     std::vector<TimedMessage> between_nodes;  // `bytes`: of all ranks of a node; empty when there is one node
     std::vector<TimedMessage> inside_node;    // empty when each rank has a node of its own
-    double adding_seconds_per_byte = 0;       // what adding another rank's gradients takes while all ranks do so
+    double adding_seconds_per_byte = 0;       // to add another rank's gradients while all ranks do so
     std::vector<TimedSum> sums;               // both routes, 32 and 16 bits
 };
 
@@ -47,13 +48,12 @@ struct Sweep {
     double seconds = 0.05;                  // for each number
 };
 
-/// Messages go back and forth at the same time, between all pairs at once: ranks that share cores, memory or a way out
-/// of the node do so while they are timed, as in a sum. What is sent or added has not just been in a cache, as the
-/// gradients of a network. First between nodes, then inside them. The result is the same on all ranks, of which there
-/// are at least two.
+/// Times messages in both directions between all pairs at once, so that ranks share cores, memory and network as they
+/// do in a sum. Sent and added memory is cache-cold, like the gradients of a network. Measures between nodes first,
+/// then inside them. The result is the same on all ranks. Needs at least two ranks.
 NetworkTimes measure_network(Communicator& communicator, const Sweep& sweep);
 
-/// Of this process by itself.
+/// For this process alone; not collective.
 double adding_seconds_per_byte();
 
 }  // namespace cnntrain::comm

@@ -1,4 +1,4 @@
-// What the user says about how the processes of a run talk to each other.
+// Settings of the communication between the processes of a run.
 #pragma once
 
 #include <array>
@@ -7,12 +7,12 @@
 
 namespace cnntrain::comm {
 
-/// What gradients travel in between ranks.
+/// Element type of gradients in messages between ranks.
 enum class Wire : std::uint8_t { f32, bf16 };
 inline constexpr std::array<std::string_view, 2> kWireNames{"f32", "bf16"};
 
-/// flat: every rank exchanges with every other. hierarchical: ranks of a node add in memory that they share, and one
-/// rank of a node exchanges with the others'. Where every rank has a node of its own, both are the same.
+/// flat: every rank exchanges with every other. hierarchical: the ranks of a node add in shared memory, and one rank
+/// per node exchanges with those of other nodes. With one rank per node both are the same.
 enum class Route : std::uint8_t { flat, hierarchical };
 inline constexpr std::array<std::string_view, 2> kRouteNames{"flat", "hierarchical"};
 

@@ -60,9 +60,8 @@ struct Value {
     std::string name;
     /// slot: the parameter that it belongs to. moving_average: the statistic that it follows (training graphs only).
     ValueId owner{};
-    double correction =
-        1;              // moving_average: factor of the statistic (Bessel's n / (n - 1) for variances)
-    NodeId producer{};  // invalid unless intermediate
+    double correction = 1;        // moving_average: factor of the statistic (Bessel's n / (n - 1) for variances)
+    NodeId producer{};            // invalid unless intermediate
     int producer_output = 0;      // index among the producer's outputs
     std::vector<NodeId> users{};  // ascending, one entry per consuming node
     Initialiser initialiser{};    // of variables

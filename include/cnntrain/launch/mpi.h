@@ -1,4 +1,4 @@
-// What Open MPI's mpirun needs to be told, by poprun lines and by those that name mpirun themselves.
+// Options that Open MPI's mpirun needs, for poprun lines and for lines that name mpirun themselves.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct OpenMpi {
 
 enum class HostPlace { here, elsewhere, unknown };
 
-/// What a launch depends on besides its line.
+/// The environment of a launch.
 struct Machine {
     Environment environment;   // of this process
     std::string program;       // path of this binary
@@ -36,16 +36,16 @@ Machine this_machine(Environment environment, const std::string& program);
 /// "mpirun (Open MPI) 4.1.4 ..." gives 4; nothing for other programs.
 std::optional<OpenMpi> open_mpi_version(const std::string& printed);
 
-/// Open MPI does not let root launch unless it is told that this is meant.
+/// Open MPI lets root launch only with an explicit option.
 enum class RootLaunch {
     allowed,     // nothing to add
     add_option,  // --allow-run-as-root
     refused,
 };
-/// `option`: what the line says of it. In a container everybody is root.
+/// `option`: the line's own --allow-run-as-root, if given. In a container everybody is root.
 RootLaunch root_launch(const Machine& machine, std::optional<bool> option);
 
-/// Open MPI refuses more processes than cores; this tells it that they are meant. Version 4 and later.
+/// Options with which Open MPI accepts more processes than cores. Version 4 and later.
 std::vector<std::string> oversubscribe_words(const OpenMpi& open_mpi);
 /// More ranks a core than this are a mistake.
 inline constexpr int kMostRanksPerCore = 4;

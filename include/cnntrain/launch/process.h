@@ -19,9 +19,9 @@ public:
     explicit BoundedText(std::size_t most_of_each) : most_(most_of_each) {}
 
     void add(std::string_view chunk);
-    /// In bytes; 0: text() is all that was added.
+    /// Bytes that text() leaves out; 0: it is complete.
     std::uint64_t left_out() const { return left_out_; }
-    /// With a line that says so between beginning and end where something is left out.
+    /// If bytes are left out, a line between beginning and end says so.
     std::string text() const;
 
 private:
@@ -37,15 +37,15 @@ struct ProcessRequest {
     std::vector<std::string> words;
     std::map<std::string, std::string> environment;
     std::string folder;
-    bool keeps_input = false;   // it reads this process's standard input; else there is nothing to read
-    bool keeps_output = false;  // it writes where this process does, and nothing of that is captured
+    bool keeps_input = false;   // it inherits this process's standard input; else its input is empty
+    bool keeps_output = false;  // it inherits this process's output streams, and nothing is captured
     std::optional<double> timeout_seconds;
     std::chrono::milliseconds patience{3'000};             // between SIGTERM and SIGKILL
     std::size_t most_output_bytes = std::size_t{8} << 20;  // kept of the beginning and of the end of each stream
-    /// Of a program that ends together with those that it has started, as mpirun does: the variable that these have in
-    /// their environments. A stop asks them, and the program itself only when they take longer than `patience`. It is
-    /// killed when it stays for five seconds after all of them: mpirun (Open MPI 4.1) may wait for ever in its own end
-    /// when a process of the run died.
+    /// For a program that ends with its children, as mpirun does: a variable in the environments of the children. A
+    /// stop signals these first, and the program itself only when they take longer than `patience`. The program is
+    /// killed when it stays for five seconds after all of them: mpirun (Open MPI 4.1) may hang at its end after a rank
+    /// died.
     std::string asked_first;
     std::function<void(int number)> on_start;                              // of the process
     std::function<void(Stream stream, std::string_view chunk)> on_output;  // as it comes
@@ -53,7 +53,7 @@ struct ProcessRequest {
     std::function<bool()> stop_requested;
 };
 
-/// stayed_behind: killed, because it did not end with what it had started (ProcessRequest::asked_first).
+/// stayed_behind: killed, because it did not end with its children (ProcessRequest::asked_first).
 enum class ProcessEnd { exited, timed_out, stopped, stayed_behind };
 
 struct ProcessResult {
@@ -65,10 +65,10 @@ struct ProcessResult {
     double seconds = 0;
 };
 
-/// Runs it to its end, or stops it and everything that it has started, in whatever session: SIGTERM, then SIGKILL. The
-/// same happens when the calling process is killed meanwhile. What is left behind at its end is killed. Returns at most
-/// `patience` and a second after the end, the time limit or the stop; with `asked_first`, 5 seconds later. Error(data)
-/// when it cannot be started.
+/// Runs a program to its end, or stops it and all its descendants, in whatever session: SIGTERM, then SIGKILL. The same
+/// happens when the calling process is killed meanwhile. Descendants that outlive the program are killed. Returns at
+/// most `patience` and a second after the end, the time limit or the stop; with `asked_first`, 5 seconds later.
+/// Error(data) when the program cannot be started.
 ProcessResult run_process(const ProcessRequest& request);
 
 /// The file that a shell would start for `program`; "" if there is none.

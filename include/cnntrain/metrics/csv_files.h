@@ -1,5 +1,5 @@
-// training.csv and validation.csv in the run's folder. Measurements of inference stand in validation.csv, with their
-// own columns.
+// training.csv and validation.csv in the run's folder. Measurements of inference go into validation.csv, with their own
+// columns.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace cnntrain::metrics {
 
-/// A new file begins with its header as soon as rows are expected. A run that is resumed goes on in the files that are
-/// there, also where an earlier version has begun them without Record::later_fields.
+/// A new file gets its header as soon as rows are expected. A resumed run appends to the existing files, also to those
+/// that an earlier version began without Record::later_fields.
 class CsvFiles final : public Observer {
 public:
     CsvFiles(FileSystem& files, std::string folder)

@@ -12,8 +12,8 @@ namespace cnntrain::metrics {
 
 inline constexpr std::int64_t kHistogramBins = 512;
 
-/// Bins of equal width from the least to the most element; where these are the same, half of 1 to each side of them.
-/// The last bin holds its upper limit, too.
+/// Bins of equal width from the least to the greatest element, or 0.5 to each side if these are equal. The last bin
+/// includes its upper limit.
 struct Histogram {
     double least = 0;
     double most = 0;

@@ -1,4 +1,4 @@
-// From the sums that a backend returns to the numbers of a log line.
+// Turns the sums that a backend returns into the numbers of a log line.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cnntrain::metrics {
 
-/// Where a finished host step stands in the run.
+/// Position of a finished host step in the run.
 struct HostStepFacts {
     std::int64_t iteration = 0;  // after it
     double epoch = 0;
@@ -21,12 +21,12 @@ struct HostStepFacts {
 
 class Meters {
 public:
-    /// `window`: RunPlan::averaging_window(). `step_increment`: what `step` grows by per host step.
+    /// `window`: RunPlan::averaging_window(). `step_increment`: increment of `step` per host step.
     Meters(std::vector<Column> columns, std::int64_t global_batch, std::int64_t window, std::int64_t step_increment);
 
-    /// One weight update: the sums of the graph's outputs over its samples, and how long it took.
+    /// One weight update: the sums of the graph's outputs over its samples, and its time.
     void add(const Sums& sums, std::int64_t samples, double seconds);
-    /// Ends the host step: its mean goes into the window and its time into the interval since the last log line.
+    /// Ends the host step: adds its mean to the window and its time to the interval since the last log line.
     void finish_host_step();
     /// The row of the host step just finished, with the times of all since the last log line; begins a new interval.
     TrainingRow log_row(const HostStepFacts& facts);
@@ -36,8 +36,8 @@ public:
     /// Samples per second of the updates since the last log line, or of the last one before; 0 before the first update.
     double recent_samples_per_second() const;
 
-    /// Everything that the reported results depend on, as text for a checkpoint's metadata; times are left
-    /// out. A run that restores it prints the same results as one that was never stopped, even in mid-step.
+    /// The state of the reported results, without times, as text for a checkpoint's metadata. A run that restores it
+    /// prints the same results as an uninterrupted one, even in mid-step.
     std::string state() const;
     /// Error(data) when the text is not one that state() wrote.
     void restore(const std::string& state);

@@ -1,5 +1,5 @@
-// What happens in a run, told to everyone who reports it: console, log.txt, CSV files, TensorBoard, Weights & Biases,
-// the MLPerf log.
+// Events of a run, for everything that reports them: console, log.txt, CSV files, TensorBoard, Weights & Biases, the
+// MLPerf log.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SavedCheckpoint {
     double seconds = 0;  // that saving it took
 };
 
-/// An observer overrides the events that it reports; an event that it does not override is nothing to it.
+/// An observer overrides the events that it reports and ignores the others.
 class Observer {
 public:
     virtual ~Observer() = default;
@@ -40,7 +40,7 @@ public:
     virtual void console_line(std::string_view /*text*/) {}
     /// A fact about the run as a whole: "compilation_status", "compiled".
     virtual void status(std::string_view /*key*/, std::string_view /*value*/) {}
-    /// Rows with the columns of this one will come. Error(usage) when they do not fit what an earlier run has written.
+    /// Announces rows with the columns of this one. Error(usage) when they differ from those of an earlier run's file.
     virtual void expect(const Record& /*row*/) {}
     virtual void row(const Record& /*row*/) {}
     /// For curves only: a row's fields between log lines, or a number that has no table.
@@ -51,13 +51,13 @@ public:
 
     // The course of a training, in this order.
     virtual void training_planned(const TrainingSize& /*size*/) {}
-    /// A new run's parameters, by name. A resumed run has none of this.
+    /// A new run's parameters, by name. Not called for a resumed run.
     virtual void weights_initialised(const std::vector<std::string>& /*parameters*/) {}
     /// `iteration`: weight updates done before this process.
     virtual void training_began(std::int64_t /*iteration*/) {}
     virtual void checkpoint_saved(const SavedCheckpoint& /*checkpoint*/) {}
     virtual void host_step_ended(std::int64_t /*iteration*/) {}
-    /// All weight updates are done; a run that is stopped or diverges has none of this.
+    /// All weight updates are done. Not called for a run that is stopped or diverges.
     virtual void training_finished() {}
     virtual void validation_began() {}
     virtual void evaluation_began(double /*epoch*/) {}  // its validation row ends it

@@ -1,4 +1,4 @@
-// How far a long job is: as a text, and as the line of a terminal that is rewritten in place.
+// Progress of a long job: as text, and as a terminal line that is rewritten in place.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ struct Progress {
     std::string_view rate_unit = {};
 };
 
-/// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"; the time only where it can be told.
+/// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"; the time only if it can be estimated.
 std::string progress_text(const Progress& progress);
 
 class ProgressLine {
 public:
-    /// `width`: columns of the terminal; 0: it is none, and nothing is shown.
+    /// `width`: columns of the terminal; 0: no terminal, nothing is shown.
     ProgressLine(std::ostream& console, int width) : console_(console), width_(width) {}
     ~ProgressLine() { erase(); }
     ProgressLine(const ProgressLine&) = delete;
@@ -33,13 +33,13 @@ public:
 
     /// Rewrites the line, at most a few times a second while it stands.
     void show(const Progress& progress);
-    /// Before anything else is written.
+    /// Must be called before anything else is written.
     void erase();
 
 private:
     std::ostream& console_;
     int width_;
-    std::size_t length_ = 0;  // of what stands there
+    std::size_t length_ = 0;  // of the line on the terminal
     std::chrono::steady_clock::time_point written_;
 };
 

@@ -29,7 +29,7 @@ struct TrainingRow {
     double total_time = 0;
 };
 
-/// Stands for a number in tables; curves leave it out.
+/// Placeholder in tables; curves leave it out.
 inline constexpr double kNotMeasured = -1;
 
 struct ValidationRow {
@@ -83,7 +83,7 @@ struct Record {
     std::vector<Field> fields;
     std::string text = {};         // the row as it is printed; empty: it is not
     std::size_t later_fields = 0;  // the last ones, which files of earlier versions do not have
-    bool is_curve_point = true;    // false: points of its curves come by themselves
+    bool is_curve_point = true;    // false: points of its curves come separately
 };
 inline constexpr std::string_view kTraining = "training";
 inline constexpr std::string_view kValidation = "validation";
@@ -101,7 +101,7 @@ Record record(const InferenceRow& row, const Columns& columns);
 Record record(const NanRow& row);
 
 std::string csv_header(const Record& record);
-/// Numbers with as many digits as reading them back exactly needs. No line end.
+/// Numbers have the fewest digits from which they are read back exactly. No line end.
 std::string csv_row(const Record& record);
 
 std::string printed(const Latencies& latencies);

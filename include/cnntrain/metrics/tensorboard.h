@@ -30,10 +30,9 @@ struct TensorBoardSettings {
     std::function<double()> clock = {};
 };
 
-/// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration; of
-/// rows whose curves have points of their own, those points instead. Begins a new file at the first row; every row is
-/// in the file when row() returns. A distribution is a histogram of the variable's name, and its norm the scalar
-/// L2/<name>.
+/// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration; rows
+/// whose curves have separate points write those instead. Begins a new file at the first row; every row is in the file
+/// when row() returns. A distribution becomes a histogram with the variable's name, its norm the scalar L2/<name>.
 class TensorBoard final : public Observer {
 public:
     TensorBoard(FileSystem& files, TensorBoardSettings settings);

@@ -20,9 +20,9 @@ struct WandbSettings {
     double finish_timeout_seconds = 60;
 };
 
-/// Rows are logged under their columns' names. A client that stops working later costs one warning and nothing else.
-/// The destructor ends the W&B run, as a failed one while an exception passes through; it waits for the client's
-/// uploads up to finish_timeout_seconds, and lets it go on alone after that.
+/// Rows are logged under their columns' names. If the client stops working later, one warning is printed and the run
+/// goes on. The destructor ends the W&B run, as failed during stack unwinding; it waits up to finish_timeout_seconds
+/// for the client's uploads and then leaves the client running.
 class Wandb final : public Observer {
 public:
     /// Error(unsupported), saying what to install, when there is no Python or no client, or when the client cannot

@@ -69,7 +69,7 @@ Model build_evaluation(const BuildRequest& request, const graph::OpTable& ops);
 /// The same values in a graph that passes have rewritten (ids change, names of variables and outputs do not).
 ModelValues model_values(const graph::Graph& graph);
 
-/// Elements of all parameters: what is printed as the number of trainable weights.
+/// Elements of all parameters: the printed number of trainable weights.
 std::int64_t parameter_count(const graph::Graph& graph);
 
 /// Floating-point operations of one forward pass of the graph's micro-batch (a multiply-add counts 2).

@@ -1,5 +1,5 @@
-// What is asked of a model: which network, which number formats, what goes in. The user says ModelSettings and
-// PrecisionSettings; the others follow from them, the data set and the backend.
+// Settings of a model: network, number formats, inputs. The user sets ModelSettings and PrecisionSettings; the others
+// follow from them, the data set and the backend.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ struct ModelSettings {
 /// No default: the user must choose.
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// What the user gets who names a family and nothing else, for one form of it.
+/// Defaults of one form of a family.
 struct FamilyDefaults {
     Family family;
     bool imagenet;  // false: small images
@@ -92,7 +92,7 @@ inline const std::vector<FamilyDefaults>& family_defaults() {
 /// The two forms in which the families are published: small images get a smaller stem and other sizes.
 enum class DatasetKind : std::uint8_t { imagenet, cifar };
 
-/// A model and what the data set makes of it.
+/// A model with the settings that follow from the data set.
 struct NetworkSettings : ModelSettings {
     std::int64_t norm_processes = 1;  // whose micro-batches share batch-norm statistics
     DatasetKind dataset = DatasetKind::imagenet;
@@ -103,8 +103,8 @@ struct NetworkSettings : ModelSettings {
 /// Compute type . master-weight type; "16" is the backend's 16-bit type.
 enum class Precision : std::uint8_t { p16_16, p16_32, p32_32 };
 
-/// What the compute type "16" computes in: automatic is what the backend is fastest in on its processor. Weights of 16
-/// bits are kept in the backend's 16-bit type whatever this is.
+/// The arithmetic of the compute type "16"; automatic: the backend's fastest on this processor. 16-bit weights are kept
+/// in the backend's 16-bit type in any case.
 enum class ComputeType : std::uint8_t { automatic, bf16, f32 };
 
 struct PrecisionSettings {
@@ -132,8 +132,8 @@ struct DeviceNormalisation {
     std::vector<double> shift;
 };
 
-/// What a training graph does about samples that are mixed with others of their micro-batch (MixImagesAttrs and
-/// MixedTargetsAttrs in graph/op.h). Evaluation never mixes.
+/// How a training graph mixes samples of a micro-batch (MixImagesAttrs and MixedTargetsAttrs in graph/op.h). Evaluation
+/// never mixes.
 struct MixingSettings {
     bool mixup = false;                          // the graph mixes the images, and
     std::int64_t cutmix_distance = 0;            // cuts boxes from this partner; 0: it does not

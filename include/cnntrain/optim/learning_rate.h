@@ -1,8 +1,8 @@
 // The learning rate as a pure function of the iteration, so that a resumed run continues with the same values.
 //
-// The formulas are those of the original programs. The warm-up is linear from 0, that of the gradual schedule from a
-// rate of its own; the gradual schedule then falls linearly to the end of the run (gradual_warmup_then_dec of the
-// large-batch ResNet-50 recipe).
+// The formulas are those of the original programs. The warm-up is linear from 0; the gradual schedule warms up from its
+// own start rate and then falls linearly to the end of the run (gradual_warmup_then_dec of the large-batch ResNet-50
+// recipe).
 #pragma once
 
 #include <cstdint>

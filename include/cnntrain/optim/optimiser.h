@@ -1,7 +1,6 @@
 // The optimiser as update ops of the graph.
 //
-// L loss scaling, lambda weight decay, G micro-batches per update, of all replicas. The loss's gradient has been scaled
-// by L.
+// L loss scaling, lambda weight decay, G micro-batches per update over all replicas. Gradients arrive scaled by L.
 // SGD and momentum read g / G + lambda * L * w and step by lr / L. The others, whose steps are not linear in the
 // gradient, read g / (G * L) + lambda * w and step by lr; AdamW and LAMB read it without lambda, which is in their own
 // rule.
@@ -27,11 +26,11 @@ inline constexpr std::string_view kMeanSquareSlot = "/RMSProp";         // start
 inline constexpr std::string_view kRmsPropMomentumSlot = "/RMSProp_1";  // RMSprop
 inline constexpr std::string_view kMasterSlot = "/fp32";                // 32-bit master of a 16-bit variable
 
-/// Whether the loss scaling is taken out of the gradient, as it must be unless the step is linear in the gradient;
-/// otherwise it is taken out of the step.
+/// Whether the loss scaling is divided out of the gradient, which a step that is not linear in the gradient needs;
+/// otherwise it is divided out of the step.
 bool unscales_gradient(Optimiser kind);
 
-/// The user's settings and what a run adds to them.
+/// The user's settings with those that a run adds.
 struct UpdateSettings : OptimiserSettings {
     std::int64_t micro_batches = 1;  // per weight update, of all replicas and processes
     double moving_average_decay = 0.97;

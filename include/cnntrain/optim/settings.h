@@ -1,4 +1,4 @@
-// What the user says about the optimiser and its learning rate.
+// Settings of the optimiser and its learning rate.
 #pragma once
 
 #include <array>
@@ -27,26 +27,26 @@ struct LarsSettings {
     std::vector<std::string> skip;  // variables whose name contains one: trust ratio 1, none of this weight decay
 };
 
-/// AdamW and LAMB. Their weight decay is a step of its own, not a part of the gradient.
+/// AdamW and LAMB. Their weight decay is decoupled from the gradient.
 struct AdamSettings {
     double beta1 = 0.9;    // decay of the mean of gradients
     double beta2 = 0.999;  // decay of the mean of squares
     double epsilon = 1e-6;
     bool corrects_bias = true;
-    /// The correction multiplies the whole step, decay included, instead of the means, and is one update ahead.
+    /// Bias correction multiplies the whole step, decay included, instead of the means, and is one update ahead.
     bool corrects_step = false;
     std::vector<std::string> skip = {"bias", "beta", "gamma"};  // LAMB: trust ratio 1 where a name contains one
-    /// LAMB: a variable whose name contains one is queries, keys and values side by side, each with a trust ratio of
-    /// its own.
+    /// LAMB: a variable whose name contains one holds queries, keys and values side by side, each with its own trust
+    /// ratio.
     std::vector<std::string> column_blocks = {"qkv"};
 };
 
-/// What the norm of all gradients of an update together does to them, before any other rule. The gradients are those
-/// that the rule reads, without loss scaling.
+/// Use of the global norm of an update's gradients, before the update rule. The gradients are those that the rule
+/// reads, without loss scaling.
 enum class GradientNorm : std::uint8_t {
     ignored,
     limited,         // to `gradient_norm_limit`
-    divides,         // where it is above 1 (LAMB of You et al. 2020 as NVIDIA trains BERT)
+    divides,         // if it is above 1 (LAMB of You et al. 2020 as NVIDIA trains BERT)
     limits_divides,  // the first, then the second
 };
 

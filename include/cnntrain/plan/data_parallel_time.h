@@ -1,4 +1,4 @@
-// How long a weight update takes that several processes share, predicted from the step of one of them. Pure numbers.
+// Time of a data-parallel weight update, predicted from the step of one process. Pure numbers.
 //
 // p processes, r = min(p, ranks per node) of them on each of m = ceil(p / r) nodes, n bytes of gradients in 32-bit
 // floats of which w n travel (w = 1, or 1/2 with 16 bits). L and B are latency and bandwidth between two nodes, l and b
@@ -12,7 +12,7 @@
 //                their gradients into memory that they share, add there, and copy the sum back. With r = 1 it is the
 //                flat one.
 //   16 bits      2 n g more where messages travel.
-// Copying, rounding and widening a byte are taken to cost as much as adding one: all of them wait for memory.
+// Copying, rounding and widening a byte are assumed to cost as much as adding one: all are bound by memory.
 // A bucket's sum begins when backward has finished all of its gradients and the bucket before it is done, or without
 // overlap when backward has ended; the update follows the last one. Processes are taken to be equally fast in every
 // step, input never to be waited for, and messages to take no time from the cores that compute.
@@ -24,7 +24,7 @@
 
 namespace cnntrain::plan {
 
-/// A way between two ranks. It carries messages in both directions at the same time.
+/// A link between two ranks. It carries messages in both directions at the same time.
 struct Link {
     double latency_ms = 0;
     double bytes_per_ms = std::numeric_limits<double>::infinity();
@@ -50,15 +50,15 @@ struct ReduceMethod {
     bool overlap = true;  // with the backward pass
 };
 
-/// Of one bucket of `bytes` (as 32-bit floats) over all processes, with nothing else under way. 0 for one process.
+/// Time of one bucket of `bytes` (as 32-bit floats) over all processes, without other traffic. 0 for one process.
 double all_reduce_ms(const Network& network, const ProcessGrid& grid, const ReduceMethod& method, double bytes);
 
-/// The step of one process that is alone.
+/// The step of a single process.
 struct ProcessStep {
     double before_ms = 0;    // until the last backward pass begins, after which gradients are complete
     double backward_ms = 0;  // that pass
     double update_ms = 0;
-    double images = 0;  // of the process, behind one weight update
+    double images = 0;  // of the process, per weight update
 
     double total_ms() const { return before_ms + backward_ms + update_ms; }
 };
@@ -72,11 +72,11 @@ struct ReadyBucket {
 struct DataParallelTime {
     double step_ms = 0;
     double communication_ms = 0;  // of all buckets
-    double hidden_ms = 0;         // of these, while backward computes
+    double hidden_ms = 0;         // the part that overlaps with backward
     double images_per_second = 0;
-    double efficiency = 1;  // images/s of a process, over those of one that is alone
+    double efficiency = 1;  // images/s per process, over those of a single process
 
-    /// Of the communication; 1 when there is none.
+    /// Hidden share of the communication; 1 without communication.
     double hidden_share() const { return communication_ms > 0 ? hidden_ms / communication_ms : 1; }
 };
 

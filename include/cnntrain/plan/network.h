@@ -1,4 +1,4 @@
-// Between the networks that comm measures and those that schedule's time model takes.
+// Converts the networks that comm measures into those of the time model.
 #pragma once
 
 #include <string>
@@ -8,16 +8,14 @@
 
 namespace cnntrain::plan {
 
-/// Lines through the measured messages. A link that was not measured, because there are no two such ranks, costs
-/// nothing.
+/// Fits lines to the measured messages. A link that was not measured, because no two ranks have it, costs nothing.
 Network network_of(const comm::NetworkTimes& times);
 
 /// "latency 1.5 us, 12.5 GB/s"
 std::string link_text(const Link& link);
-/// What was measured: latencies, bandwidths, residuals, and adding, in one line.
+/// The measured latencies, bandwidths, residuals and adding rate, in one line.
 std::string measured_text(const comm::NetworkTimes& times);
-/// A table of every measured sum beside what the model makes of the measured messages, for the ranks that were
-/// measured.
+/// A table of every measured sum and the model's prediction from the measured messages, for the measured ranks.
 std::string sums_text(const comm::NetworkTimes& times, const ProcessGrid& grid);
 
 }  // namespace cnntrain::plan

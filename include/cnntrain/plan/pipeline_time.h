@@ -1,7 +1,7 @@
-// How long a weight update takes, predicted from what each stage takes for one micro-batch. Pure numbers.
+// Time of a weight update, predicted from the time of each stage for one micro-batch. Pure numbers.
 //
-// `times`: one entry per stage of the pipeline. Micro-batches beyond some hundreds are not simulated one by one: by
-// then the pipeline is in its steady state, which goes on.
+// `times`: one entry per stage of the pipeline. Beyond some hundreds of micro-batches the pipeline is in its steady
+// state, which is extrapolated instead of simulated.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace cnntrain::plan {
 double barrier_time_ms(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
                        std::span<const schedule::StageTimes> times);
 
-/// One piece of work and when it is done.
+/// One piece of work with its start and end.
 struct TimedWork {
     schedule::StageWork work;
     std::int32_t lane = 0;
@@ -25,10 +25,10 @@ struct TimedWork {
     double end_ms = 0;
 };
 
-/// A weight update of one copy of the stages, simulated: a lane does the work of its stages in the order of the table,
-/// each piece as soon as the lane is free, what it needs is done, and there is a place for its result. Activations have
-/// in_flight() places from a stage's forward to its backward pass; their gradients have those from one backward pass to
-/// the next, and one more where there are several lanes.
+/// Simulates a weight update of one copy of the stages: a lane does the work of its stages in the order of the table,
+/// each piece as soon as the lane is free, its inputs are done, and a buffer for its result is free. Activations have
+/// in_flight() buffers from a stage's forward to its backward pass; gradients have those from one backward pass to the
+/// next, and one more with several lanes.
 /// `lane_of`: the lane of each stage. The result is in the order of the table. Error(usage) as in_order().
 std::vector<TimedWork> timeline(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
                                 std::span<const schedule::StageTimes> times, std::span<const std::int32_t> lane_of);

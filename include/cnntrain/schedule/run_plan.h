@@ -14,7 +14,7 @@
 
 namespace cnntrain::schedule {
 
-/// What a run is planned from: the user's settings and the data.
+/// Input of a run's plan: the user's settings and the data.
 /// T is `iterations` when given, else floor(N * epochs / B).
 struct RunShape : ScheduleSettings, CheckpointTimes {
     std::int64_t images = 0;  // N, of all processes together
@@ -59,13 +59,13 @@ struct RunPlan {
     std::int64_t first_checkpoint_from = 0;                // iterations
     bool avoid_early_checkpoint = false;                   // see host_step()
     bool validate = false;
-    /// The number of a host step's first step decides, where otherwise its end does: one whose number is a multiple of
-    /// log_freq is logged, and where it is a multiple above 0 of iterations_per_checkpoint, saved. A multiple of
-    /// iterations_per_histogram has histograms and, above 0, is saved, too.
+    /// The number of a host step's first step decides about its events, instead of the number of its end: a multiple of
+    /// log_freq is logged, a positive multiple of iterations_per_checkpoint is saved, a multiple of
+    /// iterations_per_histogram has histograms and, if positive, is saved, too.
     bool follows_first_step = false;
 
     std::int64_t host_steps() const;
-    /// Host steps whose values loss_avg and train_acc_avg are the means of: one epoch's, at least 1.
+    /// Host steps over which loss_avg and train_acc_avg are averaged: those of one epoch, at least 1.
     std::int64_t averaging_window() const;
     double epoch_at(std::int64_t iteration) const;
 
@@ -93,7 +93,7 @@ private:
 
 /// Error(usage) when a number is out of range, the run would have no iteration or more samples than can be counted.
 RunPlan make_run_plan(const RunShape& shape);
-/// Likewise, except that a run of no step is one.
+/// Likewise, but a run of 0 steps is legal.
 RunPlan make_step_plan(const StepShape& shape);
 
 /// Forward passes of a validation: every image is counted once, the last batch may be short.

@@ -1,4 +1,4 @@
-// What the user says about batches, stages and the length of a run, and the one place that multiplies batches.
+// Settings of batches, stages and the length of a run, and the one place that multiplies batch sizes.
 //
 // An "epoch" is one pass over the training images, an "iteration" one weight update.
 #pragma once
@@ -15,12 +15,12 @@
 
 namespace cnntrain::schedule {
 
-/// In which order the stages of a pipeline work (pipeline.h).
+/// Order of the stages' work in a pipeline (pipeline.h).
 enum class PipelineSchedule : std::uint8_t { grouped, interleaved, sequential };
 inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames{"Grouped", "Interleaved", "Sequential"};
 
-/// Can so many replicas share batch-norm statistics? Those of a process, in equal groups, or all those of equally many
-/// processes.
+/// Whether `span` replicas can share batch-norm statistics: equal groups within a process, or all replicas of an equal
+/// number of processes.
 inline bool norm_span_fits(std::int64_t span, std::int64_t replicas, std::int64_t processes) {
     return replicas % span == 0 || (span % replicas == 0 && processes % (span / replicas) == 0);
 }
@@ -36,23 +36,23 @@ struct BatchPlan {
 
     /// Replicas of one process that share statistics.
     std::int64_t local_norm_span() const { return std::min(norm_span, replicas); }
-    /// Processes that follow each other and share statistics.
+    /// Consecutive processes that share statistics.
     std::int64_t norm_processes() const { return norm_span / local_norm_span(); }
-    /// Samples of one pass, forward and backward: replicas of a process that share statistics are computed as one.
-    /// Error(usage) when there are too many to be counted; so below.
+    /// Samples of one forward and backward: replicas of a process that share statistics are computed as one.
+    /// Error(usage) on overflow, here and below.
     std::int64_t samples_per_pass() const {
         return checked_product(micro_batch, local_norm_span(), "the micro-batch of replicas that share statistics");
     }
-    /// Passes of one process behind one weight update, of all its replicas.
+    /// Forward and backward passes of one process per weight update, over all its replicas.
     std::int64_t local_passes() const {
         return checked_product(accumulation, replicas / local_norm_span(),
                                "the number of micro-batches of a weight update");
     }
-    /// Of all processes.
+    /// Over all processes.
     std::int64_t passes() const {
         return checked_product(local_passes(), processes, "the number of micro-batches of a weight update");
     }
-    /// Samples behind one weight update.
+    /// Samples per weight update.
     std::int64_t global_batch() const { return checked_product(samples_per_pass(), passes(), "the global batch"); }
 };
 
@@ -60,7 +60,7 @@ struct ScheduleSettings {
     std::int64_t micro_batch_size = 1;             // samples per forward and backward pass of one replica
     std::int64_t gradient_accumulation_count = 1;  // micro-batches of a replica per weight update
     std::int64_t replicas = 1;                     // of a process
-    std::int64_t processes = 1;                    // that share each weight update; the launcher says how many
+    std::int64_t processes = 1;                    // that share each weight update; from the launcher
     std::int64_t norm_span = 1;                    // replicas that share batch-norm statistics; 1 without batch norm
     std::int64_t shards = 1;                       // devices of a replica; above 1: one pipeline stage each
     bool pipeline = false;                         // the numbers are those of the same accumulation without it
