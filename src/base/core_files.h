@@ -1,4 +1,4 @@
-// What the system's files say of the cores that this process may use.
+// The cores that this process may use, read from the system's files.
 #pragma once
 
 #include <functional>
@@ -46,7 +46,7 @@ std::vector<ProcessorPlace> share_of(const std::vector<ProcessorPlace>& machine,
 /// Of these processors, when `sharers` processes have the quota together.
 CoreCount count_of(const std::vector<int>& processors, int sharers, const ReadText& read);
 
-/// What take_share() has left behind.
+/// The share that take_share() took.
 struct TakenShare {
     int sharers = 1;                                     // of the quota
     std::optional<std::vector<ProcessorPlace>> counted;  // of a process that is not bound: what it counts as its own

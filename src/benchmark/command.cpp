@@ -125,7 +125,7 @@ bool names_hosts(const Words& words) {
     });
 }
 
-/// Open MPI refuses what these lines ask for on most machines: more processes on a socket than it has cores, and so on.
+/// Adapts options that Open MPI refuses on most machines, such as binding more processes to a socket than it has cores.
 /// `words` is the part of the line in front of the program, which takes its share of the cores by itself.
 void adapt_mpirun(Words& words, std::vector<std::string>& notices, const launch::Machine& machine) {
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -178,8 +178,7 @@ void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machin
     words.insert(words.end(), program.begin(), program.end());
 }
 
-/// Removes what the program would otherwise get twice, or in two contradicting ways; options before the script are a
-/// launcher's.
+/// Removes options that the override repeats or contradicts; options before the script belong to a launcher.
 void drop_replaced(Words& words, const Override& override) {
     auto at =
         std::ranges::find_if(words, [](const std::string& word) { return word == "python3" || word == "python"; });

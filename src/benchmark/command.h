@@ -33,7 +33,7 @@ struct PlannedCommand {
 
 PlannedCommand plan_command(const Entry& entry, const Variant& variant, const Request& request, const Host& host);
 
-/// N of "mpirun ... --np N": so many processes print each their own throughput. 1 for everything else.
+/// N of "mpirun ... --np N": each of N processes prints its own throughput. 1 for everything else.
 int printed_processes(const std::vector<std::string>& words);
 
 }  // namespace cnntrain::benchmark

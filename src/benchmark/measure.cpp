@@ -238,7 +238,7 @@ private:
     int depth_ = 0;
 };
 
-/// The expression with its {names} replaced, once: what a value holds is not looked at again.
+/// The expression with its {names} replaced; replaced values are not expanded again.
 std::string filled(std::string_view expression, const std::map<std::string, std::string>& values) {
     constexpr std::size_t kLongestName = 200;
     std::string text;

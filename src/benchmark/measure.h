@@ -23,7 +23,7 @@ struct Output {
     std::string_view err;
 };
 
-/// `scale`: what a metric called throughput is multiplied by. `metric.regexp` is well-formed.
+/// `scale`: factor of a metric called throughput. `metric.regexp` is well-formed.
 Measured measure(const Metric& metric, const Output& output, double scale);
 
 /// The value of an expression of numbers, + - * / ** and parentheses. Error(data) when it is none.

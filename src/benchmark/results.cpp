@@ -117,7 +117,7 @@ std::string rounded(double value) {
     return text.data();
 }
 
-/// What the entry wants to see, after the parameters that it does not list itself; without a list, all metrics.
+/// The entry's columns: parameters that it does not list, then its list; without a list, all metrics.
 std::vector<Column> columns_of(const VariantResult& result) {
     std::vector<Column> wanted = result.entry->columns;
     if (wanted.empty()) {

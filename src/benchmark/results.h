@@ -1,4 +1,4 @@
-// What became of the variants, as files, table and summary.
+// Results of the variants, as files, table and summary.
 #pragma once
 
 #include <map>

@@ -155,7 +155,7 @@ constexpr Hint kHints[] = {
     {"TCP_IF_INCLUDE", "the subnet in which all hosts are, for example 10.1.2.0/24"},
 };
 
-/// What is not set, with the benchmarks that need it; "" when all is there.
+/// Variables that are not set, with the benchmarks that need them; "" when all are set.
 std::string unset_variables(const Plan& plan) {
     std::map<std::string, std::vector<std::string>> users;
     for (const Job& job : plan.jobs) {

@@ -277,7 +277,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// What an entry has before it is read.
+/// An entry's values before it is read.
 Entry named_entry(const std::string& name, const YAML::Node& body, const std::string& file) {
     Entry entry;
     entry.name = name;

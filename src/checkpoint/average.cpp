@@ -23,7 +23,7 @@ std::string base_names(const std::vector<std::string>& paths) {
     return names;
 }
 
-/// What `file` has otherwise than the first one; empty when nothing.
+/// The differences between `file` and the first one; empty without differences.
 std::string differences(const CheckpointFile& first, const CheckpointFile& file) {
     std::map<std::string, TensorDesc> here;
     std::string text;

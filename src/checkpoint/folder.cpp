@@ -58,7 +58,7 @@ std::vector<Found> in_folder(const FileSystem& files, const std::string& folder)
     return found;
 }
 
-/// Of the run folders in a log folder, the one whose latest checkpoint was written last.
+/// The run folder in a log folder whose latest checkpoint was written last.
 std::optional<std::string> newest_run(const FileSystem& files, const std::string& folder) {
     std::optional<std::string> newest;
     std::int64_t newest_time = 0;
@@ -74,7 +74,7 @@ std::optional<std::string> newest_run(const FileSystem& files, const std::string
     return newest;
 }
 
-/// Lines name checkpoints of a run by the folder of all runs: those of that name in the folders beside it.
+/// Documented lines name a run's checkpoint in the folder of all runs: looks for that name in the run folders there.
 std::vector<std::string> one_folder_deeper(const FileSystem& files, const std::string& path) {
     const std::string parent = parent_of(path);
     std::string name(last_part(path));

@@ -19,7 +19,7 @@ inline constexpr const char* kHeaderCrc = "header_crc32c";  // of the header wit
 inline constexpr const char* kTensorsCrc = "tensors_crc32c";  // of everything behind the header
 inline constexpr const char* kEarlyTensorsCrc = "data_crc32c";
 
-/// So every header begins, up to the digits of its checksum. Another program that writes the header anew moves them.
+/// The beginning of every header, up to the digits of its checksum. A program that rewrites the header moves them.
 inline constexpr std::string_view kHeaderBegin = R"({"__metadata__":{"header_crc32c":")";
 inline constexpr std::string_view kNoDigits = "00000000";
 

@@ -129,8 +129,8 @@ void MessageCommunicator::check_usable() const {
     throw Error(ErrorKind::internal, "an operation is started on a communicator that has ended");
 }
 
-/// Runs a part of an operation. A rank whose operation fails takes no part in later ones, so it tells the others before
-/// the memory that messages use is gone.
+/// Runs a part of an operation. A rank whose operation fails takes no part in later ones, so it notifies the others
+/// before the memory of pending messages is freed.
 template <typename Work> auto MessageCommunicator::guarded(Work&& work) {
     check_usable();
     try {
@@ -169,10 +169,9 @@ std::vector<std::uint64_t> MessageCommunicator::all_gather(std::span<const std::
     return guarded([&] { return gather_words({.name = "all-gather", .what = what}, words); });
 }
 
-/// In round k everyone knows the words of 2^k ranks from its own on and tells them to the rank 2^k before it (Bruck et
-/// al.
-/// 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems"): log2(size)
-/// messages.
+/// In round k every rank knows the words of 2^k ranks from its own on and sends them to the rank 2^k before it:
+/// log2(size) messages (Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport
+/// message-passing systems").
 std::vector<std::uint64_t> MessageCommunicator::gather_words(Operation operation, std::span<const std::uint64_t> own) {
     operation.number = operations_;
     const int tag = next_tag();
@@ -249,7 +248,7 @@ void MessageCommunicator::exchange(std::span<const std::byte> out, std::span<std
     });
 }
 
-/// Every rank to every other one: groups are small, and what they say is short.
+/// Every rank sends to every other one: groups and messages are small.
 void MessageCommunicator::all_gather_among(Group group, std::span<const std::byte> mine, std::span<std::byte> all,
                                            std::string_view what) {
     const int me = rank() - group.first;

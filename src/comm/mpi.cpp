@@ -37,8 +37,8 @@ void check(int code, const char* call) {
     throw Error(ErrorKind::peers, std::string(call) + ": " + text_of(code));
 }
 
-/// Does what MPI waits for all ranks in, without a timeout of its own. Error(peers) when that takes longer; the call
-/// then goes on in its thread until the process ends, so `work` must own what it uses.
+/// Runs a call in which MPI waits for all ranks without a timeout. Error(peers) when it takes longer than `seconds`;
+/// the call then stays in its thread until the process ends, so `work` must own its data.
 template <typename Work> auto within(double seconds, const std::string& operation, Work work) {
     std::packaged_task<decltype(work())()> task(std::move(work));
     auto result = task.get_future();
@@ -58,7 +58,7 @@ template <typename Work> auto within(double seconds, const std::string& operatio
     return result.get();
 }
 
-/// What a rank knows of the others once MPI has started.
+/// A rank's knowledge of the others once MPI has started.
 struct Started {
     int rank = 0;
     int size = 1;

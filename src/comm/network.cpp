@@ -68,7 +68,7 @@ std::size_t walked_bytes(const Sweep& sweep) {
     return static_cast<std::size_t>(kLargest * sweep.largest_bytes);
 }
 
-/// The next so many bytes of a walk through memory that begins anew at its end.
+/// Successive pieces of a buffer, cyclically, so that each piece is cache-cold.
 class Walk {
 public:
     Walk(std::size_t whole, std::size_t part) : whole_(whole), part_(part) {}
@@ -139,10 +139,10 @@ std::vector<TimedSum> sums(Communicator& communicator, const Sweep& sweep) {
     return result;
 }
 
-/// What adding takes a byte: to gradients that have not just been in a cache, others that have just arrived. Ranks meet
-/// after each turn: where they share a core, all of them pay for it.
+/// Seconds per byte to add received data to cache-cold gradients. A barrier after each call makes ranks that share a
+/// core share its time.
 double adding_time(Communicator& communicator, const Sweep& sweep) {
-    constexpr std::size_t kParts = 4;  // of the largest bucket, for the shares of so many ranks
+    constexpr std::size_t kParts = 4;  // the largest bucket divided by 4: the share of one of 4 ranks
     std::vector<float> own(walked_bytes(sweep) / sizeof(float), 1);
     const auto count = static_cast<std::size_t>(sweep.largest_bytes) / sizeof(float) / kParts;
     const std::vector<float> other(count, 2);

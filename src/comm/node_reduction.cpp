@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kLine = 64;  // bytes: each counter has a cache line of its own
 constexpr std::size_t kPoints = 4;
 
-/// Elements of a contribution with what fills its last cache line.
+/// Elements of a contribution, padded to whole cache lines.
 std::size_t padded(std::size_t elements) {
     constexpr std::size_t kPerLine = kLine / sizeof(float);
     return (elements + kPerLine - 1) / kPerLine * kPerLine;

@@ -1,9 +1,9 @@
-// The hierarchical all-reduce: the ranks of a node add in memory that they share, and the first rank of each node
-// exchanges the sums with the first ranks of the others.
+// The hierarchical all-reduce: the ranks of a node add in shared memory, and the first rank of each node exchanges the
+// sums with the first ranks of the others.
 //
-// The shared memory of a bucket holds counters, the contribution of each local rank, and the sum. Every counter tells
-// in how many uses of the bucket a rank has come past a point; a use goes on when the counters that it needs have
-// reached it:
+// The shared memory of a bucket holds counters, the contribution of each local rank, and the sum. Each counter holds
+// the number of uses of the bucket in which a rank has passed a point; a use proceeds when the counters that it needs
+// have reached its number:
 //   taken (use - 1) by all -> write own contribution -> written
 //   written by all         -> add own share of the node's sum -> summed
 //   summed by all          -> (first rank) exchange with other nodes -> total

@@ -1,4 +1,4 @@
-// The arithmetic of reductions: sums along the tree that communicator.h describes, and what travels on the wire.
+// The arithmetic of reductions: sums along the tree that communicator.h describes, and rounding for the wire.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// What the ranks of one process share.
+/// State shared by the ranks of one process.
 struct World {
     struct Block {
         std::unique_ptr<std::uint64_t[]> words;

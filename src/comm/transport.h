@@ -1,5 +1,5 @@
-// What a member of the Communicator must be able to do: messages between pairs of ranks, memory that a node shares, and
-// notices. Everything else is written once, above it.
+// The primitives below a Communicator: messages between pairs of ranks, shared memory of a node, and notices.
+// Collective operations are written once, above them.
 #pragma once
 
 #include <array>
@@ -19,16 +19,16 @@ struct Nodes {
     std::vector<int> node_of;               // by rank
     int local_rank(int rank) const;
 };
-/// Ranks with equal keys share a node; of each such group `ranks_per_node` in turn, all if 0.
+/// Ranks with equal keys share a node; `ranks_per_node` > 0 divides each such group into nodes of that size.
 Nodes group_nodes(std::span<const std::uint64_t> keys, int ranks_per_node);
 
-/// A message out of the row of operations: a rank leaves, or says during a roll call that it is there.
+/// A message outside of operations: a rank leaves, or answers a roll call.
 struct Notice {
     enum class Kind : std::uint8_t { left, present };
     Kind kind = Kind::left;
     std::int32_t rank = 0;
-    std::uint64_t finished = 0;    // operations that a rank that leaves has done its part in: the first so many
-    std::array<char, 500> text{};  // why it left; what it waits in
+    std::uint64_t finished = 0;    // operations to which a leaving rank has contributed, counted from the first
+    std::array<char, 500> text{};  // left: the reason; present: the operation that it waits in
 };
 
 class Transport {
@@ -53,11 +53,11 @@ public:
     /// call it, right after they have met.
     virtual std::span<std::byte> share_memory(std::size_t bytes, std::size_t zeroed) = 0;
 
-    /// To all other ranks; does not wait for any, but for what the network needs to take the notice.
+    /// Sends a notice to all other ranks, without waiting for them to receive it.
     virtual void post(const Notice& notice) = 0;
     virtual bool next_notice(Notice& notice) = 0;
 
-    /// Called between two looks at what is waited for, for the `turn`-th time.
+    /// Called between two polls of a wait; `turn` counts the polls.
     virtual void idle(int turn) = 0;
     /// No further calls follow. `orderly`: all ranks have met and nothing is under way.
     virtual void close(bool orderly) = 0;

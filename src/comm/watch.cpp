@@ -9,7 +9,7 @@
 namespace cnntrain::comm {
 namespace {
 
-/// What is kept of the timeout for the roll call.
+/// The part of the timeout that is reserved for the roll call.
 double roll_call_seconds(double timeout_seconds) {
     return std::min(2.0, timeout_seconds / 4);
 }

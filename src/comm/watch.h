@@ -1,8 +1,9 @@
-// How a rank that waits notices that others do not come.
+// Detection of missing ranks by waiting ranks.
 //
-// Shortly before the timeout a rank calls the roll: it tells all others that it is there and what it waits in. Whoever
-// waits as well answers at once in the same way, so all see the same ranks missing at about the same time, also a rank
-// that waits only for one that waits for the missing one. Time in which this process itself was stopped does not count.
+// Shortly before the timeout a rank calls the roll: it sends all others a notice with the operation that it waits in.
+// Every other waiting rank answers at once in the same way, so all see the same ranks missing at about the same time,
+// also a rank that waits for the missing one only indirectly. Time in which this process itself was stopped does not
+// count.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 
 namespace cnntrain::comm {
 
-/// What a rank waits in.
+/// The operation that a rank waits in.
 struct Operation {
     const char* name = "";     // "all-reduce"
     int bucket = -1;           // none

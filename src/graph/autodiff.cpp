@@ -181,7 +181,7 @@ public:
     }
 
 private:
-    /// A stage computes again from what the stages before it have sent, and nothing of theirs.
+    /// A stage recomputes its own values from the inputs that earlier stages sent, and none of theirs.
     void keep_stage_inputs() {
         for (std::int32_t i = 0; i < forward_nodes_; ++i) {
             const Node& reader = graph_.node(NodeId{i});

@@ -35,7 +35,7 @@ void Facts::find_crossing(const Graph& graph) {
 }
 
 void Facts::find_layouts(const Graph& graph) {
-    // From the readers back to what has no producer.
+    // Backwards: from the readers to values without a producer.
     for (std::int32_t i = graph.node_count() - 1; i >= 0; --i) {
         const Node& node = graph.node(NodeId{i});
         const OpDef& def = graph.def(node);

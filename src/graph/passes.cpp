@@ -15,8 +15,8 @@ namespace {
 
 // ---- move_activations_to_sender ----
 
-/// The stage that sends what this activation reads, if no other node outside of that stage reads it and others stay in
-/// the activation's stage; otherwise invalid.
+/// The stage that sends this activation's input, if no other node outside of that stage reads the input and other nodes
+/// stay in the activation's stage; otherwise invalid.
 StageId sender_of(const Graph& graph, NodeId id, const std::map<StageId, std::int32_t>& nodes_of_stage) {
     const Node& node = graph.node(id);
     if (node.kind != OpKind::activation || nodes_of_stage.at(node.stage) == 1) return {};
@@ -129,7 +129,7 @@ void add_folded_conv(Rewriter& rewriter, const Graph& graph, const Node& conv, c
     const ValueId mean = rewriter.at(norm.inputs[3]);
     const ValueId variance = rewriter.at(norm.inputs[4]);
     const FoldNormAttrs fold{.epsilon = norm_attrs.epsilon, .type = graph.desc(conv.inputs[1]).dtype};
-    // Of the variable itself, so that folding rounds once.
+    // Reads the variable itself, so that folding rounds once.
     const ValueId stored = rewriter.at(strip_casts(graph, conv.inputs[1]));
     const ValueId weight =
         rewriter.add(norm, OpKind::fold_norm_weight, fold, {stored, gamma, variance}, conv.name + "/folded_weight")[0];
@@ -187,7 +187,7 @@ void add_summing_gradient(Rewriter& rewriter, std::size_t sum_operand, const Nod
         rewriter.replace(gradient.outputs[i], outputs[i]);
 }
 
-/// An op that can add something to its result, and what it shall add.
+/// An op with an addend, and the value to add.
 struct AddingOp {
     NodeId op;  // invalid: none
     ValueId addend;

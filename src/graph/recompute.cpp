@@ -1,12 +1,11 @@
-// Which forward values to keep when the others are computed again in the backward pass.
+// Choice of the forward values that are stashed when backward recomputes the others.
 //
-// Only a value through which all of the network flows is worth keeping for this: what comes after it can be computed
-// again from it alone. In a residual network these are the values between blocks (and between the layers of the stem),
-// after fusion. Let s_0, s_1, ... be those that are kept. While the backward pass is in the segment from s_i to s_j,
-// there are in memory: the kept values up to s_i, what backward reads of the segment, and a few gradients. Keeping
-// every one (one point per block) makes the first sum large, keeping few makes the second one large; neither is best in
-// general, because early blocks have large activations and late ones small. So the largest of these sums is minimised
-// over all choices.
+// Candidates are the values through which the whole network flows: all later values can be recomputed from one of them
+// alone. In a residual network these are the values between blocks (and between the layers of the stem), after fusion.
+// Let s_0, s_1, ... be the stashed ones. While backward is in the segment from s_i to s_j, memory holds the stashed
+// values up to s_i, the values of the segment that backward reads, and a few gradients. Many points make the first sum
+// large, few points the second one; neither is best in general, because early blocks have large activations and late
+// ones small. So the choice minimises the largest of these sums.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

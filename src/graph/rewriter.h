@@ -7,7 +7,7 @@
 
 namespace cnntrain::graph {
 
-/// A pass walks the source's nodes in order and calls copy() or add() for what shall be in the result.
+/// A pass walks the source's nodes in order and calls copy() or add() for each node of the result.
 class Rewriter {
 public:
     /// Starts with all inputs, scalars and variables of the source.

@@ -8,8 +8,8 @@
 
 namespace cnntrain::launch {
 
-/// What the guard writes: the number of the process that it guards, and later how that ended, as waitpid() tells it or
-/// as kStayedBehind.
+/// A word that the guard writes: first the number of the guarded process, later its status from waitpid() or
+/// kStayedBehind.
 using GuardWord = int;
 constexpr GuardWord kStayedBehind = -1;
 

@@ -81,7 +81,7 @@ bool is_address(int family, const std::string& text) {
     return inet_pton(family, text.c_str(), address.data()) == 1;
 }
 
-/// What is wrong with both kinds of names.
+/// Mistakes that both kinds of names can have.
 std::string why_not_replaced(const std::string& name) {
     if (name.empty()) return "an empty name";
     if (name.find('$') != std::string::npos) return "a variable that is not set, or that quotes protect from the shell";

@@ -1,4 +1,4 @@
-// What the system says of this machine.
+// This machine, as the system describes it.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>

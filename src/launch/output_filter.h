@@ -1,4 +1,4 @@
-// Of what mpirun prints for several instances, the part of one of them.
+// Selects one instance's part of mpirun's output.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace cnntrain::launch {
 
-/// Reads mpirun's tagged output ("[1,0]<stdout>:text") as it comes, and hands on what the shown instance and mpirun
-/// itself have printed, tags included. Of the others it keeps the end of their standard error.
+/// Reads mpirun's tagged output ("[1,0]<stdout>:text") as it comes, and passes on the output of the shown instance and
+/// of mpirun itself, with tags. Keeps the end of the other instances' standard error.
 class OutputFilter {
 public:
     using Sink = std::function<void(Stream, std::string_view)>;

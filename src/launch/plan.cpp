@@ -1,4 +1,4 @@
-// From a poprun request to instances on hosts, and what mpirun is to be told of them.
+// Turns a poprun request into instances on hosts and the mpirun line that starts them.
 #include <algorithm>
 
 #include "cnntrain/base/cores.h"
@@ -214,7 +214,7 @@ private:
         plan_.instances.push_back(std::move(instance));
     }
 
-    /// What this machine allows, or would have to be told.
+    /// Checks the request against this machine's limits and adds the options that mpirun needs here.
     void fit_machine() {
         if (!plan_.open_mpi) {
             if (request_.instances > 1 || !plan_.here) {

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Between a SIGKILL and the end of what it has killed.
+/// Longest wait for killed processes to end.
 constexpr std::chrono::seconds kKillTime{1};
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -61,7 +61,7 @@ private:
     int write_ = -1;
 };
 
-/// What execve wants: pointers that end with a null.
+/// A null-terminated array of pointers, as execve takes it.
 class Pointers {
 public:
     explicit Pointers(std::vector<std::string> texts) : texts_(std::move(texts)) {
@@ -84,7 +84,7 @@ std::vector<std::string> assignments(const std::map<std::string, std::string>& e
     return result;
 }
 
-/// What the new process is made of. A stream of -1 stays the one of this process.
+/// Arguments of a new process. A stream of -1 is inherited.
 struct Start {
     const char* file;
     char* const* words;
@@ -95,7 +95,7 @@ struct Start {
     int err = -1;
 };
 
-/// What happens in the child between fork and exec: system calls only.
+/// Runs in the child between fork and exec: system calls only.
 [[noreturn]] void become(const Start& start, int report, pid_t parent) {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would wait for it any more

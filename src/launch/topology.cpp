@@ -39,7 +39,7 @@ std::string centred(const std::string& text, std::size_t width) {
     return std::string(blanks / 2, ' ') + text + std::string(blanks - blanks / 2, ' ');
 }
 
-/// Of one replica, without the bar behind it, so that every text has a blank on both sides.
+/// Cell of one replica, without the bar behind it, so that every text has a blank on both sides.
 std::size_t replica_width(const std::vector<Row>& rows) {
     std::size_t width = 0;
     for (const Row& row : rows) {

@@ -56,7 +56,7 @@ std::string rate_name(const Unit& unit) {
     return unit.brief + "_per_sec";
 }
 
-/// Of a number that not every run measures.
+/// The field of a number that not every run measures.
 Field optional_field(std::string name, double value) {
     return {std::move(name), value, value != kNotMeasured};
 }

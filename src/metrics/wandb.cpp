@@ -128,8 +128,9 @@ public:
     }
 
 private:
-    /// A process group of its own: Ctrl-C is for us, and the client must live to see the run's end. What it prints goes
-    /// to standard error.
+    /// The client has its own process group: Ctrl-C stops this process, and the client must survive until the run's
+    /// end.
+    /// Its output goes to standard error.
     int spawn(const std::vector<std::string>& words, int child_end) {
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);

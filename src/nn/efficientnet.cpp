@@ -135,8 +135,8 @@ ValueId part_a(Layers& layers, ValueId x, const std::string& scope, const MbConv
     return conv_norm_activation(layers, x, scope, shape, block.activation, ProxyScale::at_once).value;
 }
 
-/// With a proxy norm the gate carries its scale, and squeeze-excite averages what is not scaled yet. Without
-/// squeeze-excite the scale is lost, as in the program that these weights come from; the next norm makes up for it.
+/// With a proxy norm the gate carries its scale, and squeeze-excite averages unscaled values. Without squeeze-excite
+/// the scale is lost, as in the original program; the next norm compensates for it.
 ValueId part_b(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
     const ConvShape shape{.filters = block.middle,
                           .kernel = block.kernel,

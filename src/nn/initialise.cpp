@@ -22,7 +22,7 @@ struct Fans {
     double out = 1;
 };
 
-/// Of a kernel [K,K,I,O] or a matrix [I,O].
+/// Fans of a kernel [K,K,I,O] or a matrix [I,O].
 Fans fans(const graph::Value& variable) {
     const Shape& shape = variable.desc.shape;
     CNNTRAIN_CHECK(shape.size() >= 2, variable.name + ": a fan needs at least two axes, shape " + to_string(shape));

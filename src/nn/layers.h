@@ -1,4 +1,4 @@
-// Layers with their variables: what the networks are written in.
+// Layers with their variables: the building blocks of the networks.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ConvShape {
     graph::Initialiser initialiser{.kind = graph::Initialiser::Kind::truncated_normal_fan_in, .value = 1};
 };
 
-/// What the network reads of a proxy (ProxyNormAttrs in graph/op.h), each f32[C].
+/// The rows of a proxy that the network reads (ProxyNormAttrs in graph/op.h), each f32[C].
 struct ProxyRows {
     graph::ValueId beta, gamma, mean, inverse_deviation;
 };
@@ -62,7 +62,7 @@ public:
                               graph::Initialiser initialiser);
     /// x * gate[N,C] at every pixel.
     graph::ValueId scale_channels(graph::ValueId x, graph::ValueId gate, const std::string& scope);
-    /// The variable <scope>/proxy of an activation with so many channels, as its rows.
+    /// The rows of the variable <scope>/proxy of an activation with `channels` channels.
     ProxyRows proxy_rows(const std::string& scope, std::int64_t channels, const graph::ProxyNormAttrs& attrs);
     /// (x - mean) * scale for every channel; an invalid mean or scale is left out.
     graph::ValueId standardise(graph::ValueId x, const std::string& scope, graph::ValueId mean, graph::ValueId scale);

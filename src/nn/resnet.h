@@ -10,7 +10,7 @@ namespace cnntrain::nn {
 
 enum class Block : std::uint8_t { two_conv, bottleneck };
 
-/// What residual networks differ in. Widths double from stage to stage.
+/// The differences between residual networks. Widths double from stage to stage.
 struct ResidualShape {
     DatasetKind dataset = DatasetKind::imagenet;  // ImageNet: 7x7 stem with stride 2 and a max-pool; CIFAR: 3x3 stem
     Block block = Block::bottleneck;

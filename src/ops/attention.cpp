@@ -151,7 +151,7 @@ double attention_grad_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
 
 using Matrix = std::vector<double>;  // [S,d] or [S,S]
 
-/// Where q, k and v of a head lie among the inputs, or their gradients among the outputs.
+/// Positions of a head's q, k and v in the inputs, or of their gradients in the outputs.
 struct Place {
     std::size_t tensor = 0, offset = 0, stride = 0;
 };
@@ -224,7 +224,7 @@ struct Head {
         for (std::size_t i = 0; i < probabilities.size(); ++i)
             probabilities[i] = scale(static_cast<std::size_t>(sample), first + i, probabilities[i]);
     }
-    /// Of the statistics.
+    /// Index of the head's first row in the statistics.
     std::size_t first_row() const { return static_cast<std::size_t>((sample * sizes.heads + head) * sizes.tokens); }
 
     const Sizes& sizes;

@@ -48,7 +48,7 @@ std::vector<TensorDesc> infer_loss_grad(const Attrs& attrs, Descs inputs) {
     return {inputs[0]};
 }
 
-/// One sample's logits and what they say.
+/// One sample's logits and the statistics of its loss.
 struct Sample {
     std::span<const double> logits;
     std::size_t label = 0;

@@ -104,7 +104,7 @@ std::vector<TensorDesc> infer_mixed_loss_grad(const Attrs& attrs, Descs inputs) 
     return {inputs[0]};
 }
 
-/// One sample's logits and what they should say.
+/// One sample's logits and its targets.
 struct Sample {
     std::span<const double> logits;
     std::size_t label = 0;        // its own

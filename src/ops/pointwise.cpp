@@ -1,4 +1,4 @@
-// Element by element, and what only moves elements: constant, cast, add, normalise_image, shortcut_pad.
+// Elementwise ops and ops that only move elements: constant, cast, add, normalise_image, shortcut_pad.
 #include <algorithm>
 
 #include "ops/families.h"

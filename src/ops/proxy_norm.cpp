@@ -205,7 +205,7 @@ public:
     }
 
 private:
-    /// What stands for the normalised activation.
+    /// The proxy of the normalised activation.
     double normal(double z) const { return (1 + rows_[proxy_row::proxy_gamma]) * z + rows_[proxy_row::proxy_beta]; }
     double input(double z) const { return rows_[proxy_row::gamma] * normal(z) + rows_[proxy_row::beta]; }
 

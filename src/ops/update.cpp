@@ -111,7 +111,7 @@ struct UpdateView {
         const auto columns = static_cast<std::size_t>(inputs[kTarget]->desc.shape[1]);
         return i % columns / (columns / static_cast<std::size_t>(attrs.column_blocks));
     }
-    /// Of every block. `other`: the vector whose norm the trust compares with the target's.
+    /// The trust ratio of every column block. `other`: the vector whose norm is compared with the target's.
     template <typename Other> std::vector<double> trusts(Other other) const {
         const auto blocks = static_cast<std::size_t>(attrs.column_blocks);
         std::vector<double> targets(blocks);

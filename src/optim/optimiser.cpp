@@ -175,7 +175,7 @@ void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId 
     }
 }
 
-/// Of all gradients, in the order of their parameters.
+/// The factor of all gradients, in the order of their parameters.
 ValueId add_gradient_factor(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings) {
     std::vector<ValueId> all;
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {

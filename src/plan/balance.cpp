@@ -59,7 +59,7 @@ public:
 
     std::size_t functions() const { return sums_.size() - 1; }
 
-    /// Without what the stage keeps of its micro-batches.
+    /// Without the stage's stashes.
     StageCost stage(std::int32_t number, std::size_t first, std::size_t end) const {
         const FunctionCost& before = sums_[first];
         const FunctionCost& whole = sums_[end];
@@ -92,7 +92,7 @@ public:
         }
     }
 
-    /// With what the stage keeps, as if all other functions were in the stages next to it.
+    /// With the stage's stashes, as if all other functions were in the neighbouring stages.
     StageCost whole_stage(std::int32_t number, std::size_t first, std::size_t end, schedule::Workers workers) const {
         StageCost whole = stage(number, first, end);
         const auto stage_of = [&](std::size_t function) {

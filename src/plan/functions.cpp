@@ -46,7 +46,7 @@ std::vector<std::size_t> functions_of_nodes(const graph::Graph& graph, const Fun
     return functions;
 }
 
-/// A pooling keeps a byte for each maximum, its place, for the backward pass instead of what it has read.
+/// A pooling stashes one byte for the position of each maximum instead of its input.
 bool reads_places_only(const graph::Graph& graph, NodeId user, ValueId value) {
     const graph::Node& node = graph.node(user);
     return node.kind == graph::OpKind::max_pool_grad && node.inputs[0] == value;
@@ -108,7 +108,7 @@ std::vector<PassResult> pass_results(const graph::Graph& graph, const FunctionNa
         for (const ValueId value : node.outputs) {
             if (known.follows_weights(value)) continue;
             PassResult result = pass_result(graph, function_of, value);
-            // What backward asks for first, the statistics of a norm, brings the other results of its operation along.
+            // Recomputing the statistics of a norm, which backward reads first, recomputes its other results, too.
             if (node.outputs.size() > 1) result.again = Again::always;
             if (leaves_its_pass(result)) results.push_back(std::move(result));
         }

@@ -28,8 +28,8 @@ private:
     std::vector<std::string> names_;
 };
 
-/// Finds the functions of things in the order in which they are done. What belongs to no function goes with what is
-/// done before it: images with the first function, the loss with the last.
+/// Assigns work to functions, in the order of execution. Work outside of every function counts with its predecessor:
+/// images with the first function, the loss with the last.
 class FunctionWalk {
 public:
     explicit FunctionWalk(const FunctionNames& names) : names_(names), backward_(names.count() - 1) {}
@@ -42,11 +42,11 @@ private:
     std::size_t backward_;
 };
 
-/// What the graph says of one function.
+/// Sizes and work of one function, from the graph.
 struct FunctionFacts {
     std::int64_t parameters = 0;       // elements that are trained
     double forward_gflop = 0;          // of one micro-batch
-    double backward_gflop = 0;         // of one micro-batch, what is computed again included
+    double backward_gflop = 0;         // of one micro-batch, with recomputation
     std::uint64_t variable_bytes = 0;  // parameters, optimiser slots, moving averages
     std::uint64_t gradient_bytes = 0;  // that are summed over the micro-batches
     std::uint64_t copy_bytes = 0;      // of copies of variables, as a backend's operations read them
@@ -55,11 +55,11 @@ struct FunctionFacts {
 /// One for each function, of a graph with the whole weight update.
 std::vector<FunctionFacts> function_facts(const graph::Graph& graph, const FunctionNames& names);
 
-/// What the passes of the functions leave for other passes, of a graph made without --enable-recomputation.
+/// The results that functions pass to other functions, of a graph built without --enable-recomputation.
 std::vector<PassResult> pass_results(const graph::Graph& graph, const FunctionNames& names);
 
-/// Adds what a backend keeps besides: copies of variables, and of what each micro-batch begins with. `report`: of the
-/// compiled graph, with more than one micro-batch. Nothing is added for a backend that does not tell.
+/// Adds the copies that a backend keeps: of variables, and of inputs of each micro-batch. `report`: of the compiled
+/// graph, with more than one micro-batch. A backend whose report lists none adds nothing.
 void add_copies(const graph::Graph& graph, const FunctionNames& names, const backend::CompileReport& report,
                 std::vector<FunctionFacts>& functions, std::vector<PassResult>& results);
 

@@ -1,4 +1,4 @@
-// What a training line says about its pipeline.
+// The pipeline of a training line.
 #pragma once
 
 #include <cstdint>

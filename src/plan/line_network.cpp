@@ -20,7 +20,7 @@ std::vector<data::Field> fields_of(const config::Settings& settings, const backe
     return input.fields(train::batch_plan(settings).samples_per_pass());
 }
 
-/// What is measured depends neither on the splits nor on what stages keep.
+/// The measurement depends neither on the splits nor on stashing.
 config::Settings unsplit(config::Settings settings) {
     settings.training.pipeline = false;
     settings.training.pipeline_splits.clear();

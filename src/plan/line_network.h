@@ -19,9 +19,9 @@ struct NetworkOfLine {
     std::string without_copies;  // why the backend's copies of variables are not known; empty: they are
 };
 
-/// Compiles the graph to learn what the backend keeps. A network that is too large for this machine is planned without
-/// that:
-/// it may be for another one.
+/// Compiles the graph to learn the backend's copies. A network that is too large for this machine is planned without
+/// them:
+/// it may be meant for another machine.
 NetworkOfLine network_of_line(const config::Settings& settings, const backend::Backend& backend);
 
 }  // namespace cnntrain::plan

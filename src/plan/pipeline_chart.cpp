@@ -50,7 +50,7 @@ Columns columns_within(const schedule::Pipeline& pipeline, std::int64_t micro_ba
         const bool from_begin = i % 2 == 0;
         Column next = column_of(pipeline, micro_batches, from_begin ? i / 2 : ticks - 1 - i / 2);
         taken += 1 + next.width;
-        const std::size_t cut = i + 1 < ticks ? 1 + kCut.size() : 0;  // what is left out needs its sign
+        const std::size_t cut = i + 1 < ticks ? 1 + kCut.size() : 0;  // room for the sign of omitted ticks
         if (taken + cut > room && i >= 2) return columns;
         from_begin ? columns.first.push_back(std::move(next)) : columns.last.push_front(std::move(next));
     }
@@ -123,7 +123,7 @@ public:
     double end_ms() const { return shown_ms_ + removed_ms_; }
 
 private:
-    /// Keeps so many passes at both ends and moves the end nearer to the beginning.
+    /// Keeps this many passes at both ends and closes the gap between them.
     void cut(std::size_t each_end) {
         left_out_ = work_.size() - 2 * each_end;
         const auto first = work_.begin() + static_cast<std::ptrdiff_t>(each_end);
@@ -140,7 +140,7 @@ private:
     std::vector<TimedWork> work_;
     std::int32_t rows_ = 0;
     std::size_t left_out_ = 0;
-    double first_end_ms_ = 0;  // of what is before the cut
+    double first_end_ms_ = 0;  // end of the part before the cut
     double last_begin_ms_ = 0;
     double removed_ms_ = 0;
     double shown_ms_ = 0;

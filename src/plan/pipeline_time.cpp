@@ -54,7 +54,7 @@ public:
     }
 
 private:
-    /// When a slot has been done; 0 for what the pipeline begins with.
+    /// End time of a slot; 0 for inputs of the pipeline.
     double done(std::int32_t slot, std::int64_t micro_batch) const {
         if (slot < 0 || micro_batch < 0) return 0;
         return done_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(micro_batch)];

@@ -115,7 +115,7 @@ private:
                        best_splits(pipeline, network_.costs(share.threads), workers, settings_.memory_limit_bytes));
     }
 
-    /// What changes the work of a function, besides the function itself.
+    /// The settings on which the work of a function depends.
     std::map<std::string, std::string> made_for() const {
         const config::Settings& settings = arguments_.settings;
         std::map<std::string, std::string> result =

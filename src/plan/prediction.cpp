@@ -51,7 +51,7 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
         return stage_costs(pipeline, network.costs(threads), result.splits, result.lane_of);
     };
     result.stages = stages_with(result.share.threads);
-    // Everybody takes part in what is done once per weight update.
+    // All lanes share the work that is done once per weight update.
     const double once_ms = network.profile.times.at(network.threads).update_ms;
     result.one_lane_ms = once_ms;
     for (const StageCost& stage : stages_with(network.threads))

@@ -1,4 +1,4 @@
-// What some stages of a network would need and take.
+// Memory and time that stages of a network would need.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct LaneShare {
     std::int32_t lanes = 1;
     int threads = 1;  // of each lane
 };
-/// As many lanes as stages, but no more than threads; `asked`: at most so many, 0 for no bound.
+/// As many lanes as stages, but no more than threads; `asked`: upper bound, 0 for none.
 LaneShare share_of(std::int32_t stages, int threads, std::int64_t asked = 0);
 
-/// What does not depend on how the network is split.
+/// The facts of a network that do not depend on its splits.
 struct PlannedNetwork {
     std::vector<FunctionFacts> facts;
     std::vector<PassResult> results;
@@ -31,7 +31,7 @@ struct PlannedNetwork {
     Kept kept = Kept::results;
 
     LaneShare share(std::int32_t stages) const { return share_of(stages, threads, lanes); }
-    /// With so many threads.
+    /// Costs with this number of threads per lane.
     NetworkCost costs(int threads_of_lane) const;
     /// Floating-point operations of the stages in billions, by which a run shares them out over lanes.
     std::vector<double> stage_gflop(std::span<const std::size_t> splits) const;

@@ -14,7 +14,7 @@ namespace cnntrain::plan {
 
 namespace {
 
-/// Of each function, after the backward pass has begun. The last function is the first one.
+/// The end of each function's backward, from the start of the backward pass. Backward begins with the last function.
 std::vector<double> backward_ends(const FunctionTimes& times) {
     std::vector<double> ends(times.functions.size());
     double end = 0;

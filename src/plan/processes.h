@@ -1,4 +1,4 @@
-// What a training line would reach on several processes.
+// Predicted rates of a training line on several processes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cnntrain::plan {
 
-/// The step of one process, and what it sums with the others.
+/// The step of one process, and the values that it sums with the others.
 struct PlannedProcess {
     ProcessStep step;
     std::vector<ReadyBucket> buckets;

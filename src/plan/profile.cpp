@@ -178,8 +178,8 @@ FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
 
 namespace {
 
-/// Of one step of a micro-batch in each copy. Where copies add to one sum in turn, those wait that come too early: the
-/// least time is that of the work.
+/// Time of one step of a micro-batch, from all copies. Copies that add to one sum take turns, and early ones wait: the
+/// least time is the work itself.
 double step_ms(std::span<const backend::ProfileRow* const> copies) {
     double least = copies.front()->milliseconds;
     double sum = 0;
@@ -192,7 +192,7 @@ double step_ms(std::span<const backend::ProfileRow* const> copies) {
 
 }  // namespace
 
-/// What ran as often as there were weight updates was not done for a micro-batch.
+/// Rows that ran once per weight update do not belong to a micro-batch.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
                                 std::int64_t updates, int copies) {
     FunctionTimes times;
@@ -233,7 +233,7 @@ Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const 
     request.devices.threads = how.threads * how.lanes;
     request.runtime.stochastic_rounding = how.stochastic_rounding;
     request.runtime.seed = kSeed;
-    request.runtime.check_finite = false;  // what is learned of made-up images does not matter
+    request.runtime.check_finite = false;  // made-up images may diverge
     request.runtime.stop_requested = how.stop_requested;
     executable_ = backend.compile(request);
     train::initialise(*executable_, graph, kSeed);

@@ -19,7 +19,7 @@ namespace cnntrain::plan {
 /// With one number of threads, while the machine's other threads do the same.
 struct FunctionTimes {
     std::vector<schedule::StageTimes> functions;  // of one micro-batch
-    double update_ms = 0;                         // what is done once per weight update
+    double update_ms = 0;                         // work done once per weight update
 };
 
 struct Profile {
@@ -34,12 +34,12 @@ struct Profile {
 Profile read_profile(const FileSystem& files, const std::string& path);
 void write_profile(FileSystem& files, const std::string& path, const Profile& profile);
 
-/// Error(usage) says what the profile in `path` was made for instead of `wanted`, whose times do not matter.
+/// Error(usage) if the profile in `path` was made for other settings than `wanted`'s, whose times do not matter.
 void check_profile(const Profile& profile, const Profile& wanted, const std::string& path);
 
 struct Measurement {
     int threads = 1;  // of a lane
-    int lanes = 1;    // that work side by side: they share caches and the way to memory
+    int lanes = 1;    // that work side by side: they share caches and memory bandwidth
     std::int64_t steps = 1;
     bool stochastic_rounding = true;
     std::function<bool()> stop_requested = {};
@@ -55,7 +55,7 @@ public:
     Profiler(const Profiler&) = delete;
     Profiler& operator=(const Profiler&) = delete;
 
-    /// Of one more update. Throws Interrupted when a stop was asked for.
+    /// Times of one more update. Throws Interrupted when a stop was asked for.
     FunctionTimes update();
 
 private:
@@ -71,8 +71,8 @@ private:
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                       const Measurement& how);
 
-/// What a micro-batch has taken in `updates` weight updates of several micro-batches each. `rows`: copy by copy of the
-/// network, of which there are `copies`.
+/// Times of a micro-batch in `updates` weight updates of several micro-batches each. `rows`: grouped by the `copies`
+/// copies of the network.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
                                 std::int64_t updates, int copies = 1);
 

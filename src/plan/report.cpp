@@ -192,7 +192,7 @@ std::string PlanReport::proposed(const Prediction& better, const Prediction* of_
                                 counted(better.share.lanes, "lane") + " of " + counted(better.share.threads, "thread"));
 }
 
-/// What to type, as far as it differs from the line.
+/// The options to type, as far as they differ from the line.
 std::string PlanReport::arguments_for(const Prediction& plan) const {
     std::string text = "--pipeline-splits";
     for (const std::size_t split : plan.splits)

@@ -22,7 +22,7 @@ public:
                std::string without_copies)
         : names_(names), network_(network), line_(line), without_copies_(std::move(without_copies)) {}
 
-    /// Stages, memory, bubble, balance, speed and chart. `limit_bytes`: stages that need more are told.
+    /// Stages, memory, bubble, balance, speed and chart. `limit_bytes`: stages that need more are listed.
     std::string described(const Prediction& plan, std::int64_t micro_batches, std::optional<std::uint64_t> limit_bytes,
                           std::size_t width) const;
     /// The splits to type; `of_line`: null for a line without a pipeline.

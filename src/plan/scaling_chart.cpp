@@ -66,7 +66,7 @@ std::string point_hint(const ScalingCurve& curve, const ScalingPoint& point) {
                      point.time.communication_ms, 100 * point.time.hidden_share());
 }
 
-/// One of the two plots: curves of what `height` says of a point.
+/// One of the two plots: `height` gives the y value of a point.
 template <typename Height>
 std::string drawn_curves(std::span<const ScalingCurve> curves, const Axis& x, Height&& height) {
     std::string lines;

@@ -28,7 +28,7 @@ double floor_divide(double a, double b) {
     return (a - std::fmod(a, b)) / b;
 }
 
-/// Does a multiple of `interval` lie in (begin, end]?
+/// Whether (begin, end] contains a multiple of `interval`.
 bool crosses(std::int64_t begin, std::int64_t end, std::int64_t interval) {
     return floor_divide(begin, interval) < floor_divide(end, interval);
 }
@@ -196,8 +196,7 @@ std::array<std::int64_t, 2> RunPlan::saving_periods() const {
     return {checkpoints, iterations_per_histogram ? *iterations_per_histogram / iterations_per_host_step : checkpoints};
 }
 
-/// The first host step before the last one, from number `step` on, in which a multiple of an interval of checkpoints
-/// lies.
+/// The first host step from number `step` on that contains a multiple of a checkpoint interval and is not the last one.
 std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
     if (follows_first_step) {
         const std::int64_t from = std::max<std::int64_t>(step, 1);
