@@ -35,8 +35,7 @@ std::string columns_there(const FileSystem& files, const std::string& path, cons
 }
 
 /// The row with the columns of the file: those at the end came later, and a file that was begun without them goes on
-/// so.
-/// Error(usage) when its columns are others.
+/// so. Error(usage) when its columns are others.
 Record fitted(const Record& row, const std::string& there, const std::string& path) {
     Record result = row;
     for (std::size_t left_out = 0; left_out <= row.later_fields; ++left_out) {

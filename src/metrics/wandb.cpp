@@ -129,8 +129,7 @@ public:
 
 private:
     /// The client has its own process group: Ctrl-C stops this process, and the client must survive until the run's
-    /// end.
-    /// Its output goes to standard error.
+    /// end. Its output goes to standard error.
     int spawn(const std::vector<std::string>& words, int child_end) {
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);

@@ -20,8 +20,7 @@ struct NetworkOfLine {
 };
 
 /// Compiles the graph to learn the backend's copies. A network that is too large for this machine is planned without
-/// them:
-/// it may be meant for another machine.
+/// them: it may be meant for another machine.
 NetworkOfLine network_of_line(const config::Settings& settings, const backend::Backend& backend);
 
 }  // namespace cnntrain::plan

@@ -15,8 +15,7 @@
 // ranks each sends 2 (p - 1) / p of a bucket, as a ring does, which is the least that is possible (Patarasuk and Yuan
 // 2009, "Bandwidth optimal all-reduce algorithms"); time = 2 (p - 1) latency + 2 (p - 1) / p bytes / bandwidth + (p -
 // 1) / p additions (Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
-// MPICH", section 4.5).
-// Messages between pairs are also what tells which rank has not come.
+// MPICH", section 4.5). Pairwise messages also show which rank is missing.
 //
 // Errors. When a rank has left, or has not come within the timeout, the others throw Error(peers) that names operation,
 // bucket and these ranks. After an error a communicator serves no further operation. Memory that was given to an
@@ -94,8 +93,7 @@ public:
     }
 
     // Operations on buckets of at most 2^31 - 1 bytes, which go on in progress() and in every wait. Several may be
-    // under way;
-    // a bucket must be waited for before it is started again. Numbers of buckets are small and dense.
+    // under way; a bucket must be waited for before it is started again. Numbers of buckets are small and dense.
 
     /// Every element becomes the sum over ranks.
     virtual Handle start_all_reduce(int bucket, std::span<float> values, const ReduceOptions& options) = 0;

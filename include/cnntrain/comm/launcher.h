@@ -40,10 +40,9 @@ struct Launched {
 };
 
 /// Open MPI's variables count before PMI's, these before Slurm's: the daemons of mpirun may themselves be started by
-/// srun.
-/// Slurm counts within a step of srun only; in a batch script or an salloc shell its variables speak of the allocation.
-/// Error(usage) for malformed or contradictory numbers, and for a poprun line whose instances differ from the started
-/// processes.
+/// srun. Slurm counts within a step of srun only; in a batch script or an salloc shell its variables speak of the
+/// allocation. Error(usage) for malformed or contradictory numbers, and for a poprun line whose instances differ from
+/// the started processes.
 Launched read_launched(const Environment& environment);
 
 }  // namespace cnntrain::comm

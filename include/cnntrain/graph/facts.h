@@ -21,8 +21,7 @@ public:
     bool crosses_into_update(ValueId value) const { return crosses_into_update_.at(index(value)); }
 
     /// Results have the layout in their op's row; inputs and parameters the layout that their readers want, through any
-    /// casts;
-    /// slots the layout of their owner. Never Layout::same.
+    /// casts; slots the layout of their owner. Never Layout::same.
     Layout layout(ValueId value) const { return layouts_.at(index(value)); }
 
 private:
@@ -40,8 +39,7 @@ private:
 ValueId strip_casts(const Graph& graph, ValueId value);
 
 /// The value that an update op reads as gradient of this variable or of its 32-bit master; for a moving average, the
-/// statistic.
-/// Empty for variables that no update op overwrites by a gradient.
+/// statistic. Empty for variables that no update op overwrites by a gradient.
 std::optional<ValueId> update_gradient(const Graph& graph, ValueId variable);
 
 }  // namespace cnntrain::graph

@@ -26,8 +26,7 @@ struct ScalingCurve {
 
 /// An SVG file of its own: images/s above, efficiency below, both over the logarithm of the processes, with `single`
 /// images/s of one process as the line that perfect scaling would follow. All curves have points for the same numbers
-/// of processes.
-/// `note` stands below, smaller than the title.
+/// of processes. `note` stands below, smaller than the title.
 std::string scaling_svg(std::span<const ScalingCurve> curves, double single, std::string_view title,
                         std::string_view note);
 

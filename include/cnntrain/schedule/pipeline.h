@@ -52,8 +52,7 @@ std::int64_t tick_count(const Pipeline& pipeline, std::int64_t micro_batches);
 std::vector<StageWork> work_at(const Pipeline& pipeline, std::int64_t micro_batches, std::int64_t tick);
 
 /// All work of a weight update in an order that one worker can follow: tick by tick, within a tick as work_at() orders
-/// it.
-/// Every piece comes after those that it depends on.
+/// it. Every piece comes after those that it depends on.
 class WorkOrder {
 public:
     WorkOrder(const Pipeline& pipeline, std::int64_t micro_batches)

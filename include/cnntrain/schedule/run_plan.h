@@ -22,8 +22,7 @@ struct RunShape : ScheduleSettings, CheckpointTimes {
 };
 
 /// The same for a run whose length, log lines and checkpoints are all given in weight updates ("steps"), numbered from
-/// 0.
-/// Each host step is `device_iterations` steps; periods are rounded up to whole host steps.
+/// 0. Each host step is `device_iterations` steps; periods are rounded up to whole host steps.
 struct StepShape : ScheduleSettings {
     std::int64_t samples = 0;               // of an epoch, of all processes together
     std::int64_t steps_per_log = 1;         // 0: the first step's line only
