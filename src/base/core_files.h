@@ -43,7 +43,7 @@ std::vector<ProcessorPlace> places_of(const std::vector<int>& processors, const 
 /// fewer cores than shares each gets one core.
 std::vector<ProcessorPlace> share_of(const std::vector<ProcessorPlace>& machine, int index, int count);
 
-/// Of these processors, when `sharers` processes have the quota together.
+/// The count of these processors, when `sharers` processes share the quota.
 CoreCount count_of(const std::vector<int>& processors, int sharers, const ReadText& read);
 
 /// The share that take_share() took.

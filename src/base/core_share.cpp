@@ -20,7 +20,7 @@ TakenShare& share_of_this_process() {
     return share;
 }
 
-/// Of a control group, or "" when it has none of its own; version 2 and 1.
+/// The processors of a control group (versions 2 and 1), or "" if it has no list of its own.
 std::string group_processors(const ReadText& read, const std::string& folder, bool version2) {
     if (version2) return read(folder + "/cpuset.cpus.effective");
     const std::string effective = read(folder + "/cpuset.effective_cpus");

@@ -51,7 +51,7 @@ int open_lock_file(const std::string& path) {
     throw Error(ErrorKind::storage, "cannot write '" + path + "': it is not a regular file; remove it");
 }
 
-/// Who has just taken the lock needs a moment to write its name.
+/// Time for the process that has just taken the lock to write its name.
 std::string read_holder(int descriptor) {
     constexpr std::chrono::milliseconds kMoment(50);
     constexpr int kAttempts = 10;

@@ -65,7 +65,7 @@ void write_all(const Descriptor& file, const std::string& path, std::span<const 
     }
 }
 
-/// How many names a file has.
+/// The number of hard links to a file.
 nlink_t names_of(const Descriptor& file) {
     struct stat status {};
     return ::fstat(file.get(), &status) == 0 ? status.st_nlink : 0;

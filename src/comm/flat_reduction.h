@@ -10,7 +10,7 @@
 
 namespace cnntrain::comm {
 
-/// Who takes part, and in which order their contributions are added.
+/// The participating ranks, and the order in which their contributions are added.
 struct Team {
     std::vector<int> ranks;
     int me = 0;    // index in `ranks`

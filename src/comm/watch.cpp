@@ -95,7 +95,7 @@ void Watch::read_notices() {
             called = true;
         }
     }
-    // Who leaves while the roll is called has been there; who left before it is the reason for this wait.
+    // A rank that leaves during the roll call was present; a rank that left before it is the cause of this wait.
     if (!calling_ && is_let_down()) fail_left();
     if (called && !calling_) call_roll();
 }

@@ -16,7 +16,7 @@ std::vector<std::string> hosts_of_file(std::string_view text);
 /// Why this text can be no host: a placeholder, a variable that was not replaced, a malformed address. "" when it can.
 std::string why_no_host(const std::string& name);
 
-/// Likewise for the networks of an option like btl_tcp_if_include: "eth0,10.1.0.0/16".
+/// The same check for the networks of an option like btl_tcp_if_include: "eth0,10.1.0.0/16".
 std::string why_no_networks(const std::string& list);
 
 }  // namespace cnntrain::launch

@@ -228,7 +228,8 @@ private:
         if (request_.on_output) request_.on_output(stream, chunk);
     }
 
-    /// How the process ended; then, at the end of the pipe, that the guard has gone and with it all that it guarded.
+    /// The first call reads how the process ended. The second one finds the end of the pipe: the guard and all guarded
+    /// processes are gone.
     void take_status() {
         GuardWord status = SIGKILL;  // of a guard that somebody else has killed
         const bool told = read(status_.read_end(), &status, sizeof status) == sizeof status;

@@ -61,7 +61,7 @@ Field optional_field(std::string name, double value) {
     return {std::move(name), value, value != kNotMeasured};
 }
 
-/// Those of the columns that stand, or do not stand, at the end.
+/// The columns with `at_end` set, or those without.
 void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results,
                  bool at_end = false) {
     for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -44,9 +44,9 @@ public:
     graph::ValueId norm(graph::ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma);
     /// Variables below <scope>/batch_norm or <scope>/GroupNorm; the node is <scope>/norm.
     graph::ValueId norm(graph::ValueId x, const std::string& scope);
-    /// The same with <leaf>/gamma alone.
+    /// The same norm with <leaf>/gamma only.
     graph::ValueId norm_without_shift(graph::ValueId x, const std::string& scope);
-    /// The same with gamma and beta, f32[C], from elsewhere.
+    /// The same norm with given gamma and beta, f32[C].
     graph::ValueId norm_with(graph::ValueId x, const std::string& scope, graph::ValueId gamma, graph::ValueId beta);
     graph::ValueId activation(graph::ValueId x, const std::string& scope, graph::Activation activation);
     graph::ValueId add(graph::ValueId branch, graph::ValueId shortcut, const std::string& scope);

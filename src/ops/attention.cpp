@@ -67,7 +67,7 @@ bool is_packed(std::size_t inputs, std::size_t others) {
     return inputs == others + 1;
 }
 
-/// Of q[B,S,H], whether it is packed with k and v or not.
+/// Sizes of q[B,S,H], packed with k and v or not.
 struct Sizes {
     Sizes(const AttentionAttrs& a, const TensorDesc& first, bool packed)
         : samples(first.shape[0]),

@@ -21,7 +21,7 @@ void expect_rows(const TensorDesc& desc, std::string_view axes) {
     if (desc.shape.size() < 2) reject(std::string(axes) + " must have at least two axes");
 }
 
-/// The same rows with other features.
+/// The shape with the same rows and another number of features.
 Shape with_features(Shape shape, std::int64_t features) {
     shape.back() = features;
     return shape;
@@ -36,7 +36,7 @@ struct Weight {
     std::int64_t inputs = 0, outputs = 0;
     bool transposed = false;
 
-    /// Of an element, from the start of the tensor.
+    /// Offset of an element from the start of the tensor.
     std::int64_t offset(std::int64_t in, std::int64_t out) const {
         return transposed ? out * inputs + in : in * outputs + out;
     }

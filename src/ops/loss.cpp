@@ -109,7 +109,7 @@ std::vector<TensorDesc> infer_top_k(const Attrs& attrs, Descs inputs) {
     return {{DType::f32, {}}};
 }
 
-/// How many classes are likelier than the label's.
+/// The number of classes that are likelier than the label's.
 std::int64_t rank_of_label(const Sample& sample) {
     const double own = sample.logits[sample.label];
     std::int64_t before = 0;

@@ -21,7 +21,7 @@ struct Matrix {
         : rows(desc.shape[desc.shape.size() - 2]), columns(desc.shape.back()), transposed(is_transposed) {
         if (transposed) std::swap(rows, columns);
     }
-    /// Of element (row, column), from the start of its matrix.
+    /// Offset of element (row, column) from the start of its matrix.
     std::int64_t offset(std::int64_t row, std::int64_t column) const {
         return transposed ? column * rows + row : row * columns + column;
     }

@@ -58,7 +58,7 @@ template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, D
 }
 
 void expect_probability(double probability, std::string_view what);  // in (0, 1]
-/// There is a random word for every element of a sample.
+/// Checks that every element of a sample has a random word.
 void expect_random_words(std::int64_t elements_per_sample, const Shape& shape);
 
 /// Inverted scaling with random words, of one execution and site (graph::RandomScaleAttrs).

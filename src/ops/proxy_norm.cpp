@@ -188,7 +188,7 @@ public:
     double mean() const { return mean_; }
     double inverse_deviation() const { return 1 / std::sqrt(variance_ + epsilon_); }
 
-    /// Of beta, gamma, beta' and gamma' in their rows; the others are 0.
+    /// Gradients of beta, gamma, beta' and gamma' in their rows; the others are 0.
     std::array<double, kProxyRows> gradient(double dmean, double dinverse_deviation) const {
         std::array<double, kProxyRows> result{};
         const double dvariance = -0.5 * dinverse_deviation * std::pow(inverse_deviation(), 3);

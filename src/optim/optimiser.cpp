@@ -142,7 +142,7 @@ ValueId add_master(Graph& graph, ValueId parameter) {
                           variable.initialiser);
 }
 
-/// How the network reads a proxy; empty for other parameters.
+/// The attributes with which the network reads a proxy; empty for other parameters.
 std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const graph::Value& variable) {
     const graph::Node& reader = graph.node(variable.users.front());
     if (reader.kind != OpKind::proxy_norm_rows) return std::nullopt;

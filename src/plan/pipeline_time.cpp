@@ -60,7 +60,7 @@ private:
         return done_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(micro_batch)];
     }
 
-    /// When the place has been left into which the slot writes.
+    /// The time at which the buffer that the slot writes becomes free.
     double place_free(std::int32_t slot, std::int64_t micro_batch) const {
         if (slot < pipeline_.stages) {
             const std::int32_t last = pipeline_.slots() - 1 - slot;

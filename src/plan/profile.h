@@ -1,4 +1,4 @@
-// How long the functions of a network take on this machine: measured, kept in a file, or guessed from FLOPs.
+// Times of a network's functions on this machine: measured, read from a file, or estimated from FLOPs.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ constexpr const char* kStyle =
     "polyline.after{stroke-dasharray:6 4}.ideal{stroke:#999;stroke-dasharray:2 "
     "3}circle{stroke-width:1;fill:white}.note text{font-size:10px}";
 
-/// Where numbers stand on one of the two axes of a plot.
+/// Positions of numbers on one of the two axes of a plot.
 class Axis {
 public:
     Axis(double low, double high, double from, double to) : low_(low), high_(high), from_(from), to_(to) {}

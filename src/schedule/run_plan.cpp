@@ -77,7 +77,7 @@ std::int64_t iterations_per_host_step(std::int64_t log_freq, std::int64_t device
     return std::max<std::int64_t>(1, log_freq / static_cast<std::int64_t>(parts));
 }
 
-/// How many of the numbers 1 to `last` are a multiple of one of the two, each counted once.
+/// The number of integers from 1 to `last` that are a multiple of at least one of the two.
 std::int64_t multiples_within(std::int64_t last, const std::array<std::int64_t, 2>& periods) {
     const auto [a, b] = periods;
     const std::int64_t part = a / std::gcd(a, b);
