@@ -19,6 +19,7 @@
 #include "plan/line_network.h"
 #include "plan/prediction.h"
 #include "plan/profile.h"
+#include "train/runs/compile_request.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain {
@@ -40,11 +41,11 @@ class Run {
 public:
     Run(const config::Settings& settings, const backend::Backend& backend)
         : input_(train::data_settings(settings, backend, 1), data::Split::train),
-          fields_(input_.fields(train::batch_plan(settings).samples_per_pass())),
+          placement_(train::placement(settings, backend)),
+          fields_(input_.fields(placement_.samples)),
           graph_(train::training_graph(settings, backend, data::field_desc(fields_, data::kImages))),
-          executable_(
-              backend.compile(train::compile_request(graph_, settings, fields_, train::update_plan(settings), 1))),
-          source_(input_.stream(train::training_loader_settings(settings, fields_, 0))) {
+          executable_(backend.compile(train::training_request(graph_, settings, fields_, 1))),
+          source_(input_.stream(train::training_loader_settings(settings, placement_, fields_, 0))) {
         train::initialise(*executable_, graph_, 1);
         update_ms();  // warms up
     }
@@ -57,6 +58,7 @@ public:
 
 private:
     data::InputData input_;
+    schedule::Placement placement_;
     std::vector<data::Field> fields_;
     graph::Graph graph_;
     std::unique_ptr<backend::Executable> executable_;

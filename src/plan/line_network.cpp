@@ -7,6 +7,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/assemble.h"
+#include "train/runs/compile_request.h"
 
 namespace cnntrain::plan {
 
@@ -17,7 +18,7 @@ std::vector<data::Field> fields_of(const config::Settings& settings, const backe
     config::Settings generated = settings;
     generated.data.kind = data::DataKind::generated;
     const data::InputData input(train::data_settings(generated, backend, 0), data::Split::train);
-    return input.fields(train::batch_plan(settings).samples_per_pass());
+    return input.fields(train::placement(settings, backend).samples);
 }
 
 /// What is measured depends neither on the splits nor on what stages keep.
@@ -45,8 +46,9 @@ NetworkOfLine network_of_line(const config::Settings& settings, const backend::B
     network.results = pass_results(result.graph, result.names);
     try {
         constexpr std::int64_t kMicroBatches = 2;  // gradients are summed
-        const auto executable = backend.compile(
-            train::compile_request(result.graph, settings, fields, {.micro_batches = kMicroBatches}, 0));
+        backend::CompileRequest request = train::compile_request(result.graph, settings, fields, 0);
+        request.plan.accumulation = kMicroBatches;
+        const auto executable = backend.compile(request);
         add_copies(result.graph, result.names, executable->report(), network.facts, network.results);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::unsupported) throw;

@@ -16,6 +16,7 @@
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/passes.h"
 #include "cnntrain/ops/op_table.h"
+#include "train/runs/compile_request.h"
 
 namespace cnntrain::train {
 
@@ -78,32 +79,6 @@ void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings
     check("--force-weight-to-fp32", settings.force_weight_to_fp32);
 }
 
-std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
-    return std::to_string(count) + " " + (count == 1 ? one : many);
-}
-
-/// The fewest copies of the stages with which every lane has a stage of its own, for each takes memory. Empty: no number does.
-std::optional<std::int32_t> copies_for(const schedule::UpdatePlan& plan, std::int32_t lanes) {
-    for (std::int32_t copies = 1; copies <= lanes; ++copies) {
-        const bool divides = lanes % copies == 0 && plan.micro_batches % copies == 0;
-        if (divides && lanes / copies <= plan.stages) return copies;
-    }
-    return std::nullopt;
-}
-
-void check_lanes(const schedule::UpdatePlan& plan, int threads) {
-    const auto usable = [&](std::int32_t lanes) { return lanes <= threads && copies_for(plan, lanes).has_value(); };
-    if (usable(plan.lanes)) return;
-    std::int32_t most = plan.lanes - 1;
-    while (!usable(most))
-        --most;
-    throw Error(ErrorKind::usage, "--lanes " + std::to_string(plan.lanes) +
-                                      " cannot all be used: " + counted(plan.stages, "stage", "stages") + ", " +
-                                      counted(plan.micro_batches, "micro-batch", "micro-batches") +
-                                      " per weight update and " + counted(threads, "thread", "threads") +
-                                      " have work for " + std::to_string(most));
-}
-
 /// The ring holds the batches that a consumer keeps at the same time and one that is ready.
 void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector<data::Field>& fields) {
     loader.batches_ahead = std::max(loader.batches_ahead, held + 1);
@@ -132,40 +107,6 @@ CoreBudget core_budget(const RunSettings& settings) {
 
 schedule::BatchPlan batch_plan(const config::Settings& settings) {
     return schedule::batch_plan(settings.training);
-}
-
-namespace {
-
-/// Stages of a pipeline that fills are as fast side by side as one after another, and faster beside busy processes (README,
-/// "Stages on lanes"); micro-batches that can be done one by one need less memory so.
-std::int32_t chosen_lanes(const schedule::UpdatePlan& plan, int threads) {
-    const bool fills = plan.schedule != schedule::PipelineSchedule::sequential;
-    return fills ? std::min<std::int32_t>(plan.stages, threads) : 1;
-}
-
-/// Processes that share batch-norm statistics do all norms in one order.
-std::int32_t lanes_of(const schedule::ScheduleSettings& settings, const schedule::UpdatePlan& plan, int threads) {
-    const auto asked = static_cast<std::int32_t>(settings.lanes);
-    if (schedule::batch_plan(settings).norm_processes() == 1) return asked == 0 ? chosen_lanes(plan, threads) : asked;
-    if (asked <= 1) return 1;
-    throw Error(ErrorKind::usage, "--lanes " + std::to_string(asked) + " cannot be had with --BN-span " +
-                                      std::to_string(settings.norm_span) +
-                                      ", which spans processes: they do all norms in one order; use --lanes 1");
-}
-
-}  // namespace
-
-schedule::UpdatePlan update_plan(const config::Settings& settings) {
-    const schedule::BatchPlan batch = batch_plan(settings);
-    schedule::UpdatePlan plan;
-    plan.micro_batches = batch.local_passes();
-    plan.stages = static_cast<std::int32_t>(batch.stages);
-    if (settings.training.pipeline) plan.schedule = settings.training.pipeline_schedule;
-    const int threads = compute_threads(settings.run);
-    plan.lanes = lanes_of(settings.training, plan, threads);
-    check_lanes(plan, threads);
-    plan.copies = *copies_for(plan, plan.lanes);
-    return plan;
 }
 
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images) {
@@ -220,11 +161,11 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
     return result;
 }
 
-data::LoaderSettings training_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields,
-                                              std::int64_t first_sample) {
+data::LoaderSettings training_loader_settings(const config::Settings& settings, const schedule::Placement& placement,
+                                              const std::vector<data::Field>& fields, std::int64_t first_sample) {
     data::LoaderSettings result = loader_settings(settings, first_sample);
-    result.micro_batch = batch_plan(settings).samples_per_pass();
-    const std::int64_t held = schedule::batches_in_flight(update_plan(settings));
+    result.micro_batch = placement.samples;
+    const std::int64_t held = schedule::batches_in_flight(placement);
     if (held > 1) let_hold(result, held, fields);
     return result;
 }
@@ -252,13 +193,21 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     result.dataset = imagenet ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
     result.classes = info.classes;
     result.image_size = settings.data.image_size;
-    result.norm_processes = batch_plan(settings).norm_processes();
     return result;
 }
 
+namespace {
+
+/// A backend that this version does not have is refused when it is made.
+void check_placement(const config::Settings& settings) {
+    if (settings.run.backend != backend::BackendKind::ipu) placement(settings, *make_backend(settings.run.backend));
+}
+
+}  // namespace
+
 void check_network(const config::Settings& settings) {
     check_stages(settings);
-    update_plan(settings);
+    check_placement(settings);
 }
 
 void check_stages_of_text(const config::Settings& settings) {
@@ -268,7 +217,7 @@ void check_stages_of_text(const config::Settings& settings) {
         schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
                                       batch.accumulation);
     }
-    update_plan(settings);
+    check_placement(settings);
 }
 
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
@@ -284,34 +233,15 @@ nn::BuildRequest build_request(const config::Settings& settings, const backend::
     return request;
 }
 
-optim::UpdateSettings update_settings(const config::Settings& settings) {
+optim::UpdateSettings update_settings(const config::Settings& settings, const backend::Backend& backend) {
     const schedule::BatchPlan batch = batch_plan(settings);
     optim::UpdateSettings result{settings.optimiser};
-    result.micro_batches = batch.passes();
+    result.micro_batches = batch.global_batch() / placement(settings, backend).samples;
+    result.gradients = backend.info().update_types.gradients;
+    result.slots = backend.info().update_types.slots;
     result.moving_average_decay = settings.model.bn_decay;
     result.mean_square_decay = optim::rmsprop_decay(settings.optimiser, batch.global_batch());
     return result;
-}
-
-backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
-                                        std::vector<data::Field> fields, const schedule::UpdatePlan& plan,
-                                        std::uint64_t seed) {
-    backend::CompileRequest result{&graph, std::move(fields), plan};
-    result.devices.threads = core_budget(settings.run).compute_threads;
-    result.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
-    result.runtime.seed = seed;
-    result.runtime.check_finite = settings.run.stop_on_nan;
-    result.runtime.thread_independent = settings.run.thread_independent;
-    return result;
-}
-
-backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator) {
-    return {&communicator,
-            {settings.comm.wire, settings.comm.route},
-            settings.comm.bucket_bytes,
-            settings.comm.overlap,
-            settings.comm.shard_optimiser,
-            static_cast<std::int32_t>(batch_plan(settings).norm_processes())};
 }
 
 namespace {
@@ -333,23 +263,23 @@ std::vector<graph::ValueId> recompute_points(const graph::Graph& forward, const 
 
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
                          const backend::Backend& backend) {
-    const auto samples = static_cast<double>(batch_plan(settings).samples_per_pass());
+    const auto samples = static_cast<double>(placement(settings, backend).samples);
     return with_update(std::move(forward), {{loss, samples}}, settings, backend);
 }
 
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend) {
     graph::Graph graph = graph::run_passes(std::move(forward), backend.passes().training);
-    const double scaling = settings.optimiser.loss_scaling;
     graph::Objective objective;
     objective.loss = output_of(graph, loss.at(0).output);
-    objective.seed = scaling / loss.at(0).divisor;
+    objective.seed = 1 / loss.at(0).divisor;
+    objective.loss_scaling = optim::loss_scaling(graph);
     for (std::size_t i = 1; i < loss.size(); ++i)
-        objective.more_losses[output_of(graph, loss[i].output)] = scaling / loss[i].divisor;
+        objective.more_losses[output_of(graph, loss[i].output)] = 1 / loss[i].divisor;
     objective.targets = optim::trainable_parameters(graph, settings.optimiser.variable_filter);
     objective.recompute_points = recompute_points(graph, objective, settings.training);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
-    optim::append_update(graph, gradients, update_settings(settings));
+    optim::append_update(graph, gradients, update_settings(settings, backend));
     return graph::run_passes(std::move(graph), backend.passes().backward);
 }
 
@@ -357,6 +287,7 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
                             const TensorDesc& images) {
     nn::BuildRequest request = build_request(settings, backend, images);
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
+    request.model.norm_processes = batch_plan(settings).norm_samples() / placement(settings, backend).samples;
     nn::Model model = nn::build_training(request, ops::op_table());
     warn_of_idle_filters(model.graph, settings.device);
     return with_update(std::move(model.graph), nn::kLoss, settings, backend);

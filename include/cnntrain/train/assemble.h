@@ -29,8 +29,6 @@ CoreBudget core_budget(const RunSettings& settings);
 
 /// Of one process.
 schedule::BatchPlan batch_plan(const config::Settings& settings);
-/// Error(usage) for lanes that would have nothing to do, or no thread.
-schedule::UpdatePlan update_plan(const config::Settings& settings);
 /// `images`: of the training data. Error(usage) as schedule::make_run_plan().
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images);
 
@@ -46,8 +44,8 @@ data::InputSettings data_settings_without_folder(const config::Settings& setting
 /// For passes over samples one micro-batch at a time.
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
 /// For a training, which may keep several batches at the same time. `fields`: of a batch.
-data::LoaderSettings training_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields,
-                                              std::int64_t first_sample);
+data::LoaderSettings training_loader_settings(const config::Settings& settings, const schedule::Placement& placement,
+                                              const std::vector<data::Field>& fields, std::int64_t first_sample);
 /// With --latency, a queue of batches that wait would be all that is measured: it is as short as it can be unless its
 /// length is given.
 data::LoaderSettings validation_loader_settings(const config::Settings& settings);
@@ -57,23 +55,14 @@ data::LoaderSettings request_loader_settings(const config::Settings& settings, c
 int compute_threads(const RunSettings& settings);
 nn::NetworkSettings network_settings(const config::Settings& settings);
 /// Error(usage): a size or a split that the network does not have, not as many splits as --shards asks for, micro-batches
-/// that the pipeline's schedule cannot take, or what update_plan() refuses.
+/// that the pipeline's schedule cannot take, or what the backend's placement() refuses.
 void check_network(const config::Settings& settings);
 /// The same for BERT's pretraining, whose splits the options have settled; an evaluation has no stages.
 void check_stages_of_text(const config::Settings& settings);
 /// Of a network in one stage.
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images);
-optim::UpdateSettings update_settings(const config::Settings& settings);
-/// `fields`: of the source that will feed the graph. `plan`: update_plan(), or {} for a graph that is only evaluated.
-/// `seed`: of the rounding and of dropout.
-backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
-                                        std::vector<data::Field> fields, const schedule::UpdatePlan& plan,
-                                        std::uint64_t seed);
-
-/// What a training shares with the other processes.
-backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator);
-
+optim::UpdateSettings update_settings(const config::Settings& settings, const backend::Backend& backend);
 /// An output that is a part of the loss: what is minimised is the sum of all, each divided so.
 struct LossTerm {
     std::string_view output;
@@ -81,8 +70,7 @@ struct LossTerm {
 };
 
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
-/// averages; with the passes that the backend wants. A loss scaling that changes by the update is not part of it
-/// (optim::OptimiserSettings).
+/// averages; with the passes that the backend wants. The loss scaling is a scalar of the graph.
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend);
 /// `loss`: name of the output that is summed over a micro-batch's samples.

@@ -272,10 +272,10 @@ std::vector<Option> optimiser_detail_options() {
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::loss_scaling>()},
         {.flag = "--loss-scaling-by-step",
          .type = Type::structure,
-         .help =
-             "Factors on the loss and the steps from which on they hold, for the logs: {\"0\": 512, \"1000\": 1024}.",
+         .help = "Factors on the loss and the steps from which on they hold, in place of --loss-scaling: {\"0\": 512, "
+                 "\"1000\": 1024}. Updates divide gradients by the factor again.",
          .commands = kP,
-         .idle = "on CPUs gradients are bf16 and f32, which need no loss scaling and are the same numbers without it"},
+         .numerics = true},
         {.flag = "--increase-optimiser-precision",
          .fallback = false,
          .help = "lamb: the last product of the update in 32 bits.",

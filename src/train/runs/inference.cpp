@@ -17,6 +17,7 @@
 #include "cnntrain/train/runs.h"
 #include "train/reports/predictions.h"
 #include "train/reports/run_report.h"
+#include "train/runs/compile_request.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/request_latency.h"
 #include "train/runs/run_folder.h"
@@ -152,7 +153,7 @@ int run_inference(const config::ParseResult& arguments, const Host& host) {
     const ImageClassification::Images images = task.images_to_classify(host.stop_requested);
     const std::vector<data::Field> fields = images.stream->fields();
     const graph::Graph graph = task.classifying_graph(fields);
-    const auto executable = backend->compile(compile_request(graph, settings, fields, {}, seed));
+    const auto executable = backend->compile(compile_request(graph, settings, fields, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = results_folder(task, settings, host.command_line, *host.files);

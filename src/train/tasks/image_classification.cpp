@@ -15,6 +15,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/assemble.h"
+#include "train/runs/compile_request.h"
 
 namespace cnntrain::train {
 
@@ -82,7 +83,7 @@ std::string summary_tail(const config::Settings& settings) {
 
 MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments) {
     const schedule::BatchPlan batch = batch_plan(arguments.settings);
-    return {"resnet", kTop1Column, 75.9, {{"model_bn_span", batch.samples_per_pass() * batch.norm_processes()}}};
+    return {"resnet", kTop1Column, 75.9, {{"model_bn_span", batch.norm_samples()}}};
 }
 
 metrics::Columns make_columns(bool top_5) {
@@ -292,10 +293,12 @@ Topic ImageClassification::data_topic(config::Command command) const {
 
 Topic ImageClassification::input_topic(config::Command command) const {
     const bool trains = command == config::Command::train;
+    schedule::Placement placed;
+    if (trains) placed = placement(settings(), backend_);
     const std::vector<data::Field> fields =
-        expected_fields(trains ? batch_plan(settings()).samples_per_pass() : settings().training.micro_batch_size);
+        expected_fields(trains ? placed.samples : settings().training.micro_batch_size);
     data::LoaderSettings loader = loader_settings(settings(), 0);
-    if (trains) loader = training_loader_settings(settings(), fields, 0);
+    if (trains) loader = training_loader_settings(settings(), placed, fields, 0);
     if (command == config::Command::validation) loader = validation_loader_settings(settings());
     if (measures_requests(settings(), command)) loader = request_loader_settings(settings(), fields);
     const data::Split split = trains ? data::Split::train : data::Split::validation;

@@ -16,6 +16,7 @@
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/train/assemble.h"
+#include "train/runs/compile_request.h"
 #include "train/tasks/numbered_tokens.h"
 
 namespace cnntrain::train {
@@ -54,6 +55,10 @@ private:
 };
 
 constexpr std::string_view kLossScaling = "loss_scaling";
+
+std::int64_t samples_at_once(const config::Settings& settings, const backend::Backend& backend) {
+    return settings.pretraining.evaluates ? settings.training.micro_batch_size : placement(settings, backend).samples;
+}
 
 /// The graph's means over a micro-batch are added over the micro-batches; `batch` samples of each make them the mean again.
 metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
@@ -94,8 +99,7 @@ std::string text_of(double value) {
 std::string loss_scaling(const optim::OptimiserSettings& settings) {
     const auto& by_step = settings.loss_scaling_by_step;
     if (by_step.empty()) return "static, " + text_of(settings.loss_scaling);
-    return "by step, from " + text_of(by_step.begin()->second) + " to " + text_of(by_step.rbegin()->second) +
-           "; told only, for it changes no number";
+    return "by step, from " + text_of(by_step.begin()->second) + " to " + text_of(by_step.rbegin()->second);
 }
 
 }  // namespace
@@ -104,8 +108,7 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
     : arguments_(arguments),
       backend_(backend),
       seed_(seed),
-      columns_(
-          make_columns(batch_plan(arguments.settings).samples_per_pass(), arguments.settings.bert.counts_correct)) {
+      columns_(make_columns(samples_at_once(arguments.settings, backend), arguments.settings.bert.counts_correct)) {
     const optim::OptimiserSettings& how = settings().optimiser;
     const std::int64_t at_once = settings().training.device_iterations;
     columns_.planned.push_back({std::string(kLossScaling), [how, at_once](std::int64_t updates) {

@@ -38,6 +38,16 @@ void lower_constant(Lowering& lower) {
     });
 }
 
+void lower_scale(Lowering& lower) {
+    const Placed x = lower.operand(lower.node().inputs[0]);
+    const ValueId y = lower.node().outputs[0];
+    const Placed result = lower.define(y, lower.row_major_desc(y));
+    lower.add_step("kernel", {x}, {result},
+                   [x, result, factor = lower.node().as<graph::ScaleAttrs>().factor](const StepContext&) {
+                       *result.as<float>() = static_cast<float>(factor * static_cast<double>(*x.as<float>()));
+                   });
+}
+
 void lower_cast(Lowering& lower) {
     const ValueId x = lower.node().inputs[0];
     const ValueId y = lower.node().outputs[0];
@@ -162,6 +172,7 @@ void lower_shortcut_pad_grad(Lowering& lower) {
 
 constexpr LoweringEntry kLowerings[] = {
     {graph::OpKind::constant, lower_constant},
+    {graph::OpKind::scale, lower_scale},
     {graph::OpKind::cast, lower_cast},
     {graph::OpKind::add, lower_add},
     {graph::OpKind::normalise_image, lower_normalise_image},

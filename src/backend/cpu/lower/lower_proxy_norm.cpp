@@ -139,12 +139,15 @@ void lower_proxy_norm_gradient(Lowering& lower) {
     const ValueId result = lower.node().outputs[0];
     const Placed proxy = lower.operand(inputs[0]);
     const Placed gradient = lower.operand(inputs[1]);
+    const Placed loss_scaling = lower.operand(inputs[2]);
     const Placed to = lower.define(result, row_major(lower.graph().desc(result)));
     const std::int64_t channels = channels_of(lower, result);
     with_float_type(proxy.dtype, [&]<typename T>() {
-        lower.add_step("kernel", {proxy, gradient}, {to}, [=, quantiles = proxy_quantiles()](const StepContext&) {
+        const std::vector<Placed> reads = {proxy, gradient, loss_scaling};
+        lower.add_step("kernel", reads, {to}, [=, quantiles = proxy_quantiles()](const StepContext&) {
+            const double weight_decay = attrs.weight_decay * static_cast<double>(*loss_scaling.as<float>());
             proxy_norm_gradient<T>(proxy_at<const T>(proxy, channels, quantiles, attrs),
-                                   static_cast<float>(attrs.weight_decay), gradient.as<float>(), to.as<float>());
+                                   static_cast<float>(weight_decay), gradient.as<float>(), to.as<float>());
         });
     });
 }

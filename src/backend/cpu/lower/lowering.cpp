@@ -220,6 +220,10 @@ void Lowering::place_inputs() {
         placed_[static_cast<std::size_t>(input.index)] =
             place(graph_.value(input).name, row_major_desc(input), desc.dtype, Storage::external);
     }
+    for (const ValueId scalar : graph_.values_with_role(Role::scalar)) {
+        placed_[static_cast<std::size_t>(scalar.index)] = {program_.add_scalar(graph_.value(scalar).name),
+                                                           row_major_desc(scalar), DType::f32};
+    }
 }
 
 Placed Lowering::as_it_lies(ValueId value) {

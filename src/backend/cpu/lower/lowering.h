@@ -187,7 +187,7 @@ private:
     void find_slots_of_kernels();
     void place_inputs();
     /// Does the update read sums, of several micro-batches or ranks, and not the results of a single micro-batch?
-    bool updates_from_sums() const { return request_.plan.micro_batches > 1 || exchange_ != nullptr; }
+    bool updates_from_sums() const { return program_.plan().micro_batches > 1 || exchange_ != nullptr; }
     void accumulate_crossing_results();
     void accumulate(graph::ValueId result);
     void emit_prepared_copies();

@@ -41,7 +41,7 @@ const Lowering::Sum& Lowering::sum_at(const Placed& placed) const {
 std::function<void(const StepContext&)> Lowering::summing(const OwnSum& own,
                                                           std::function<void(bool is_first)> run) const {
     return [own, run = std::move(run), turn = sum_at(own.placed).turn, number = sum_at(own.placed).number,
-            last = request_.plan.micro_batches - 1](const StepContext& context) {
+            last = program_.plan().micro_batches - 1](const StepContext& context) {
         const bool waits = own.begins && context.turns != nullptr;
         if (waits && !context.turns->wait_for(turn, context.micro_batch)) throw LaneStopped();
         run(context.micro_batch == 0 && own.begins);
