@@ -14,7 +14,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 #include "plan/line.h"
@@ -44,11 +44,11 @@ class Run {
 public:
     Run(const config::Settings& settings, const backend::Backend& backend)
         : input_(tasks::data_settings(settings, backend, 1), data::Split::train),
-          fields_(input_.fields(train::batch_plan(settings).samples_per_pass())),
+          placement_(train::placement(settings, backend)),
+          fields_(input_.fields(placement_.samples)),
           graph_(tasks::training_graph(settings, backend, data::field_desc(fields_, data::kImages))),
-          executable_(
-              backend.compile(train::compile_request(graph_, settings, fields_, train::update_plan(settings), 1))),
-          source_(input_.stream(train::training_loader_settings(settings, fields_, 0))) {
+          executable_(backend.compile(train::training_request(graph_, settings, fields_, 1))),
+          source_(input_.stream(train::training_loader_settings(settings, placement_, fields_, 0))) {
         train::initialise(*executable_, graph_, 1);
         update_ms();  // warms up
     }
@@ -61,6 +61,7 @@ public:
 
 private:
     data::InputData input_;
+    schedule::Placement placement_;
     std::vector<data::Field> fields_;
     graph::Graph graph_;
     std::unique_ptr<backend::Executable> executable_;

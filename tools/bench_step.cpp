@@ -20,7 +20,7 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/stages.h"
@@ -125,17 +125,19 @@ struct Bench {
           evaluates(options.evaluate),
           samples(task->open(evaluates ? data::Split::validation : data::Split::train)) {
         const config::Settings& settings = parsed.settings;
-        micro_batch = evaluates ? settings.training.micro_batch_size : train::batch_plan(settings).samples_per_pass();
-        if (!evaluates) plan = train::update_plan(settings);
+        plan.samples = settings.training.micro_batch_size;
+        if (!evaluates) plan = train::placement(settings, *backend);
+        micro_batch = plan.samples;
         const std::vector<data::Field> fields = samples->fields(micro_batch);
         graph.emplace(evaluates ? task->evaluation_graph(fields) : task->training_graph(fields));
-        const backend::CompileRequest request = train::compile_request(*graph, settings, fields, plan, kSeed);
-        threads = request.devices.threads;
+        const backend::CompileRequest request = evaluates ? train::compile_request(*graph, settings, fields, kSeed)
+                                                          : train::training_request(*graph, settings, fields, kSeed);
+        threads = request.cpu.threads;
         executable = backend->compile(request);
         for (const graph::ValueId id : graph->variables())
             executable->load(graph->value(id).name, nn::initial_value(graph->value(id), kSeed));
         stream = samples->stream(evaluates ? train::loader_settings(settings, 0)
-                                           : train::training_loader_settings(settings, fields, 0));
+                                           : train::training_loader_settings(settings, plan, fields, 0));
     }
 
     void step() {
@@ -153,7 +155,7 @@ struct Bench {
     bool evaluates;
     std::unique_ptr<train::Samples> samples;
     std::int64_t micro_batch = 0;
-    schedule::UpdatePlan plan;
+    schedule::Placement plan;
     std::optional<graph::Graph> graph;
     int threads = 0;
     std::unique_ptr<backend::Executable> executable;

@@ -1,12 +1,17 @@
 #include "cnntrain/backend/backend.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {
 
 namespace {
+
+/// Those of StepScalars.
+constexpr std::string_view kScalars[] = {"learning_rate", "step", "loss_scaling"};
 
 auto field_named(const std::vector<data::Field>& fields, std::string_view name) {
     return std::ranges::find(fields, name, &data::Field::name);
@@ -34,7 +39,8 @@ std::string unknown_scalars(const graph::Graph& graph) {
     std::string lines;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::scalar)) {
         const std::string& name = graph.value(id).name;
-        if (name != "learning_rate" && name != "step") lines += "\n  " + name + ": a step has nothing to fill it with";
+        if (std::ranges::find(kScalars, name) == std::end(kScalars))
+            lines += "\n  " + name + ": a step has nothing to fill it with";
     }
     return lines;
 }
@@ -57,13 +63,13 @@ void check_supported(const Backend& backend, const CompileRequest& request) {
 }
 
 void check_request(const Backend& backend, const CompileRequest& request) {
-    CNNTRAIN_CHECK(request.graph != nullptr && request.plan.micro_batches >= 1 && request.plan.stages >= 1,
+    CNNTRAIN_CHECK(request.graph != nullptr && request.plan.accumulation >= 1 && request.plan.stages() >= 1,
                    "a compile request needs a graph, a micro-batch and a stage");
     for (std::int32_t i = 0; i < request.graph->node_count(); ++i) {
         const graph::Node& node = request.graph->node(graph::NodeId{i});
-        CNNTRAIN_CHECK(node.stage.index < request.plan.stages, node.name + " is in stage " +
-                                                                   std::to_string(node.stage.index) + " of " +
-                                                                   std::to_string(request.plan.stages));
+        CNNTRAIN_CHECK(node.stage.index < request.plan.stages(), node.name + " is in stage " +
+                                                                     std::to_string(node.stage.index) + " of " +
+                                                                     std::to_string(request.plan.stages()));
     }
     check_supported(backend, request);
 }
@@ -77,6 +83,45 @@ std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vect
         numbers.push_back(static_cast<std::size_t>(field - fields.begin()));
     }
     return numbers;
+}
+
+bool settle(const StepResult& result, bool check_finite) {
+    const auto finite = [](const auto& sum) { return std::isfinite(sum.second); };
+    return !result.stopped && (!check_finite || std::ranges::all_of(result.sums, finite));
+}
+
+void Executable::load(const std::string& name, HostTensor tensor) {
+    NamedTensors one;
+    one.emplace(name, std::move(tensor));
+    load(one);
+}
+
+HostTensor Executable::store(const std::string& name) const {
+    return std::move(store(std::span(&name, 1)).at(name));
+}
+
+StepResult Executable::train_step(data::BatchSource& source, const StepScalars& scalars) {
+    StepResult result;
+    train(source, std::span(&scalars, 1), [&result](StepResult told) { result = std::move(told); });
+    return result;
+}
+
+std::vector<std::string> Executable::variable_names() const {
+    std::vector<std::string> names;
+    for (const Variable& variable : report().variables)
+        names.push_back(variable.name);
+    return names;
+}
+
+void train_one_by_one(std::span<const StepScalars> updates, const std::function<StepResult(const StepScalars&)>& update,
+                      const std::function<bool()>& stop_requested, const UpdateDone& done) {
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+        if (i > 0 && stop_requested && stop_requested()) return;
+        StepResult result = update(updates[i]);
+        const bool goes_on = result.counts && !result.stop_requested;
+        done(std::move(result));
+        if (!goes_on) return;
+    }
 }
 
 bool stops_before(std::int64_t micro_batch, const std::function<bool()>& stop_requested) {

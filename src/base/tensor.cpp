@@ -10,6 +10,7 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/half.h"
 
 namespace cnntrain {
 namespace {
@@ -151,6 +152,47 @@ float to_float(BFloat16 value) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
+Half to_half(float value) {
+    constexpr std::uint32_t kInfinity = 0x7f800000;
+    constexpr std::uint32_t kTooLarge = 0x477ff000;  // halfway from the largest half to 2^16
+    constexpr std::uint32_t kSmallestNormal = 0x38800000;
+    constexpr std::uint32_t kBiasDifference = (127 - 15) << 23;
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
+    std::uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude > kInfinity) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
+    if (magnitude >= kTooLarge) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
+    if (magnitude < kSmallestNormal) {
+        // The last place of floats near 1/2 is that of subnormal halves: this addition rounds.
+        constexpr float kHalf = 0.5F;
+        const float shifted = std::bit_cast<float>(magnitude) + kHalf;
+        return {static_cast<std::uint16_t>(
+            sign | (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kHalf)))};
+    }
+    magnitude += 0xfffu + ((magnitude >> 13) & 1u);
+    return {static_cast<std::uint16_t>(sign | ((magnitude - kBiasDifference) >> 13))};
+}
+
+float to_float(Half value) {
+    const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
+    const std::uint32_t exponent = (value.bits >> 10) & 0x1fu;
+    const std::uint32_t fraction = value.bits & 0x3ffu;
+    if (exponent == 0) {
+        constexpr float kSmallest = 0x1p-24F;
+        const float magnitude = static_cast<float>(fraction) * kSmallest;
+        return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+    }
+    const std::uint32_t wide = exponent == 0x1fu ? 0xffu : exponent + (127 - 15);
+    return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
+}
+
+double rounded_to(DType type, double value) {
+    if (type == DType::f64) return value;
+    std::byte element[sizeof(std::int64_t)];
+    write_from_double(type, element, value);
+    return read_as_double(type, element);
+}
+
 std::size_t TensorDesc::bytes() const {
     const auto size = static_cast<std::int64_t>(size_bytes(dtype));
     return static_cast<std::size_t>(checked_product(elements(), size, "a tensor"));
@@ -229,7 +271,11 @@ HostTensor HostTensor::cast(DType type) const {
     if (desc_.dtype == DType::f32 && type == DType::bf16) {
         std::ranges::transform(as<float>(), result.as<BFloat16>().begin(), to_bfloat16);
     } else if (desc_.dtype == DType::bf16 && type == DType::f32) {
-        std::ranges::transform(as<BFloat16>(), result.as<float>().begin(), to_float);
+        std::ranges::transform(as<BFloat16>(), result.as<float>().begin(), [](BFloat16 v) { return to_float(v); });
+    } else if (desc_.dtype == DType::f32 && type == DType::f16) {
+        std::ranges::transform(as<float>(), result.as<Half>().begin(), to_half);
+    } else if (desc_.dtype == DType::f16 && type == DType::f32) {
+        std::ranges::transform(as<Half>(), result.as<float>().begin(), [](Half v) { return to_float(v); });
     } else {
         for (std::int64_t i = 0; i < elements(); ++i)
             result.set(i, at(i));

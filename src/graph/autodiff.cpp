@@ -91,8 +91,11 @@ private:
         const Value& loss = graph_.value(id);
         const std::string name = loss.name + "/seed";
         if (loss.producer.valid()) graph_.set_stage(graph_.node(loss.producer).stage);
-        const ConstantAttrs attrs{.value = seed, .desc = loss.desc};
-        contributions(id).push_back(graph_.add_one(OpKind::constant, attrs, {}, name));
+        const ValueId scaling = objective_.loss_scaling;
+        contributions(id).push_back(
+            scaling.valid()
+                ? graph_.add_one(OpKind::scale, ScaleAttrs{seed}, {scaling}, name)
+                : graph_.add_one(OpKind::constant, ConstantAttrs{.value = seed, .desc = loss.desc}, {}, name));
     }
 
     /// The sum of all contributions, in the stage of the value's producer (parameters: of the first reader).

@@ -1,4 +1,4 @@
-// Elementwise ops and ops that only move elements: constant, cast, add, normalise_image, shortcut_pad.
+// Elementwise ops and ops that only move elements: constant, scale, cast, add, normalise_image, shortcut_pad.
 #include <algorithm>
 
 #include "ops/families.h"
@@ -27,6 +27,19 @@ std::vector<TensorDesc> infer_constant(const Attrs& attrs, Descs inputs) {
 
 void evaluate_constant(const Attrs& attrs, RefInputs /*inputs*/, RefOutputs outputs) {
     std::ranges::fill(outputs[0].values, std::get<graph::ConstantAttrs>(attrs).value);
+}
+
+// ---- scale ----
+
+std::vector<TensorDesc> infer_scale(const Attrs& attrs, Descs inputs) {
+    static_cast<void>(std::get<graph::ScaleAttrs>(attrs));
+    expect_inputs(inputs, 1);
+    expect_same(inputs[0], {DType::f32, {}}, "x and f32[]");
+    return {inputs[0]};
+}
+
+void evaluate_scale(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    outputs[0].values[0] = std::get<graph::ScaleAttrs>(attrs).factor * inputs[0]->values[0];
 }
 
 // ---- cast ----
@@ -164,6 +177,10 @@ void describe_constant(const Attrs& attrs, AttrText& text) {
     text.item("value", std::to_string(std::get<graph::ConstantAttrs>(attrs).value));
 }
 
+void describe_scale(const Attrs& attrs, AttrText& text) {
+    text.item("factor", std::get<graph::ScaleAttrs>(attrs).factor);
+}
+
 void describe_cast(const Attrs& attrs, AttrText& text) {
     text.type("to", std::get<graph::CastAttrs>(attrs).type);
 }
@@ -189,6 +206,12 @@ std::vector<OpDef> pointwise_ops() {
          .infer = infer_constant,
          .evaluate = evaluate_constant,
          .describe = describe_constant},
+        {.kind = OpKind::scale,
+         .name = "scale",
+         .infer = infer_scale,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_scale,
+         .describe = describe_scale},
         {.kind = OpKind::cast,
          .name = "cast",
          .inputs = {{Layout::same}},

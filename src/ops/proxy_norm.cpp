@@ -218,10 +218,11 @@ private:
 
 std::vector<TensorDesc> infer_gradient(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<ProxyNormAttrs>(attrs));
-    expect_inputs(inputs, 2);
+    expect_inputs(inputs, 3);
     expect_proxy(inputs[0], "a proxy");
     expect_type(inputs[1], DType::f32, "the gradient of a proxy");
     expect_shape(inputs[1], inputs[0].shape, "the gradient of a proxy");
+    expect_same(inputs[2], {DType::f32, {}}, "loss_scaling and f32[]");
     return {inputs[1]};
 }
 
@@ -230,6 +231,7 @@ void evaluate_gradient(const Attrs& attrs, RefInputs inputs, RefOutputs outputs)
     const auto channels = static_cast<std::size_t>(inputs[0]->desc.shape[3]);
     const std::vector<double>& proxy = inputs[0]->values;
     const std::vector<double>& arriving = inputs[1]->values;
+    const double loss_scaling = inputs[2]->values[0];
     for (std::size_t c = 0; c < channels; ++c) {
         const auto through = ProxySample(a, *inputs[0], c)
                                  .gradient(arriving[proxy_row::mean * channels + c],
@@ -237,7 +239,7 @@ void evaluate_gradient(const Attrs& attrs, RefInputs inputs, RefOutputs outputs)
         for (const auto row : {proxy_row::beta, proxy_row::gamma, proxy_row::proxy_beta, proxy_row::proxy_gamma}) {
             const std::size_t i = row * channels + c;
             const double weight_decay =
-                row == proxy_row::proxy_beta || row == proxy_row::proxy_gamma ? a.weight_decay : 0;
+                row == proxy_row::proxy_beta || row == proxy_row::proxy_gamma ? a.weight_decay * loss_scaling : 0;
             outputs[0].values[i] = arriving[i] + through[row] + weight_decay * proxy[i];
         }
     }

@@ -27,7 +27,8 @@ constexpr std::size_t kTarget = 0;
 constexpr std::size_t kGradient = 1;
 constexpr std::size_t kLearningRate = 2;
 constexpr std::size_t kStep = 3;
-constexpr std::size_t kFactor = 4;  // of scaled_update; the slots follow
+constexpr std::size_t kLossScaling = 4;
+constexpr std::size_t kFactor = 5;  // of scaled_update; the slots follow
 
 std::vector<TensorDesc> infer_any_update(const UpdateAttrs& attrs, Descs inputs, std::size_t first_slot) {
     expect_inputs(inputs, first_slot + facts_of(attrs.rule).slots);
@@ -35,6 +36,7 @@ std::vector<TensorDesc> infer_any_update(const UpdateAttrs& attrs, Descs inputs,
     expect_like_target(inputs[kTarget], inputs[kGradient], "gradient");
     expect_same(inputs[kLearningRate], {DType::f32, {}}, "learning_rate and f32[]");
     expect_same(inputs[kStep], {DType::f32, {}}, "step and f32[]");
+    expect_same(inputs[kLossScaling], {DType::f32, {}}, "loss_scaling and f32[]");
     if (first_slot > kFactor) expect_same(inputs[kFactor], {DType::f32, {}}, "factor and f32[]");
     for (std::size_t i = first_slot; i < inputs.size(); ++i)
         expect_like_target(inputs[kTarget], inputs[i], "slot");
@@ -57,9 +59,10 @@ std::vector<TensorDesc> infer_scaled_update(const Attrs& attrs, Descs inputs) {
 
 std::vector<TensorDesc> infer_gradient_factor(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<graph::GradientFactorAttrs>(attrs));
-    if (inputs.empty()) reject("there are no gradients");
-    for (const TensorDesc& gradient : inputs)
-        expect_type(gradient, DType::f32, "gradient");
+    if (inputs.size() < 2) reject("there are no gradients");
+    expect_same(inputs[0], {DType::f32, {}}, "loss_scaling and f32[]");
+    for (const TensorDesc& gradient : inputs.subspan(1))
+        expect_floating(gradient, "gradient");
     return {{DType::f32, {}}};
 }
 
@@ -98,7 +101,8 @@ struct UpdateView {
     }
     double target(std::size_t i) const { return inputs[kTarget]->values[i]; }
     double gradient(std::size_t i) const {
-        return attrs.gradient_scale * factor * inputs[kGradient]->values[i] + attrs.weight_decay * target(i);
+        const double scale = attrs.gradient_scale * factor / inputs[kLossScaling]->values[0];
+        return scale * inputs[kGradient]->values[i] + attrs.weight_decay * target(i);
     }
     double correction(double decay) const { return bias_correction(attrs, decay, step()); }
     double slot(std::size_t k, std::size_t i) const { return inputs[first_slot + k]->values[i]; }
@@ -224,11 +228,12 @@ void evaluate_scaled_update(const Attrs& attrs, RefInputs inputs, RefOutputs out
 
 void evaluate_gradient_factor(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     double squares = 0;
-    for (const graph::RefTensor* gradient : inputs) {
+    for (const graph::RefTensor* gradient : inputs.subspan(1)) {
         for (const double value : gradient->values)
             squares += value * value;
     }
-    outputs[0].values[0] = gradient_factor(std::get<graph::GradientFactorAttrs>(attrs), squares);
+    const double scaling = inputs[0]->values[0];
+    outputs[0].values[0] = gradient_factor(std::get<graph::GradientFactorAttrs>(attrs), squares / (scaling * scaling));
 }
 
 void evaluate_round_copy(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
@@ -280,14 +285,14 @@ std::vector<OpDef> update_ops() {
     return {
         {.kind = OpKind::update,
          .name = "update",
-         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}, {}, {.use = Use::slot}},
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}, {}, {}, {.use = Use::slot}},
          .infer = infer_update,
          .flops = flops_per_input<10>,
          .evaluate = evaluate_update,
          .describe = describe_update},
         {.kind = OpKind::scaled_update,
          .name = "scaled_update",
-         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}, {}, {}, {.use = Use::slot}},
+         .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}, {}, {}, {}, {.use = Use::slot}},
          .infer = infer_scaled_update,
          .flops = flops_per_input<11>,
          .evaluate = evaluate_scaled_update,

@@ -105,7 +105,7 @@ graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::strin
     graph::UpdateAttrs attrs;
     attrs.rule = row.rule;
     const double left_in_gradient = row.unscales_gradient ? 1 : settings.loss_scaling;
-    attrs.gradient_scale = left_in_gradient / (divisor(settings) * settings.loss_scaling);
+    attrs.gradient_scale = left_in_gradient / divisor(settings);
     if (!contains_any(variable, settings.weight_decay_exclude)) {
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
     }
@@ -118,19 +118,30 @@ graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::strin
 struct UpdateScalars {
     ValueId learning_rate;
     ValueId step;
+    ValueId loss_scaling;
     ValueId gradient_factor{};  // invalid: gradients are taken as they are
 };
+
+/// Means of gradients and of their squares would lose what they gain in an update to a type below f32 that is not the
+/// weights' own.
+DType slot_type(const UpdateSettings& settings, DType target) {
+    if (!settings.slots) return target;
+    const bool keeps_moments = settings.kind == Optimiser::adamw || settings.kind == Optimiser::lamb;
+    return keeps_moments && size_bytes(*settings.slots) < size_bytes(DType::f32) ? DType::f32 : *settings.slots;
+}
 
 /// `target`: the parameter, or its master.
 void add_update_node(Graph& graph, const UpdateSettings& settings, ValueId parameter, ValueId target, ValueId gradient,
                      const UpdateScalars& scalars) {
     const std::string variable = graph.value(parameter).name;
     const TensorDesc desc = graph.desc(target);
-    std::vector<ValueId> inputs = {target, gradient, scalars.learning_rate, scalars.step};
+    std::vector<ValueId> inputs = {target, gradient, scalars.learning_rate, scalars.step, scalars.loss_scaling};
     const bool scaled = scalars.gradient_factor.valid();
     if (scaled) inputs.push_back(scalars.gradient_factor);
-    for (const SlotRow& slot : row_of(settings.kind).slots)
-        inputs.push_back(graph.add_slot(parameter, variable + std::string(slot.suffix), desc, {.value = slot.start}));
+    for (const SlotRow& slot : row_of(settings.kind).slots) {
+        const TensorDesc kept{slot_type(settings, desc.dtype), desc.shape};
+        inputs.push_back(graph.add_slot(parameter, variable + std::string(slot.suffix), kept, {.value = slot.start}));
+    }
     graph.add(scaled ? OpKind::scaled_update : OpKind::update, update_attrs(settings, variable), std::move(inputs),
               update_name(variable));
 }
@@ -152,10 +163,11 @@ std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const gra
 /// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where
 /// `weight_decay_exclude` names proxies; where it does not, this decay comes on top.
 ValueId add_proxy_gradient(Graph& graph, const UpdateSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
-                           ValueId gradient, const std::string& variable) {
-    // Brings the decay to the scale of a gradient that is still a sum and still multiplied with the loss scaling.
-    attrs.weight_decay = settings.weight_decay * settings.loss_scaling * divisor(settings);
-    return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient}, variable + "/gradient");
+                           ValueId gradient, ValueId loss_scaling, const std::string& variable) {
+    // Brings the decay to the scale of a gradient that is still a sum.
+    attrs.weight_decay = settings.weight_decay * divisor(settings);
+    return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient, loss_scaling},
+                         variable + "/gradient");
 }
 
 void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId parameter, ValueId gradient,
@@ -165,7 +177,10 @@ void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId 
     const ValueId target = has_master ? add_master(graph, parameter) : parameter;
     graph.set_stage(graph.node(variable.users.front()).stage);
     const std::optional<graph::ProxyNormAttrs> proxy_norm = proxy_norm_of(graph, variable);
-    if (proxy_norm) gradient = add_proxy_gradient(graph, settings, *proxy_norm, target, gradient, variable.name);
+    if (proxy_norm) {
+        gradient =
+            add_proxy_gradient(graph, settings, *proxy_norm, target, gradient, scalars.loss_scaling, variable.name);
+    }
     add_update_node(graph, settings, parameter, target, gradient, scalars);
     if (proxy_norm) {
         graph.add(OpKind::proxy_norm_statistics, *proxy_norm, {target}, variable.name + "/statistics");
@@ -176,19 +191,33 @@ void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId 
 }
 
 /// The factor of all gradients, in the order of their parameters.
-ValueId add_gradient_factor(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings) {
-    std::vector<ValueId> all;
+ValueId add_gradient_factor(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings,
+                            ValueId loss_scaling) {
+    std::vector<ValueId> all = {loss_scaling};
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const auto gradient = gradients.of.find(parameter);
         if (gradient != gradients.of.end()) all.push_back(gradient->second);
     }
     using enum GradientNorm;
     graph::GradientFactorAttrs attrs;
-    attrs.gradient_scale = 1 / (divisor(settings) * settings.loss_scaling);
+    attrs.gradient_scale = 1 / divisor(settings);
     const bool limits = settings.gradient_norm == limited || settings.gradient_norm == limits_divides;
     attrs.limit = limits ? settings.gradient_norm_limit : 0;
     attrs.divides = settings.gradient_norm == GradientNorm::divides || settings.gradient_norm == limits_divides;
     return graph.add_one(OpKind::gradient_factor, attrs, std::move(all), "gradient_factor");
+}
+
+/// The gradients in the type in which updates read them; a sum over micro-batches is of this type, too.
+graph::Gradients in_update_type(Graph& graph, graph::Gradients gradients, DType type) {
+    graph.set_phase(graph::Phase::backward);
+    for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
+        const auto gradient = gradients.of.find(parameter);
+        if (gradient == gradients.of.end() || graph.desc(gradient->second).dtype == type) continue;
+        graph.set_stage(graph.node(graph.value(gradient->second).producer).stage);
+        gradient->second = graph.add_one(OpKind::cast, graph::CastAttrs{type}, {gradient->second},
+                                         graph.value(parameter).name + "/gradient_cast");
+    }
+    return gradients;
 }
 
 /// The backend sums the statistic over the micro-batches.
@@ -222,14 +251,21 @@ std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<
     return parameters;
 }
 
-void append_update(Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings) {
+ValueId loss_scaling(Graph& graph) {
+    const std::optional<ValueId> there = graph.find(kLossScaling);
+    return there ? *there : graph.add_scalar(std::string(kLossScaling));
+}
+
+void append_update(Graph& graph, const graph::Gradients& computed, const UpdateSettings& settings) {
     CNNTRAIN_CHECK(settings.micro_batches >= 1 && settings.loss_scaling > 0,
                    "batch factors and loss scaling must be positive");
     const graph::StageId stage = graph.stage();
+    const graph::Gradients gradients = in_update_type(graph, computed, settings.gradients);
     graph.set_phase(graph::Phase::update);
-    UpdateScalars scalars{graph.add_scalar(std::string(kLearningRate)), graph.add_scalar(std::string(kStep))};
+    UpdateScalars scalars{graph.add_scalar(std::string(kLearningRate)), graph.add_scalar(std::string(kStep)),
+                          loss_scaling(graph)};
     if (settings.gradient_norm != GradientNorm::ignored)
-        scalars.gradient_factor = add_gradient_factor(graph, gradients, settings);
+        scalars.gradient_factor = add_gradient_factor(graph, gradients, settings, scalars.loss_scaling);
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const auto gradient = gradients.of.find(parameter);
         if (gradient == gradients.of.end()) continue;

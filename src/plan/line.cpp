@@ -1,5 +1,6 @@
 #include "plan/line.h"
 
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::plan {
@@ -17,9 +18,10 @@ PlannedLine line_of(const config::ParseResult& arguments) {
     if (training.pipeline) line.splits = training.pipeline_splits;
     line.shards = training.shards;
     line.schedule = training.pipeline_schedule;
-    line.micro_batch = batch.samples_per_pass();
+    const schedule::Placement placement = schedule::in_one_lane(train::update_plan(arguments.settings));
+    line.micro_batch = placement.samples;
     line.accumulation = batch.accumulation;
-    line.replicas = batch.local_passes() / batch.accumulation;
+    line.replicas = placement.micro_batches / batch.accumulation;
     return line;
 }
 

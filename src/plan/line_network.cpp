@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 
@@ -28,7 +28,7 @@ NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResu
                               const backend::Backend& backend) {
     const config::Settings& settings = arguments.settings;
     const std::unique_ptr<train::Task> task = row.make(unsplit(arguments), backend, 0);
-    const std::vector<data::Field> fields = task->fields_of_generated(train::batch_plan(settings).samples_per_pass());
+    const std::vector<data::Field> fields = task->fields_of_generated(train::placement(settings, backend).samples);
     NetworkOfLine result{FunctionNames(row.functions(settings)), task->training_graph(fields), {}, {}};
     PlannedNetwork& network = result.network;
     network.threads = train::compute_threads(settings.run);
@@ -38,8 +38,9 @@ NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResu
     network.results = pass_results(result.graph, result.names);
     try {
         constexpr std::int64_t kMicroBatches = 2;  // gradients are summed
-        const auto executable = backend.compile(
-            train::compile_request(result.graph, settings, fields, {.micro_batches = kMicroBatches}, 0));
+        backend::CompileRequest request = train::compile_request(result.graph, settings, fields, 0);
+        request.plan.accumulation = kMicroBatches;
+        const auto executable = backend.compile(request);
         add_copies(result.graph, result.names, executable->report(), network.facts, network.results);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::unsupported) throw;

@@ -131,7 +131,7 @@ std::vector<TimedWork> timeline(const schedule::Pipeline& pipeline, std::int64_t
     return result;
 }
 
-UpdateTime update_time(const schedule::UpdatePlan& plan, std::span<const schedule::StageTimes> times,
+UpdateTime update_time(const schedule::Placement& plan, std::span<const schedule::StageTimes> times,
                        std::span<const std::int32_t> lane_of) {
     CNNTRAIN_CHECK(plan.copies >= 1 && plan.lanes >= 1 && plan.lanes % plan.copies == 0,
                    std::to_string(plan.lanes) + " lanes for " + std::to_string(plan.copies) + " copies");

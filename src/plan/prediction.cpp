@@ -56,7 +56,7 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
     result.one_lane_ms = once_ms;
     for (const StageCost& stage : stages_with(network.threads))
         result.one_lane_ms += static_cast<double>(micro_batches) * stage.times.total();
-    const schedule::UpdatePlan plan{micro_batches, pipeline.stages, pipeline.schedule, 1, result.share.lanes};
+    const schedule::Placement plan{micro_batches, pipeline.stages, pipeline.schedule, 1, result.share.lanes};
     const UpdateTime side_by_side = update_time(plan, result.times(), result.lane_of);
     result.lanes_ms = once_ms + side_by_side.total_ms;
     result.busy = side_by_side.busy;

@@ -227,10 +227,9 @@ Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const 
     constexpr std::int64_t kMicroBatches = 4;
     constexpr std::uint64_t kSeed = 1;
     backend::CompileRequest request{&graph, batches_->fields()};
-    request.plan.micro_batches = kMicroBatches * how.lanes;
-    request.plan.lanes = how.lanes;
-    request.plan.copies = how.lanes;
-    request.devices.threads = how.threads * how.lanes;
+    request.plan.accumulation = kMicroBatches * how.lanes;
+    request.cpu.lanes = how.lanes;
+    request.cpu.threads = how.threads * how.lanes;
     request.runtime.stochastic_rounding = how.stochastic_rounding;
     request.runtime.seed = kSeed;
     request.runtime.check_finite = false;  // made-up images may diverge

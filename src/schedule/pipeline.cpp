@@ -7,7 +7,6 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::schedule {
 
@@ -100,10 +99,6 @@ std::int64_t ring_places(const Pipeline& pipeline, std::int32_t first, std::int3
 
 std::int64_t stash_depth(const Pipeline& pipeline, std::int32_t stage) {
     return in_flight(pipeline, stage, slot_of(pipeline, stage, true), Workers::one);
-}
-
-std::int64_t batches_in_flight(const UpdatePlan& plan) {
-    return plan.copies * stash_depth(plan.pipeline(), 0);
 }
 
 std::int64_t micro_batch_unit(const Pipeline& pipeline) {

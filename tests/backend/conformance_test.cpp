@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
+#include <variant>
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
@@ -27,14 +29,48 @@ TEST(Conformance, CpuAgreesWithRef) {
     EXPECT_EQ(failures, std::vector<std::string>{});
 }
 
+/// A case of bfloat16 in IEEE's half precision.
+OpCase in_half(OpCase op_case) {
+    const auto change = [](DType& type) {
+        if (type == DType::bf16) type = DType::f16;
+    };
+    for (CaseInput& input : op_case.inputs)
+        change(input.desc.dtype);
+    std::visit(
+        [&](auto& attrs) {
+            if constexpr (requires { requires std::same_as<decltype(attrs.type), DType>; }) change(attrs.type);
+            if constexpr (requires { attrs.desc.dtype; }) change(attrs.desc.dtype);
+        },
+        op_case.attrs);
+    return op_case;
+}
+
+/// The cases' tolerance is that of bfloat16, which has three digits less.
+TEST(Conformance, RefInHalfPrecisionAgreesWithExactRef) {
+    const auto half = backend::make_ref_backend({.half = DType::f16, .rounds = true});
+    int count = 0;
+    for (const OpCase& op_case : op_cases()) {
+        if (!op_case.name.ends_with("/bf16")) continue;
+        EXPECT_EQ(compare_with_ref(*half, in_half(op_case)), "");
+        ++count;
+    }
+    EXPECT_GT(count, 100);
+}
+
+TEST(Conformance, CpuRefusesHalfPrecision) {
+    const auto cpu = backend::make_cpu_backend();
+    const auto op_case = std::ranges::find_if(op_cases(), [](const auto& c) { return c.name.ends_with("/bf16"); });
+    EXPECT_NE(compare_with_ref(*cpu, in_half(*op_case)).find("the cpu backend computes in f32 and bf16, not in f16"),
+              std::string::npos);
+}
+
 /// An executable that passes everything to another one but gets every output slightly wrong.
 class OffByALittle : public backend::Backend {
 public:
-    std::string_view name() const override { return "off"; }
-    std::string library() const override { return inner_->library(); }
-    DType half_type() const override { return inner_->half_type(); }
-    backend::Arithmetic fastest_arithmetic() const override { return inner_->fastest_arithmetic(); }
-    graph::PassLists passes() const override { return inner_->passes(); }
+    const backend::BackendInfo& info() const override { return info_; }
+    schedule::Placement placement(const schedule::UpdatePlan& plan, const backend::CpuSettings& cpu) const override {
+        return inner_->placement(plan, cpu);
+    }
     std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
         return inner_->why_unsupported(graph, node);
     }
@@ -47,11 +83,16 @@ private:
     public:
         explicit Wrong(std::unique_ptr<backend::Executable> inner) : inner_(std::move(inner)) {}
         const backend::CompileReport& report() const override { return inner_->report(); }
-        void load(const std::string& name, const HostTensor& tensor) override { inner_->load(name, tensor); }
-        HostTensor store(const std::string& name) const override { return spoil(inner_->store(name)); }
-        std::vector<std::string> variable_names() const override { return inner_->variable_names(); }
-        backend::StepResult train_step(data::BatchSource& source, const backend::StepScalars& scalars) override {
-            return inner_->train_step(source, scalars);
+        void load(const backend::NamedTensors& tensors) override { inner_->load(tensors); }
+        backend::NamedTensors store(std::span<const std::string> names) const override {
+            backend::NamedTensors tensors = inner_->store(names);
+            for (auto& [name, tensor] : tensors)
+                tensor = spoil(std::move(tensor));
+            return tensors;
+        }
+        void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
+                   const backend::UpdateDone& done) override {
+            inner_->train(source, updates, done);
         }
         backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override {
             return inner_->evaluate(source, batches);
@@ -68,6 +109,7 @@ private:
     };
 
     std::unique_ptr<backend::Backend> inner_ = backend::make_ref_backend();
+    backend::BackendInfo info_ = {.name = "off", .library = inner_->library()};
 };
 
 TEST(Conformance, WrongNumbersAreNoticedInEveryCase) {

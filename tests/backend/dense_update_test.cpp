@@ -8,7 +8,6 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/schedule/update_plan.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
 
@@ -66,14 +65,15 @@ private:
         graph.set_phase(graph::Phase::update);
         const ValueId rate = graph.add_scalar("learning_rate");
         const ValueId step = graph.add_scalar("step");
-        std::vector<ValueId> all;
+        const ValueId scaling = graph.add_scalar("loss_scaling");
+        std::vector<ValueId> all = {scaling};
         for (const ValueId p : parameters)
             all.push_back(gradients.of.at(p));
         const ValueId factor = graph.add_one(OpKind::gradient_factor, kFactor, all, "gradient_factor");
         for (const ValueId p : parameters) {
             const std::string name = graph.value(p).name;
             const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
-            graph.add(OpKind::scaled_update, kUpdate, {p, gradients.of.at(p), rate, step, factor, velocity},
+            graph.add(OpKind::scaled_update, kUpdate, {p, gradients.of.at(p), rate, step, scaling, factor, velocity},
                       name + "/update");
         }
     }
@@ -93,10 +93,18 @@ TensorSource batches() {
                          {"labels", random_tensor({DType::i32, {kRows}}, 101, 0, kClasses - 1)}});
 }
 
-std::unique_ptr<Executable> compile(const Graph& graph, const schedule::UpdatePlan& plan) {
+/// How often the graph is executed in an update, and how many lanes do it: each by a copy of its own.
+struct Division {
+    std::int64_t micro_batches = 1;
+    int lanes = 1;
+};
+
+std::unique_ptr<Executable> compile(const Graph& graph, const Division& division) {
     backend::CompileRequest request;
     request.graph = &graph;
-    request.plan = plan;
+    request.plan.accumulation = division.micro_batches;
+    request.cpu.lanes = division.lanes;
+    if (division.lanes > 1) request.cpu.threads = division.lanes;
     request.fields = batches().fields();
     return backend::make_cpu_backend()->compile(request);
 }
@@ -104,15 +112,11 @@ std::unique_ptr<Executable> compile(const Graph& graph, const schedule::UpdatePl
 using Variables = std::map<std::string, HostTensor>;
 
 Variables variables_of(const Executable& executable) {
-    Variables variables;
-    for (const std::string& name : executable.variable_names())
-        variables[name] = executable.store(name);
-    return variables;
+    return executable.store(executable.variable_names());
 }
 
 void load(Executable& executable, const Variables& variables) {
-    for (const auto& [name, tensor] : variables)
-        executable.load(name, tensor);
+    executable.load(variables);
 }
 
 Variables random_variables(const Executable& executable) {
@@ -123,19 +127,19 @@ Variables random_variables(const Executable& executable) {
     return variables;
 }
 
-const schedule::UpdatePlan kPlans[] = {{}, {.micro_batches = 3}, {.micro_batches = 4, .copies = 2, .lanes = 2}};
+const Division kPlans[] = {{}, {.micro_batches = 3}, {.micro_batches = 4, .lanes = 2}};
 
-using DenseUpdateParam = std::tuple<schedule::UpdatePlan, bool>;
+using DenseUpdateParam = std::tuple<Division, bool>;
 
 std::string name_of(const testing::TestParamInfo<DenseUpdateParam>& test) {
-    const schedule::UpdatePlan& plan = std::get<0>(test.param);
-    return std::to_string(plan.micro_batches) + "_micro_batches_" + std::to_string(plan.copies) + "_copies_" +
+    const Division& plan = std::get<0>(test.param);
+    return std::to_string(plan.micro_batches) + "_micro_batches_" + std::to_string(plan.lanes) + "_copies_" +
            (std::get<1>(test.param) ? "fastest" : "f32");
 }
 
 class DenseUpdate : public testing::TestWithParam<DenseUpdateParam> {
 protected:
-    const schedule::UpdatePlan& plan() const { return std::get<0>(GetParam()); }
+    const Division& plan() const { return std::get<0>(GetParam()); }
 
     const DenseNet net{std::get<1>(GetParam())};
 };

@@ -39,8 +39,8 @@ std::vector<double> masked_ones(const backend::Backend& backend, const Setting& 
     }
     const graph::RandomScaleAttrs attrs{.keep = 0.5, .per_sample = run.per_sample, .site = run.site};
     graph.mark_output("y", graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
-    const auto executable =
-        backend.compile({&graph, {}, {run.micro_batches}, {.threads = run.threads}, {.seed = run.seed}});
+    const auto executable = backend.compile(
+        {&graph, {}, {.accumulation = run.micro_batches}, {.threads = run.threads}, {.seed = run.seed}});
     HostTensor ones({type, kShape});
     for (std::int64_t i = 0; i < ones.elements(); ++i)
         ones.set(i, 1);

@@ -41,6 +41,7 @@ struct Linear {
         const ValueId labels = graph.add_input("labels", {DType::i32, {2}});
         const ValueId rate = graph.add_scalar("learning_rate");
         const ValueId step = graph.add_scalar("step");
+        const ValueId scaling = graph.add_scalar("loss_scaling");
         const ValueId w = graph.add_parameter("w", {DType::f32, {1, 2}}, {});
         const ValueId b = graph.add_parameter("b", {DType::bf16, {2}}, {});
         const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {w}, "w16");
@@ -59,8 +60,8 @@ struct Linear {
         const ValueId db = graph.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "db");
         graph.mark_output("db", db);
         graph.set_phase(Phase::update);
-        graph.add(OpKind::update, graph::UpdateAttrs{}, {w, dw, rate, step}, "w/update");
-        graph.add(OpKind::update, graph::UpdateAttrs{}, {b, db, rate, step}, "b/update");
+        graph.add(OpKind::update, graph::UpdateAttrs{}, {w, dw, rate, step, scaling}, "w/update");
+        graph.add(OpKind::update, graph::UpdateAttrs{}, {b, db, rate, step, scaling}, "b/update");
         graph.verify();
     }
 };
@@ -73,12 +74,15 @@ TensorSource batch_of(double first, double second, std::int32_t first_label, std
         {{"images", images}, {"labels", HostTensor::of<std::int32_t>({2}, {first_label, second_label})}});
 }
 
-std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1) {
+std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batches = 1, bool check_finite = true,
+                                    const backend::RefSettings& settings = {}) {
     CompileRequest request;
     request.graph = &graph;
-    request.plan.micro_batches = micro_batches;
+    request.plan.accumulation = micro_batches;
+    request.plan.updates_per_call = 3;
+    request.runtime.check_finite = check_finite;
     request.fields = batch_of(0, 0, 0, 0).fields();
-    return make_ref_backend()->compile(request);
+    return make_ref_backend(settings)->compile(request);
 }
 
 TEST(RefBackend, SumsLossesAndGradientsOverMicroBatches) {
@@ -134,7 +138,7 @@ TEST(RefBackend, EvaluatesForwardOnly) {
 
 TEST(RefBackend, NamesTheFirstNonFiniteTensor) {
     const Linear linear;
-    const auto executable = compile(linear.graph);
+    const auto executable = compile(linear.graph, 1, false);
     EXPECT_EQ(executable->inspection().first_non_finite(), std::nullopt);
     TensorSource source = batch_of(NAN, 0, 0, 0);
     executable->train_step(source, {.learning_rate = 0, .iteration = 0});
@@ -146,6 +150,68 @@ TEST(RefBackend, NamesTheFirstNonFiniteTensor) {
     EXPECT_EQ(executable->inspection().first_non_finite(), "b[1]");
     executable->load("b", HostTensor({DType::bf16, {2}}));
     EXPECT_EQ(executable->inspection().first_non_finite(), "dw[0]");
+}
+
+TEST(RefBackend, AnUpdateWhoseLossIsNotFiniteDoesNotCount) {
+    const Linear linear;
+    const auto executable = compile(linear.graph);
+    TensorSource source = batch_of(NAN, 0, 0, 0);
+    const backend::StepScalars scalars{.learning_rate = 1};
+    std::vector<bool> counted;
+    executable->train(source, std::vector{scalars, scalars},
+                      [&](const backend::StepResult& result) { counted.push_back(result.counts); });
+    EXPECT_THAT(counted, ElementsAre(false));  // and is the last one
+    EXPECT_THAT(executable->store("w").as<float>(), ElementsAre(0, 0));
+}
+
+TEST(RefBackend, SeveralUpdatesAreOneByOne) {
+    const Linear linear;
+    const auto together = compile(linear.graph, 2);
+    const auto alone = compile(linear.graph, 2);
+    TensorSource source = batch_of(2, 4, 0, 1);
+    const std::vector<backend::StepScalars> updates = {{0.1, 0}, {0.2, 1}, {0.3, 2}};
+    std::vector<double> losses;
+    together->train(source, updates,
+                    [&](const backend::StepResult& result) { losses.push_back(result.sums.at("loss")); });
+    EXPECT_EQ(source.pulls(), 6);
+    std::vector<double> expected;
+    for (const backend::StepScalars& scalars : updates)
+        expected.push_back(alone->train_step(source, scalars).sums.at("loss"));
+    EXPECT_EQ(losses, expected);
+    EXPECT_EQ(together->store("w").at(0), alone->store("w").at(0));
+    EXPECT_THROW(together->train(source, std::vector<backend::StepScalars>(4), [](const auto&) {}), Error);
+}
+
+TEST(RefBackend, RoundsValuesToTheirTypesWhenAskedTo) {
+    const Linear linear;
+    const auto exact = compile(linear.graph);
+    const auto rounding = compile(linear.graph, 1, true, {.rounds = true});
+    TensorSource source = batch_of(1.0 / 3, 4, 0, 1);
+    for (const auto& executable : {exact.get(), rounding.get()})
+        executable->train_step(source, {.learning_rate = 0.1});
+    const double value = exact->inspection().gradient("w").at(0);
+    const double rounded = rounding->inspection().gradient("w").at(0);
+    EXPECT_NE(value, rounded);  // its input was bf16
+    EXPECT_NEAR(value, rounded, 0.01 * std::abs(value));
+}
+
+TEST(RefBackend, SixteenBitsMayBeHalf) {
+    const auto half = make_ref_backend({.half = DType::f16});
+    EXPECT_EQ(half->half_type(), DType::f16);
+    EXPECT_EQ(half->fastest_arithmetic().type, DType::f16);
+    EXPECT_EQ(make_ref_backend()->half_type(), DType::bf16);
+    EXPECT_THROW(make_ref_backend({.half = DType::f32}), Error);
+}
+
+TEST(Settle, UpdatesCountUnlessStoppedOrNotFinite) {
+    backend::StepResult result;
+    result.sums = {{"correct", 3}, {"loss", 0.5}};
+    EXPECT_TRUE(backend::settle(result, true));
+    result.sums["loss"] = INFINITY;
+    EXPECT_FALSE(backend::settle(result, true));
+    EXPECT_TRUE(backend::settle(result, false));
+    result.stopped = true;
+    EXPECT_FALSE(backend::settle(result, false));
 }
 
 TEST(RefBackend, RefusesWrongNamesAndShapes) {

@@ -83,9 +83,11 @@ private:
         graph.set_phase(Phase::update);
         const ValueId rate = graph.add_scalar("learning_rate");
         const ValueId step = graph.add_scalar("step");
+        const ValueId scaling = graph.add_scalar("loss_scaling");
         const graph::UpdateAttrs attrs{.gradient_scale = 1.0 / static_cast<double>(micro_batches)};
         for (const ValueId p : parameters)
-            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step}, graph.value(p).name + "/update");
+            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step, scaling},
+                      graph.value(p).name + "/update");
     }
 
     ValueId loss_;
@@ -136,7 +138,8 @@ std::map<std::string, HostTensor> updated(const backend::Backend& backend, const
     Graph graph = TextNet(options).graph;
     if (with_passes) graph = graph::run_passes(std::move(graph), backend.passes().backward);
     Sentences source(options.batch);
-    const auto executable = backend.compile({&graph, source.fields(), {options.micro_batches}, {}, {.seed = 3}});
+    const auto executable =
+        backend.compile({&graph, source.fields(), {.accumulation = options.micro_batches}, {}, {.seed = 3}});
     std::uint64_t index = 0;
     for (const std::string& name : executable->variable_names()) {
         Rng rng(1, RngStream::test, 2, index++);

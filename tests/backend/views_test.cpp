@@ -120,8 +120,8 @@ TensorSource labels() {
 std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const Graph& graph) {
     auto executable = backend.compile({&graph, labels().fields()});
     std::uint64_t index = 0;
-    for (const std::string& name : executable->variable_names()) {
-        HostTensor tensor(executable->store(name).desc());
+    for (const auto& [name, desc] : executable->report().variables) {
+        HostTensor tensor(desc);
         Rng rng(11, RngStream::test, 0, index++);
         for (std::int64_t i = 0; i < tensor.elements(); ++i)
             tensor.set(i, rng.uniform(-0.3, 0.3));

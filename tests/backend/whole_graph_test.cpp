@@ -59,6 +59,7 @@ public:
         graph.set_phase(Phase::update);
         const ValueId rate = graph.add_scalar("learning_rate");
         const ValueId step = graph.add_scalar("step");
+        const ValueId scaling = graph.add_scalar("loss_scaling");
         const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::momentum,
                                        .gradient_scale = gradient_scale,
                                        .weight_decay = 0.01,
@@ -67,7 +68,7 @@ public:
         for (const ValueId p : parameters) {
             const std::string name = graph.value(p).name;
             const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
-            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step, velocity}, name + "/update");
+            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step, scaling, velocity}, name + "/update");
         }
         for (const auto& [name, mean] : means_) {
             const ValueId moving = graph.add_moving_average(name + "/moving_mean", graph.desc(mean), {});
@@ -152,12 +153,11 @@ std::unique_ptr<Executable> compile(const Graph& graph, std::int64_t micro_batch
     backend::CompileRequest request;
     request.graph = &graph;
     request.runtime.stop_requested = stop_requested;
-    request.plan = {.micro_batches = micro_batches, .stages = 2};
+    request.plan = {.accumulation = micro_batches, .devices = {0, 0}, .updates_per_call = 3};
     request.fields = TwoBatches().fields();
     auto executable = backend.compile(request);
     std::uint64_t index = 0;
-    for (const std::string& name : executable->variable_names()) {
-        const TensorDesc desc = executable->store(name).desc();
+    for (const auto& [name, desc] : executable->report().variables) {
         const bool positive = name.find("gamma") != std::string::npos || name.find("variance") != std::string::npos;
         const bool zero = name.find("velocity") != std::string::npos;
         const double low = positive ? 0.5 : -0.5;
@@ -303,9 +303,10 @@ TEST_P(WholeGraph, PassesChangeNoGradient) {
         graph::build_backward(forward, {.loss = loss, .seed = 1, .targets = parameters, .recompute_points = {}});
     const ValueId rate = forward.add_scalar("learning_rate");
     const ValueId step = forward.add_scalar("step");
+    const ValueId scaling = forward.add_scalar("loss_scaling");
     forward.set_phase(Phase::update);
     for (const ValueId p : parameters) {
-        forward.add(OpKind::update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate, step}, "update");
+        forward.add(OpKind::update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate, step, scaling}, "update");
     }
     const Graph trained = graph::run_passes(forward, backend::make_cpu_backend()->passes().backward);
     EXPECT_NE(trained.to_text().find("summed gradient"), std::string::npos);
@@ -379,6 +380,27 @@ TEST(WholeGraphStop, AnUpdateThatIsCutChangesNothingAndCanBeRepeated) {
         TwoBatches from_the_first;
         EXPECT_FALSE(again->train_step(from_the_first, {.learning_rate = 0.1, .iteration = 0}).stopped);
         EXPECT_TRUE(same(variables_of(*again), after));
+    }
+}
+
+TEST(WholeGraphStop, UpdatesOfOneCallStopBetweenThem) {
+    SmallNet net(true, OpKind::batch_norm);
+    net.add_training({}, 1);
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        SCOPED_TRACE(backend->name());
+        int asked = 0;
+        const auto second_time = [&] { return ++asked == 2; };  // at the end of an update, then before the next one
+        const auto executable = compile(net.graph, 1, *backend, second_time);
+        const auto one_update = compile(net.graph, 1, *backend);
+        const std::vector<backend::StepScalars> updates(3, {.learning_rate = 0.1});
+        TwoBatches source;
+        std::int64_t counted = 0;
+        executable->train(source, updates,
+                          [&](const backend::StepResult& result) { counted += result.counts ? 1 : 0; });
+        EXPECT_EQ(counted, 1);
+        TwoBatches same_source;
+        one_update->train_step(same_source, updates.front());
+        EXPECT_TRUE(same(variables_of(*executable), variables_of(*one_update)));
     }
 }
 

@@ -47,7 +47,7 @@ std::vector<std::string> on_ranks(const std::function<void(comm::Communicator&)>
 struct Sums {
     explicit Sums(comm::Communicator& communicator, bool overlap = true)
         : memory(48, static_cast<float>(communicator.rank() + 1)),
-          exchange(backend::Peers{&communicator, {}, 128, overlap}) {
+          exchange({&communicator}, {.bucket_bytes = 128, .overlap_exchange = overlap}) {
         for (const char* name : {"a", "b", "c"})
             exchange.add(name, 16, "plain");
         exchange.plan();
@@ -71,7 +71,8 @@ TEST(GradientExchange, SumsBucketsWhateverIsReadyFirst) {
             result.samples = 10 + communicator.rank();
             result.sums = {{"correct", 1.0}, {"loss", 0.5 * communicator.rank()}};
             std::optional<std::string> where;
-            EXPECT_TRUE(sums.exchange.settle({}, result, where));
+            sums.exchange.agree({}, result, where);
+            EXPECT_TRUE(backend::settle(result, true));
             EXPECT_EQ(sums.memory, std::vector<float>(48, 6.0F));
             EXPECT_EQ(result.samples, 33);
             EXPECT_EQ(result.sums.at("loss"), 1.5);
@@ -90,7 +91,9 @@ TEST(GradientExchange, AnUpdateThatOneRankGivesUpCountsOnNone) {
         result.stopped = communicator.rank() == 1;  // and none of its sums is ready
         if (!result.stopped) sums.exchange.is_ready(0);
         std::optional<std::string> where;
-        EXPECT_FALSE(sums.exchange.settle({.stop_requested = result.stopped}, result, where));
+        result.stop_requested = result.stopped;
+        sums.exchange.agree({}, result, where);
+        EXPECT_FALSE(backend::settle(result, true));
         EXPECT_TRUE(result.stopped && result.stop_requested);
     });
     EXPECT_THAT(messages, ::testing::Each(""));
@@ -101,7 +104,9 @@ TEST(GradientExchange, AWishToStopDoesNotUndoTheUpdate) {
         Sums sums(communicator);
         backend::StepResult result;
         std::optional<std::string> where;
-        EXPECT_TRUE(sums.exchange.settle({.stop_requested = communicator.rank() == 2}, result, where));
+        result.stop_requested = communicator.rank() == 2;
+        sums.exchange.agree({}, result, where);
+        EXPECT_TRUE(backend::settle(result, true));
         EXPECT_TRUE(result.stop_requested);
         EXPECT_FALSE(result.stopped);
     });
@@ -113,7 +118,9 @@ TEST(GradientExchange, AllKnowWhichRankIsNotFinite) {
         backend::StepResult result;
         std::optional<std::string> where;
         if (communicator.rank() == 2) where = "the result of conv1, element 3";
-        EXPECT_FALSE(sums.exchange.settle({.not_finite = communicator.rank() == 2}, result, where));
+        result.sums["loss"] = communicator.rank() == 2 ? INFINITY : 1;
+        sums.exchange.agree({.not_finite = communicator.rank() == 2}, result, where);
+        EXPECT_FALSE(backend::settle(result, true));
         const std::string found = "the result of conv1, element 3";
         EXPECT_EQ(*where, communicator.rank() == 2 ? found : "on rank 2: " + found);
     });
@@ -128,7 +135,7 @@ TEST(GradientExchange, DamagedDataEndAllRanksWithAnErrorOfTheirKind) {
         backend::StepResult result;
         std::optional<std::string> where;
         try {
-            sums.exchange.settle(mine, result, where);
+            sums.exchange.agree(mine, result, where);
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::data);
             throw;
@@ -148,7 +155,7 @@ TEST(GradientExchange, OtherFailuresAreHeardOfAtOnce) {
             mine.failure = std::make_exception_ptr(Error(ErrorKind::internal, "a primitive failed"));
         backend::StepResult result;
         std::optional<std::string> where;
-        sums.exchange.settle(mine, result, where);
+        sums.exchange.agree(mine, result, where);
     });
     EXPECT_EQ(messages[0], "a primitive failed");
     for (const std::size_t other : {1U, 2U})

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/half.h"
 
 namespace cnntrain {
 namespace {
@@ -106,6 +107,63 @@ TEST(Tensor, DoublesAreRoundedOnce) {
     EXPECT_EQ(stored(DType::bf16, 1.00390625 + 1e-12), 1.0078125);
     EXPECT_EQ(stored(DType::bf16, kInfinity), kInfinity);
     EXPECT_EQ(stored(DType::bf16, -1e300), -kInfinity);
+}
+
+TEST(Half, EveryValueComesBack) {
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+        const Half value{static_cast<std::uint16_t>(bits)};
+        const float wide = to_float(value);
+        HostTensor tensor({DType::f16, {1}});
+        tensor.as<Half>()[0] = value;
+        if (std::isnan(wide)) {
+            EXPECT_TRUE((bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0) << bits;
+            EXPECT_TRUE(std::isnan(tensor.at(0))) << bits;
+            EXPECT_TRUE(std::isnan(to_float(to_half(wide)))) << bits;
+            continue;
+        }
+        ASSERT_EQ(to_half(wide).bits, bits);
+        ASSERT_EQ(tensor.at(0), static_cast<double>(wide)) << bits;
+        ASSERT_EQ(rounded_to(DType::f16, wide), static_cast<double>(wide)) << bits;
+    }
+}
+
+/// Halfway between neighbours goes to the even one; the floats beside it go to the nearer one.
+TEST(Half, RoundsToNearestEven) {
+    for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
+        const float low = to_float(Half{static_cast<std::uint16_t>(bits)});
+        const float high = bits == 0x7bff ? 65536.0F : to_float(Half{static_cast<std::uint16_t>(bits + 1)});
+        const float middle = low + (high - low) / 2;
+        const std::uint32_t even = (bits & 1) == 0 ? bits : bits + 1;
+        ASSERT_EQ(to_half(middle).bits, even) << bits;
+        ASSERT_EQ(to_half(std::nextafter(middle, 0.0F)).bits, bits) << bits;
+        ASSERT_EQ(to_half(std::nextafter(middle, 1e6F)).bits, bits + 1) << bits;
+        ASSERT_EQ(to_half(-middle).bits, even | 0x8000) << bits;
+        ASSERT_EQ(rounded_to(DType::f16, middle), static_cast<double>(to_float(to_half(middle)))) << bits;
+    }
+    EXPECT_EQ(to_half(std::numeric_limits<float>::infinity()).bits, 0x7c00);
+    EXPECT_EQ(to_half(-1e30F).bits, 0xfc00);
+    EXPECT_EQ(to_half(std::numeric_limits<float>::denorm_min()).bits, 0);
+    EXPECT_EQ(to_half(-0.0F).bits, 0x8000);
+    EXPECT_TRUE(std::isnan(to_float(to_half(std::nanf("")))));
+}
+
+TEST(Half, CastsOfTensorsRoundAsSingleElements) {
+    HostTensor wide({DType::f32, {2000}});
+    for (std::int64_t i = 0; i < wide.elements(); ++i)
+        wide.set(i, std::ldexp(1 + 0.37 * static_cast<double>(i), static_cast<int>(i % 50) - 35));
+    const HostTensor half = wide.cast(DType::f16);
+    for (std::int64_t i = 0; i < wide.elements(); ++i)
+        ASSERT_EQ(half.at(i), stored(DType::f16, wide.at(i))) << i;
+    const HostTensor back = half.cast(DType::f32);
+    for (std::int64_t i = 0; i < wide.elements(); ++i)
+        ASSERT_EQ(back.at(i), half.at(i)) << i;
+}
+
+TEST(RoundedTo, OtherTypesAreStoredValues) {
+    EXPECT_EQ(rounded_to(DType::f64, 0.1), 0.1);
+    EXPECT_EQ(rounded_to(DType::f32, 0.1), static_cast<double>(0.1F));
+    EXPECT_EQ(rounded_to(DType::bf16, 1.00390625 + 1e-12), 1.0078125);
+    EXPECT_EQ(rounded_to(DType::u8, 300), 255);
 }
 
 TEST(Tensor, HalfPrecision) {

@@ -29,6 +29,7 @@ Checkpoint example() {
     checkpoint.tensors["a_half"] = HostTensor::of<float>({3}, {0.5f, -2, 1e6f}).cast(DType::bf16);
     checkpoint.tensors["count"] = HostTensor::of<std::int64_t>({}, {1LL << 40});
     checkpoint.tensors["odd"] = HostTensor::of<std::uint8_t>({5}, {1, 2, 3, 4, 5});
+    checkpoint.tensors["an_f16"] = HostTensor::of<float>({4}, {0.1f, -65504, 0x1p-24f, 1e6f}).cast(DType::f16);
     checkpoint.tensors["empty"] = HostTensor({DType::f16, {0, 4}});
     return checkpoint;
 }
@@ -94,6 +95,18 @@ TEST(Checkpoint, WhatIsSavedIsLoaded) {
         EXPECT_EQ(other.desc(), tensor.desc()) << name;
         EXPECT_TRUE(std::ranges::equal(other.bytes(), tensor.bytes())) << name;
     }
+}
+
+/// As other programs write half precision: 1, -2, the largest number and the smallest one.
+TEST(Checkpoint, HalfPrecisionIsRead) {
+    MemoryFiles files;
+    files.write_text(kPath, file_with(R"({"w":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})",
+                                      std::string("\x00\x3c\x00\xc0\xff\x7b\x01\x00", 8)));
+    const HostTensor tensor = load(files, kPath).tensors.at("w");
+    EXPECT_EQ(tensor.desc(), (TensorDesc{DType::f16, {4}}));
+    const double expected[] = {1, -2, 65504, 0x1p-24};
+    for (std::int64_t i = 0; i < 4; ++i)
+        EXPECT_EQ(tensor.at(i), expected[i]);
 }
 
 TEST(Checkpoint, NothingButTensorsIsNeeded) {

@@ -1,4 +1,5 @@
 #include "data/images/image_ops.h"
+#include "cnntrain/base/half.h"
 
 #include <cmath>
 #include <cstring>
@@ -115,7 +116,7 @@ TEST(Resize, EveryFormatIsTheFloatResultStored) {
     ResizeScratch scratch;
     for (const std::int64_t width : {1, 2, 5, 16, 37}) {  // narrower and wider than a vector, whole vectors and not
         const std::vector<float> values = resized(image, to(9, width));
-        for (const DType dtype : {DType::f32, DType::bf16, DType::u8}) {
+        for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::u8}) {
             for (const auto& normalise : {std::optional<Normalisation>(), {imagenet_normalisation(true)}}) {
                 const PixelFormat format{dtype, normalise};
                 std::vector<std::byte> expected(values.size() * size_bytes(dtype));
@@ -217,6 +218,13 @@ TEST(StorePixels, EachType) {
     EXPECT_EQ(to_float(halves[0]), 1.0f);
     EXPECT_EQ(to_float(halves[1]), 1.015625f);
     EXPECT_EQ(to_float(halves[2]), -1.0f);
+
+    const std::vector<float> ties_of_f16 = {1 + 0x1p-11f, 1 + 3 * 0x1p-11f, -65519.0f};
+    std::vector<Half> f16(3);
+    store_pixels(ties_of_f16, {DType::f16, {}}, std::as_writable_bytes(std::span(f16)));
+    EXPECT_EQ(to_float(f16[0]), 1.0f);
+    EXPECT_EQ(to_float(f16[1]), 1 + 0x1p-9f);
+    EXPECT_EQ(to_float(f16[2]), -65504.0f);
 }
 
 TEST(StorePixels, BothNormalisations) {

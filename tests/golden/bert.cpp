@@ -245,16 +245,16 @@ void compare(const backend::Backend& backend, const Case& c, const How& how, con
     const graph::Graph graph = training_graph(c, how, backend);
     KeptSequences source(c.static_mask, all.rank(), all.size());
     backend::CompileRequest request{&graph, source.fields(), how.plan};
-    request.plan.micro_batches /= all.size();
-    if (all.size() > 1)
-        request.peers = {.communicator = &all, .bucket_bytes = kBucketBytes, .shard_optimiser = how.shards};
+    request.plan.accumulation /= all.size();
+    request.cpu = {.lanes = 1, .bucket_bytes = kBucketBytes};
+    if (all.size() > 1) request.peers = {.communicator = &all, .shard_optimiser = how.shards};
     const auto executable = backend.compile(request);
     for (const ValueId id : graph.values_with_role(graph::Role::parameter))
         executable->load(graph.value(id).name, start(graph.value(id)));
     for (const ValueId id : graph.values_with_role(graph::Role::slot))
         executable->load(graph.value(id).name, HostTensor(graph.desc(id)));
     for (std::int64_t step = 0; step < kSteps; ++step) {
-        const auto result = executable->train_step(source, {c.rate, step});
+        const auto result = executable->train_step(source, {c.rate, step, c.update.loss_scaling});
         const auto expect = [&](const char* key, std::string_view output, double divisor) {
             const double value = expected.at(key).at(static_cast<std::size_t>(step));
             EXPECT_NEAR(result.sums.at(std::string(output)) / divisor, value, tolerances.loss * std::fabs(value))

@@ -34,8 +34,8 @@ inline bool needs_whole_gradients(const Case& c) {
 struct How {
     bool recomputes = false;
     std::vector<std::string> splits = {};
-    schedule::UpdatePlan plan = {.micro_batches = kMicroBatches};  // of all ranks
-    bool shards = false;                                           // the optimiser's state over the ranks
+    schedule::UpdatePlan plan = {.accumulation = kMicroBatches};  // of all ranks
+    bool shards = false;                                          // the optimiser's state over the ranks
 };
 
 struct Tolerances {

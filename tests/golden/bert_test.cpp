@@ -27,7 +27,7 @@ TEST(GoldenBert, Recomputation) {
 
 TEST(GoldenBert, PipelineStages) {
     How how{.splits = {"hid0", "mlm0"}};
-    how.plan.stages = 3;
+    how.plan.devices = {0, 0, 0};
     for (const schedule::PipelineSchedule schedule :
          {schedule::PipelineSchedule::sequential, schedule::PipelineSchedule::interleaved}) {
         how.plan.schedule = schedule;
@@ -41,7 +41,7 @@ TEST(GoldenBert, PipelineStages) {
 /// two ranks of one micro-batch compute what one rank of two does.
 TEST(GoldenBert, TwoRanks) {
     How stages{.recomputes = true, .splits = {"hid0", "mlm0"}};
-    stages.plan.stages = 3;
+    stages.plan.devices = {0, 0, 0};
     for (const How& how : {How{}, How{.shards = true}, stages}) {
         for (const Case& c : bert_cases()) {
             if (how.shards && needs_whole_gradients(c)) continue;

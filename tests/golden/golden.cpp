@@ -169,13 +169,13 @@ void compare_with_golden(const std::string& name, const backend::Backend& backen
     const auto losses = golden.at("losses").get<std::vector<double>>();
     const Graph graph = training_graph(settings, run.loss_scaling, backend.passes());
     GoldenSource source(settings.at("micro_batch"), settings.at("image_size"));
-    const auto executable = backend.compile({&graph, source.fields(), {micro_batches}});
+    const auto executable = backend.compile({&graph, source.fields(), {.accumulation = micro_batches}});
     load_variables(graph, golden.at("beta_choices"), *executable);
 
     const std::size_t steps = std::min(losses.size(), run.most_steps);
     for (std::size_t step = 0; step < steps; ++step) {
-        const backend::StepResult result =
-            executable->train_step(source, {settings.at("learning_rate"), static_cast<std::int64_t>(step)});
+        const backend::StepResult result = executable->train_step(
+            source, {settings.at("learning_rate"), static_cast<std::int64_t>(step), run.loss_scaling});
         const double loss = result.sums.at(std::string(nn::kLoss)) / static_cast<double>(result.samples);
         EXPECT_NEAR(loss, losses[step], run.tolerances.loss * losses[step]) << name << ": loss of step " << step + 1;
         if (step > 0) continue;

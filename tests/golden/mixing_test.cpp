@@ -155,7 +155,9 @@ Graph ops_graph(const json& run) {
     const graph::MixedTargetsAttrs attrs{golden().at("settings").at("label_smoothing"), distances};
     const ValueId loss = graph.add(OpKind::mixed_cross_entropy, attrs, {logits, labels, shares}, "loss")[0];
     graph.mark_output("loss", loss);
-    graph.mark_output("dlogits", graph::build_backward(graph, {loss, 1, {logits}, {}}).of.at(logits));
+    graph.mark_output(
+        "dlogits",
+        graph::build_backward(graph, {.loss = loss, .targets = {logits}, .recompute_points = {}}).of.at(logits));
     return graph;
 }
 

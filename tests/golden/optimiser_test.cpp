@@ -101,7 +101,7 @@ template <typename Rate> void compare(const backend::Backend& backend, const std
     for (const ValueId id : graph.variables())
         executable->load(graph.value(id).name, start(graph.value(id)));
     for (std::int64_t step = 0; step < kSteps; ++step) {
-        const auto result = executable->train_step(source, {rate(step), step});
+        const auto result = executable->train_step(source, {rate(step), step, settings.loss_scaling});
         const double loss = expected.at("losses").at(static_cast<std::size_t>(step));
         EXPECT_NEAR(result.sums.at("loss") / static_cast<double>(kSamples), loss, tolerance * loss)
             << name << " on " << backend.name() << ", step " << step + 1;

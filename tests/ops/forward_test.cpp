@@ -21,6 +21,7 @@ using testing::Pair;
 using testing::Pointwise;
 
 TEST(Forward, Pointwise) {
+    expect_values(run(OpKind::scale, graph::ScaleAttrs{2.5}, {tensor({}, {4})})[0], {}, {10});
     expect_values(run(OpKind::constant, graph::ConstantAttrs{2.5, {DType::f32, {2}}}, {})[0], {2}, {2.5, 2.5});
     const RefTensor cast = run(OpKind::cast, graph::CastAttrs{DType::bf16}, {tensor({2}, {1, -2})})[0];
     EXPECT_EQ(cast.desc.dtype, DType::bf16);
@@ -268,7 +269,7 @@ TEST(Forward, ProxyNorm) {
 
     // Without an activation the sample is normal itself: u = 2 * ((1 + 1) * z + 0.25) + 0.5 = 4 * z + 1; and a gamma of 0
     // leaves the second channel no spread.
-    const graph::ProxyNormAttrs linear{.activation = Activation::none, .epsilon = 0.04, .weight_decay = 10, .rows = {}};
+    const graph::ProxyNormAttrs linear{.activation = Activation::none, .epsilon = 0.04, .weight_decay = 5, .rows = {}};
     const std::vector<double> z = normal_quantiles(graph::kProxySamples);
     const double square = std::inner_product(z.begin(), z.end(), z.begin(), 0.0) / graph::kProxySamples;
     const double inverse = 1 / std::sqrt(16 * square + 0.04);
@@ -278,7 +279,7 @@ TEST(Forward, ProxyNorm) {
     // Mean 1 = beta + gamma * beta'; the variance is square * (gamma * (1 + gamma'))^2.
     const RefTensor arriving = tensor({6, 1, 1, 2}, {1, 0, 0, 0, 3, 0, 100, 0, 0, 0, 0, 0});
     const double by_stretch = 100 * -0.5 * std::pow(inverse, 3) * 2 * square * 4;
-    expect_values(run(OpKind::proxy_norm_gradient, linear, {proxy, arriving})[0], {6, 1, 1, 2},
+    expect_values(run(OpKind::proxy_norm_gradient, linear, {proxy, arriving, tensor({}, {2})})[0], {6, 1, 1, 2},
                   {1 + 3, 0, 3 * 0.25 + by_stretch * 2, 0, 0, 0, 0, 0, 3 * 2 + 2.5, 30, by_stretch * 2 + 10, 30});
 }
 
@@ -346,7 +347,8 @@ TEST(Forward, TopKCorrect) {
 /// The new target and slots after one update.
 std::vector<RefTensor> updated(const graph::UpdateAttrs& attrs, const RefTensor& target, const RefTensor& gradient,
                                double learning_rate, const std::vector<RefTensor>& slots, double step = 1) {
-    std::vector<RefTensor> inputs = {target, gradient, tensor({}, {learning_rate}), tensor({}, {step})};
+    std::vector<RefTensor> inputs = {target, gradient, tensor({}, {learning_rate}), tensor({}, {step}),
+                                     tensor({}, {1})};
     inputs.insert(inputs.end(), slots.begin(), slots.end());
     return run(OpKind::update, attrs, inputs);
 }
@@ -448,17 +450,19 @@ TEST(Forward, LambOfMatricesSideBySide) {
 
 TEST(Forward, ScaledUpdateMultipliesTheGradientButNotItsDecay) {
     const graph::UpdateAttrs attrs{.gradient_scale = 0.5, .weight_decay = 0.1};
-    const auto result =
-        run(OpKind::scaled_update, attrs,
-            {tensor({1}, {1}), tensor({1}, {4}), tensor({}, {0.2}), tensor({}, {1}), tensor({}, {0.25})});
-    expect_values(result[0], {1}, {1 - 0.2 * (0.5 * 0.25 * 4 + 0.1)});
+    const auto result = run(
+        OpKind::scaled_update, attrs,
+        {tensor({1}, {1}), tensor({1}, {4}), tensor({}, {0.2}), tensor({}, {1}), tensor({}, {8}), tensor({}, {0.25})});
+    expect_values(result[0], {1}, {1 - 0.2 * (0.5 / 8 * 0.25 * 4 + 0.1)});
 }
 
 /// Of gradients with the norm 0.5 * 10.
 TEST(Forward, GradientFactor) {
     const auto factor = [](double limit, bool divides, double scale = 1) {
         const graph::GradientFactorAttrs attrs{0.5, limit, divides};
-        return run(OpKind::gradient_factor, attrs, {tensor({2}, {6 * scale, 0}), tensor({1, 1}, {8 * scale})})[0]
+        const RefTensor loss_scaling = tensor({}, {4});
+        return run(OpKind::gradient_factor, attrs,
+                   {loss_scaling, tensor({2}, {24 * scale, 0}), tensor({1, 1}, {32 * scale})})[0]
             .values[0];
     };
     EXPECT_DOUBLE_EQ(factor(0, false), 1);

@@ -101,7 +101,7 @@ TEST(AppendUpdate, MomentumAddsASlotLikeEachParameter) {
     EXPECT_EQ(update->as<graph::UpdateAttrs>().rule, graph::UpdateRule::momentum);
     const auto slot = model.graph.find("all/dense/weight/Momentum");
     ASSERT_TRUE(slot.has_value());
-    EXPECT_EQ(update->inputs.at(4), *slot);
+    EXPECT_EQ(update->inputs.at(5), *slot);
     const graph::Value& value = model.graph.value(*slot);
     EXPECT_EQ(value.role, graph::Role::slot);
     EXPECT_EQ(value.desc, (TensorDesc{DType::bf16, {3, 2}}));
@@ -112,7 +112,7 @@ TEST(AppendUpdate, ScalesAreThoseOfTheSpecification) {
     SmallModel model;
     model.append(momentum());
     const auto attrs = model.update_of("all/dense/weight")->as<graph::UpdateAttrs>();
-    EXPECT_EQ(attrs.gradient_scale, 1.0 / 8);
+    EXPECT_EQ(attrs.gradient_scale, 128.0 / 8);  // and 1 / the graph's loss scaling
     EXPECT_EQ(attrs.weight_decay, 1e-4 * 128);
     EXPECT_EQ(attrs.learning_rate_scale, 1.0 / 128);
     EXPECT_EQ(attrs.momentum, 0.9);
@@ -169,7 +169,7 @@ TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
     const graph::Node* update = model.update_of("all/dense/weight");
     ASSERT_NE(update, nullptr);
     const auto attrs = update->as<graph::UpdateAttrs>();
-    EXPECT_EQ(attrs.gradient_scale, 1.0 / 8 / 128);
+    EXPECT_EQ(attrs.gradient_scale, 1.0 / 8);
     EXPECT_EQ(attrs.weight_decay, 1e-4);
     EXPECT_EQ(attrs.learning_rate_scale, 1);
     EXPECT_EQ(attrs.momentum, 0.9);
@@ -248,8 +248,8 @@ TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
     const auto& attrs = nodes[0].as<graph::ProxyNormAttrs>();
     EXPECT_EQ(attrs.activation, graph::Activation::relu);
     EXPECT_EQ(attrs.epsilon, 0.1);
-    // The update multiplies its gradient by 1 / (4 * 2) and steps by lr / 128.
-    EXPECT_DOUBLE_EQ(attrs.weight_decay, 1e-4 * 128 * 4 * 2);
+    // The update multiplies its gradient by 1 / (4 * 2).
+    EXPECT_DOUBLE_EQ(attrs.weight_decay, 1e-4 * 4 * 2);
     EXPECT_EQ(nodes[1].kind, OpKind::update);
     EXPECT_EQ(nodes[1].inputs[0], proxy);
     EXPECT_EQ(nodes[1].inputs[1], nodes[0].outputs[0]);
@@ -315,17 +315,45 @@ TEST(AppendUpdate, GradientsOfOneNormShareAFactor) {
     model.append(settings);
     const graph::Node& factor = *model.updates().front();
     ASSERT_EQ(factor.kind, OpKind::gradient_factor);
-    EXPECT_EQ(factor.inputs.size(), 4U);  // two dense ones, gamma and beta
+    EXPECT_EQ(factor.inputs.size(), 1 + 4U);  // the loss scaling; gradients of two dense ones, gamma and beta
     const auto& attrs = factor.as<graph::GradientFactorAttrs>();
-    EXPECT_EQ(attrs.gradient_scale, 1.0 / (8 * 128));
+    EXPECT_EQ(attrs.gradient_scale, 1.0 / 8);
     EXPECT_EQ(attrs.limit, 4);
     EXPECT_TRUE(attrs.divides);
     for (const char* name : {"all/dense/weight", "all/dense/bias", "all/bn/gamma"}) {
         const graph::Node* update = model.update_of(name);
         ASSERT_EQ(update->kind, OpKind::scaled_update);
-        EXPECT_EQ(update->inputs.at(4), factor.outputs.at(0));
-        EXPECT_EQ(model.graph.value(update->inputs.at(5)).name, std::string(name) + "/lamb_m");
+        EXPECT_EQ(update->inputs.at(5), factor.outputs.at(0));
+        EXPECT_EQ(model.graph.value(update->inputs.at(6)).name, std::string(name) + "/lamb_m");
     }
+}
+
+TEST(AppendUpdate, TypesOfSlotsAreChosenButMomentsAreNeverBelowFloats) {
+    const auto slot_type = [](UpdateSettings settings, const std::string& slot) {
+        SmallModel model;
+        settings.slots = DType::f16;
+        model.append(settings);
+        return model.graph.desc(model.graph.find(slot).value()).dtype;
+    };
+    EXPECT_EQ(slot_type(momentum(), "all/dense/weight/Momentum"), DType::f16);
+    EXPECT_EQ(slot_type(lamb(), "all/dense/weight/lamb_m"), DType::f32);
+    UpdateSettings adamw = momentum();
+    adamw.kind = Optimiser::adamw;
+    EXPECT_EQ(slot_type(adamw, "all/dense/weight/adam_v"), DType::f32);
+}
+
+TEST(AppendUpdate, GradientsAreReadInTheTypeThatIsChosen) {
+    SmallModel model;
+    UpdateSettings settings = lamb();
+    settings.gradient_norm = GradientNorm::limited;
+    settings.gradients = DType::f16;
+    model.append(settings);
+    const graph::Node* update = model.update_of("all/dense/weight");
+    const ValueId gradient = update->inputs.at(1);
+    EXPECT_EQ(model.graph.desc(gradient), (TensorDesc{DType::f16, {3, 2}}));
+    const graph::Node& cast = model.graph.node(model.graph.value(gradient).producer);
+    EXPECT_EQ(cast.kind, OpKind::cast);
+    EXPECT_EQ(cast.phase, graph::Phase::backward);
 }
 
 TEST(AppendUpdate, OnlyDivisionOrOnlyALimit) {
@@ -345,7 +373,7 @@ TEST(AppendUpdate, AddedMicroBatchesAreNotDivided) {
     UpdateSettings settings = lamb();
     settings.adds_micro_batches = true;
     model.append(settings);
-    EXPECT_EQ(model.update_of("all/dense/weight")->as<graph::UpdateAttrs>().gradient_scale, 1.0 / 128);
+    EXPECT_EQ(model.update_of("all/dense/weight")->as<graph::UpdateAttrs>().gradient_scale, 1.0);
 }
 
 TEST(AppendUpdate, MatricesSideBySideHaveTrustsOfTheirOwn) {

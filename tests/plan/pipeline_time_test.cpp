@@ -32,7 +32,7 @@ std::vector<std::int32_t> lane_each(std::int32_t stages) {
 double free_running(schedule::PipelineSchedule schedule, std::int64_t micro_batches,
                     const std::vector<schedule::StageTimes>& times) {
     const auto stages = static_cast<std::int32_t>(times.size());
-    const schedule::UpdatePlan plan{micro_batches, stages, schedule, 1, stages};
+    const schedule::Placement plan{micro_batches, stages, schedule, 1, stages};
     return update_time(plan, times, lane_each(stages)).total_ms;
 }
 
@@ -167,7 +167,7 @@ TEST(PipelineTime, WithOneLaneIsTheSum) {
         for (const schedule::StageTimes& stage : made.times)
             sum += stage.total() * static_cast<double>(made.micro_batches);
         const std::vector<std::int32_t> one_lane(made.times.size(), 0);
-        const schedule::UpdatePlan plan{made.micro_batches, made.pipeline.stages, made.pipeline.schedule, 1, 1};
+        const schedule::Placement plan{made.micro_batches, made.pipeline.stages, made.pipeline.schedule, 1, 1};
         const UpdateTime time = update_time(plan, made.times, one_lane);
         EXPECT_NEAR(time.total_ms, sum, 1e-9 * sum);
         EXPECT_THAT(time.busy, ElementsAre(DoubleNear(1, 1e-9)));
@@ -176,8 +176,7 @@ TEST(PipelineTime, WithOneLaneIsTheSum) {
 
 TEST(PipelineTime, IsNoLessThanWhatTheBusiestLaneHasToDo) {
     for_random_cases([](const RandomCase& made) {
-        const schedule::UpdatePlan plan{made.micro_batches, made.pipeline.stages, made.pipeline.schedule, 1,
-                                        made.lanes};
+        const schedule::Placement plan{made.micro_batches, made.pipeline.stages, made.pipeline.schedule, 1, made.lanes};
         const UpdateTime time = update_time(plan, made.times, made.lane_of);
         std::vector<double> load(static_cast<std::size_t>(made.lanes));
         for (std::size_t stage = 0; stage < made.times.size(); ++stage)
@@ -191,7 +190,7 @@ TEST(PipelineTime, IsNoLessThanWhatTheBusiestLaneHasToDo) {
 
 TEST(PipelineTime, CopiesShareTheMicroBatches) {
     const std::vector<schedule::StageTimes> times = {{1, 2}, {1, 2}};
-    const schedule::UpdatePlan plan{7, 2, schedule::PipelineSchedule::grouped, 2, 4};
+    const schedule::Placement plan{7, 2, schedule::PipelineSchedule::grouped, 2, 4};
     const UpdateTime time = update_time(plan, times, lane_each(2));
     EXPECT_DOUBLE_EQ(time.total_ms, 3 * (4 + 1));  // of the copy that has four of the seven
     EXPECT_THAT(time.busy, ElementsAre(DoubleNear(12.0 / 15, 1e-12), DoubleNear(12.0 / 15, 1e-12),
@@ -210,7 +209,7 @@ TEST(PipelineTime, OfManyMicroBatchesGoesOnAsItBegan) {
     std::mt19937 random(11);
     for (int i = 0; i < 30; ++i) {
         const RandomCase made = random_case(random);
-        const schedule::UpdatePlan plan{1700, made.pipeline.stages, made.pipeline.schedule, 1, made.lanes};
+        const schedule::Placement plan{1700, made.pipeline.stages, made.pipeline.schedule, 1, made.lanes};
         const double whole = simulated_whole(made, plan.micro_batches);
         EXPECT_NEAR(update_time(plan, made.times, made.lane_of).total_ms, whole, 1e-9 * whole) << i;
         double ticks = 0;

@@ -3,7 +3,7 @@
 
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 #include "plan/line.h"
@@ -39,9 +39,9 @@ std::vector<double> compiled_bytes(const std::string& line) {
     const config::Settings settings = parse(line).settings;
     const auto backend = make_backend(settings.run.backend);
     const data::InputData input(data_settings(settings, *backend, 1), data::Split::train);
-    const std::vector<data::Field> fields = input.fields(batch_plan(settings).samples_per_pass());
+    const std::vector<data::Field> fields = input.fields(placement(settings, *backend).samples);
     const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
-    const auto executable = backend->compile(compile_request(graph, settings, fields, update_plan(settings), 1));
+    const auto executable = backend->compile(training_request(graph, settings, fields, 1));
     const backend::CompileReport& report = executable->report();
     std::vector<double> stages;
     for (std::size_t i = 0; i < report.stage_variable_bytes.size(); ++i)

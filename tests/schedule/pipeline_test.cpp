@@ -200,12 +200,23 @@ TEST(PipelinePlaces, OfAStageAreThoseOfTheFormulas) {
 }
 
 TEST(PipelinePlaces, BatchesOfAllCopiesAreKept) {
-    UpdatePlan plan{.micro_batches = 16, .stages = 4, .schedule = PipelineSchedule::grouped};
+    Placement plan{.micro_batches = 16, .stages = 4, .schedule = PipelineSchedule::grouped};
     EXPECT_EQ(batches_in_flight(plan), 7);
     plan.lanes = 4;
     EXPECT_EQ(batches_in_flight(plan), 7);  // the first stage's lane takes a batch after it has given one back
     plan.copies = 2;
     EXPECT_EQ(batches_in_flight(plan), 14);
+}
+
+TEST(UpdatePlan, InOneLaneReplicasAreFurtherMicroBatches) {
+    UpdatePlan plan{.micro_batch = 3, .accumulation = 4, .replicas = 6, .devices = {0, 1}};
+    EXPECT_EQ(in_one_lane(plan), (Placement{.micro_batches = 24, .stages = 2, .samples = 3}));
+    plan.norm_span = 2;  // of a process
+    EXPECT_EQ(in_one_lane(plan), (Placement{.micro_batches = 12, .stages = 2, .samples = 6}));
+    EXPECT_EQ(norm_processes(plan), 1);
+    plan.norm_span = 12;  // of two processes
+    EXPECT_EQ(in_one_lane(plan), (Placement{.micro_batches = 4, .stages = 2, .samples = 18}));
+    EXPECT_EQ(norm_processes(plan), 2);
 }
 
 /// A table as the documents draw it: a row per stage, a cell per tick.

@@ -380,16 +380,14 @@ TEST(RunPlan, TwoCheckpointsPerEpochAreNotHeldBackAtTheEnd) {
     EXPECT_THAT(checkpoints(make_run_plan(shape)), ElementsAre(873, 1649, 2425, 3125));
 }
 
-TEST(BatchPlan, CountsSamplesAndPasses) {
+TEST(BatchPlan, CountsSamplesAndMicroBatches) {
     ScheduleSettings settings;
     settings.micro_batch_size = 2;
     settings.gradient_accumulation_count = 3;
     settings.replicas = 5;
     settings.processes = 7;
     settings.pipeline_splits = {"a", "b"};
-    EXPECT_EQ(batch_plan(settings).local_passes(), 15);
-    EXPECT_EQ(batch_plan(settings).passes(), 105);
-    EXPECT_EQ(batch_plan(settings).samples_per_pass(), 2);
+    EXPECT_EQ(batch_plan(settings).micro_batches(), 105);
     EXPECT_EQ(batch_plan(settings).global_batch(), 210);
     EXPECT_EQ(batch_plan(settings).stages, 1);
     settings.pipeline = true;
@@ -397,11 +395,10 @@ TEST(BatchPlan, CountsSamplesAndPasses) {
     EXPECT_EQ(batch_plan(settings).global_batch(), 210);  // every sample passes through all stages
 }
 
-TEST(BatchPlan, ReplicasThatShareStatisticsAreOnePass) {
+TEST(BatchPlan, ReplicasShareStatistics) {
     const BatchPlan plan{.micro_batch = 3, .accumulation = 4, .replicas = 6, .norm_span = 2, .processes = 5};
-    EXPECT_EQ(plan.samples_per_pass(), 6);
-    EXPECT_EQ(plan.local_passes(), 12);
-    EXPECT_EQ(plan.passes(), 60);
+    EXPECT_EQ(plan.norm_samples(), 6);
+    EXPECT_EQ(plan.micro_batches(), 120);
     EXPECT_EQ(plan.global_batch(), 360);
 }
 

@@ -49,7 +49,8 @@ void add_proxy_norm_cases(std::vector<OpCase>& cases, DType type) {
             const std::string name = suffix + "_" + std::to_string(channels);
             ProxyNormAttrs decayed = attrs;
             decayed.weight_decay = 0.1;
-            add("proxy_norm_gradient/" + name, OpKind::proxy_norm_gradient, decayed, {proxy, gradient});
+            add("proxy_norm_gradient/" + name, OpKind::proxy_norm_gradient, decayed,
+                {proxy, gradient, {"loss_scaling", {DType::f32, {}}, 0.5, 2}});
             add("proxy_norm_statistics/" + name, OpKind::proxy_norm_statistics, attrs, {proxy});
         }
     }

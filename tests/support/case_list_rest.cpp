@@ -148,7 +148,8 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
                       .inputs = {{"target", of},
                                  {.name = "gradient", .desc = {DType::f32, of.shape}, .computed = true},
                                  {"learning_rate", {DType::f32, {}}, 0.05, 0.5},
-                                 {"step", {DType::f32, {}}, 1, 1}},
+                                 {"step", {DType::f32, {}}, 1, 1},
+                                 {"loss_scaling", {DType::f32, {}}, 0.5, 2}},
                       .tolerance = tolerance};
         // Every slot may be a mean of squares.
         for (std::size_t i = 0; i < facts_of(attrs.rule).slots; ++i)
@@ -197,7 +198,8 @@ void add_bert_update_cases(std::vector<OpCase>& cases, DType type) {
                       .inputs = {{"target", of},
                                  {.name = "gradient", .desc = {DType::f32, of.shape}, .computed = true},
                                  {"learning_rate", {DType::f32, {}}, 0.05, 0.5},
-                                 {"step", {DType::f32, {}}, 1, 1}},
+                                 {"step", {DType::f32, {}}, 1, 1},
+                                 {"loss_scaling", {DType::f32, {}}, 0.5, 2}},
                       .tolerance = tolerance};
         if (kind == OpKind::scaled_update) update.inputs.push_back({"factor", {DType::f32, {}}, 0.1, 0.9});
         for (std::size_t i = 0; i < facts_of(attrs.rule).slots; ++i)
@@ -225,7 +227,10 @@ void add_bert_update_cases(std::vector<OpCase>& cases, DType type) {
     cases.push_back({.name = "gradient_factor/limited_and_divided",
                      .kind = OpKind::gradient_factor,
                      .attrs = graph::GradientFactorAttrs{.gradient_scale = 0.25, .limit = 3, .divides = true},
-                     .inputs = {gradient("a", {3, 3, 10, 17}), gradient("b", {65536 + 17}), gradient("c", {64, 48})}});
+                     .inputs = {{"loss_scaling", {DType::f32, {}}, 0.5, 2},
+                                gradient("a", {3, 3, 10, 17}),
+                                gradient("b", {65536 + 17}),
+                                gradient("c", {64, 48})}});
 }
 
 }  // namespace cnntrain::test

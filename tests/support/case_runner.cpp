@@ -27,17 +27,22 @@ std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, c
     backend::CompileRequest request;
     request.graph = &graph;
     request.runtime.stochastic_rounding = false;
-    request.devices.threads = threads;
+    request.cpu.threads = threads;
     request.fields = source.fields();
     const std::unique_ptr<backend::Executable> executable = backend.compile(request);
     for (const std::string& name : executable->variable_names())
         executable->load(name, inputs.at(name));
 
     const graph::Node& node = graph.node(case_graph.node);
-    if (with_gradient || node.phase == graph::Phase::update) {
-        const auto rate = inputs.find("learning_rate");
-        const double learning_rate = rate == inputs.end() ? 0 : rate->second.at(0);
-        executable->train_step(source, {.learning_rate = learning_rate, .iteration = 0});
+    const bool reads_scalars =
+        !graph.values_with_role(graph::Role::scalar).empty();  // which an evaluation does not set
+    if (with_gradient || reads_scalars || node.phase == graph::Phase::update) {
+        const auto scalar = [&](const char* name, double otherwise) {
+            const auto given = inputs.find(name);
+            return given == inputs.end() ? otherwise : given->second.at(0);
+        };
+        executable->train_step(
+            source, {.learning_rate = scalar("learning_rate", 0), .loss_scaling = scalar("loss_scaling", 1)});
     } else {
         executable->evaluate(source, 1);
     }

@@ -54,17 +54,22 @@ std::vector<OpCase> make_cases() {
     }
     std::vector<OpCase> floats;
     add_tile_cases(floats, DType::f32);
+    floats.push_back({.name = "scale/loss_scaling",
+                      .kind = OpKind::scale,
+                      .attrs = graph::ScaleAttrs{0.25},
+                      .inputs = {{"loss_scaling", {DType::f32, {}}, 0.5, 2}}});
     add_typed(std::move(floats), DType::f32);
     return cases;
 }
 
 bool is_floating(DType type) {
-    return type == DType::f32 || type == DType::bf16;
+    return type == DType::f32 || type == DType::bf16 || type == DType::f16;
 }
 
 ValueId add_case_input(graph::Graph& graph, const CaseInput& input) {
     if (input.fed) return graph.add_input(input.name, input.desc);
-    if (input.name == "learning_rate" || input.name == "step") return graph.add_scalar(input.name);
+    const bool is_scalar = input.name == "learning_rate" || input.name == "step" || input.name == "loss_scaling";
+    if (is_scalar) return graph.add_scalar(input.name);
     if (!input.computed) return graph.add_parameter(input.name, input.desc, {});
     const ValueId a = graph.add_parameter(input.name + "/a", input.desc, {});
     const ValueId b = graph.add_parameter(input.name + "/b", input.desc, {});

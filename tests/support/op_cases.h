@@ -22,7 +22,7 @@ enum class Fill {
 };
 
 struct CaseInput {
-    std::string name;  // "learning_rate" is a scalar
+    std::string name;  // "learning_rate", "step" and "loss_scaling" are scalars
     TensorDesc desc;
     double low = -1;
     double high = 1;
@@ -62,7 +62,7 @@ std::map<std::string, HostTensor> random_inputs(const OpCase& op_case, const Cas
 TensorSource case_source(const graph::Graph& graph, const std::map<std::string, HostTensor>& tensors);
 
 /// Loads the random inputs, runs the case's graph once and returns its outputs, and the new values of what it mutates,
-/// by name. Rounding is to nearest. `threads` as in backend::Devices.
+/// by name. Rounding is to nearest. `threads` as in backend::CpuSettings.
 std::map<std::string, HostTensor> evaluate_on(const backend::Backend& backend, const OpCase& op_case,
                                               bool with_gradient, int threads = 0);
 

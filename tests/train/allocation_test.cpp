@@ -11,7 +11,7 @@
 
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
@@ -40,9 +40,9 @@ std::int64_t allocations_in_steps(const std::string& options, int steps) {
     const data::InputData data(data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(4);
     const graph::Graph graph = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
-    const auto executable = backend->compile(compile_request(graph, settings, fields, update_plan(settings), 1));
+    const auto executable = backend->compile(training_request(graph, settings, fields, 1));
     initialise(*executable, graph, 1);
-    const auto stream = data.stream(training_loader_settings(settings, fields, 0));
+    const auto stream = data.stream(training_loader_settings(settings, placement(settings, *backend), fields, 0));
     for (std::int64_t i = 0; i < 3; ++i) {
         executable->train_step(*stream, {0.01, i});
     }

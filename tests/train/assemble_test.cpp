@@ -1,4 +1,4 @@
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/loading.h"
@@ -190,7 +190,8 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
     const auto all = settings(
         "--optimiser momentum --momentum 0.8 --gradient-accumulation-count 3 --loss-scaling 64 "
         "--weight-decay 0.01 --BN-decay 0.9");
-    const auto result = update_settings(all, tasks::image_settings(all).model.bn_decay);
+    const auto result =
+        update_settings(all, *backend::make_cpu_backend(), tasks::image_settings(all).model.bn_decay);
     EXPECT_EQ(result.kind, optim::Optimiser::momentum);
     EXPECT_EQ(result.momentum, 0.8);
     EXPECT_EQ(result.micro_batches, 3);
@@ -200,18 +201,42 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
     EXPECT_EQ(batch_plan(all).global_batch(), 12);
 }
 
-TEST(AssembleUpdatePlan, CountsTheMicroBatchesOfAllReplicas) {
+schedule::Placement placed(const std::string& line) {
+    return placement(settings(line), *backend::make_cpu_backend());
+}
+
+TEST(AssembleUpdatePlan, SaysWhatTheUserAsksFor) {
     const auto plan = [](const std::string& line) { return update_plan(settings(line)); };
-    EXPECT_EQ(plan("--gradient-accumulation-count 3 --replicas 4").micro_batches, 12);
-    EXPECT_EQ(plan("--gradient-accumulation-count 3 --replicas 4 --BN-span 2 --batch-norm").micro_batches, 6);
-    EXPECT_EQ(plan("--pipeline-splits a --pipeline-schedule Interleaved").stages, 1);
-    const auto staged = plan("--threads 4 --pipeline --pipeline-splits a b --pipeline-schedule Interleaved");
+    const auto replicas = plan("--gradient-accumulation-count 3 --replicas 4 --BN-span 2 --batch-norm");
+    EXPECT_EQ(replicas.micro_batch, 4);
+    EXPECT_EQ(replicas.accumulation, 3);
+    EXPECT_EQ(replicas.replicas, 4);
+    EXPECT_EQ(replicas.norm_span, 2);
+    const std::string stages = "--pipeline --pipeline-splits a b ";
+    EXPECT_EQ(plan(stages).devices, (std::vector<std::int32_t>{0, 0, 0}));
+    EXPECT_EQ(plan(stages + "--shards 3").devices, (std::vector<std::int32_t>{0, 1, 2}));
+    EXPECT_EQ(plan("").devices, std::vector<std::int32_t>{0});
+}
+
+TEST(AssembleUpdatePlan, TheDevicesOfTheMappingAreTheStages) {
+    config::Settings pretraining = settings("--pipeline --pipeline-splits a b c");
+    pretraining.pretraining.device_mapping = {0, 1, 1, 0};
+    EXPECT_EQ(update_plan(pretraining).devices, (std::vector<std::int32_t>{0, 1, 1, 0}));
+}
+
+TEST(AssemblePlacement, CountsTheMicroBatchesOfAllReplicas) {
+    EXPECT_EQ(placed("--gradient-accumulation-count 3 --replicas 4").micro_batches, 12);
+    const auto shared = placed("--gradient-accumulation-count 3 --replicas 4 --BN-span 2 --batch-norm");
+    EXPECT_EQ(shared.micro_batches, 6);
+    EXPECT_EQ(shared.samples, 8);
+    EXPECT_EQ(placed("--pipeline-splits a --pipeline-schedule Interleaved").stages, 1);
+    const auto staged = placed("--threads 4 --pipeline --pipeline-splits a b --pipeline-schedule Interleaved");
     EXPECT_EQ(staged.stages, 3);
     EXPECT_EQ(staged.schedule, schedule::PipelineSchedule::interleaved);
 }
 
-TEST(AssembleUpdatePlan, ChoosesALaneForEachStageOfAPipelineThatFills) {
-    const auto lanes = [](const std::string& line) { return update_plan(settings(line)).lanes; };
+TEST(AssemblePlacement, ChoosesALaneForEachStageOfAPipelineThatFills) {
+    const auto lanes = [](const std::string& line) { return placed(line).lanes; };
     const std::string stages = "--pipeline --pipeline-splits a b ";
     EXPECT_EQ(lanes(stages + "--threads 8"), 3);
     EXPECT_EQ(lanes(stages + "--threads 8 --pipeline-schedule Interleaved"), 3);
@@ -221,9 +246,9 @@ TEST(AssembleUpdatePlan, ChoosesALaneForEachStageOfAPipelineThatFills) {
     EXPECT_EQ(lanes("--threads 8 --gradient-accumulation-count 8"), 1);
 }
 
-TEST(AssembleUpdatePlan, GivesEveryLaneAStageWithTheFewestCopies) {
+TEST(AssemblePlacement, GivesEveryLaneAStageWithTheFewestCopies) {
     const std::string threads = "--threads 8 --gradient-accumulation-count 4 ";
-    const auto plan = [&](const std::string& line) { return update_plan(settings(threads + line)); };
+    const auto plan = [&](const std::string& line) { return placed(threads + line); };
     EXPECT_EQ(plan("--lanes 4").copies, 4);
     const std::string two_stages = "--pipeline --pipeline-splits a ";
     EXPECT_EQ(plan(two_stages + "--lanes 2").copies, 1);
@@ -249,14 +274,19 @@ TEST(AssembleUpdatePlan, GivesEveryLaneAStageWithTheFewestCopies) {
 
 TEST(Assemble, CompileRequestFollowsAccumulationThreadsAndRounding) {
     const graph::Graph graph(ops::op_table());
-    const auto request =
-        compile_request(graph, settings("--threads 1 --stochastic-rounding OFF"), {}, {.micro_batches = 3}, 99);
+    const auto all = settings("--threads 1 --stochastic-rounding OFF --gradient-accumulation-count 3 --lanes 3");
+    const auto request = training_request(graph, all, {}, 99);
     EXPECT_EQ(request.graph, &graph);
-    EXPECT_EQ(request.plan.micro_batches, 3);
-    EXPECT_EQ(request.devices.threads, 1);
+    EXPECT_EQ(request.plan.accumulation, 3);
+    EXPECT_EQ(request.cpu.threads, 1);
+    EXPECT_EQ(request.cpu.lanes, 3);
     EXPECT_FALSE(request.runtime.stochastic_rounding);
     EXPECT_EQ(request.runtime.seed, 99U);
-    EXPECT_TRUE(compile_request(graph, settings(""), {}, {}, 1).runtime.stochastic_rounding);
+    EXPECT_TRUE(training_request(graph, settings(""), {}, 1).runtime.stochastic_rounding);
+    const auto evaluation = compile_request(graph, all, {}, 99);
+    EXPECT_EQ(evaluation.plan.accumulation, 1);
+    EXPECT_EQ(evaluation.plan.micro_batch, 4);
+    EXPECT_EQ(evaluation.cpu.lanes, 1) << "an evaluation has no lanes";
 }
 
 TEST(Assemble, LoaderStartsWhereItIsToldTo) {
@@ -270,7 +300,8 @@ TEST(Assemble, LoaderStartsWhereItIsToldTo) {
 TEST(Assemble, TheLoaderOfATrainingHoldsTheBatchesInFlight) {
     const std::vector<data::Field> fields = data::image_fields({DType::f32, {32, 32, 3}});
     const auto loader = [&](const std::string& line) {
-        return training_loader_settings(settings("--input-threads 1 --prefetch-depth 2 " + line), fields, 120);
+        const config::Settings all = settings("--input-threads 1 --prefetch-depth 2 " + line);
+        return training_loader_settings(all, placement(all, *backend::make_cpu_backend()), fields, 120);
     };
     EXPECT_EQ(loader("").batches_ahead, 2);
     EXPECT_EQ(loader("").first_sample, 120);

@@ -14,7 +14,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/weight_update.h"
 #include "graph/rewriter.h"
@@ -56,7 +56,7 @@ graph::Graph training_graph_of(const config::Settings& settings, const backend::
                                      .targets = model.graph.values_with_role(graph::Role::parameter),
                                      .recompute_points = {}};
     const graph::Gradients gradients = graph::build_backward(model.graph, objective);
-    optim::append_update(model.graph, gradients, update_settings(settings));
+    optim::append_update(model.graph, gradients, update_settings(settings, backend));
     return variant.further_pass ? renumbered(model.graph) : std::move(model.graph);
 }
 
@@ -74,8 +74,8 @@ Numbers run(const Variant& variant) {
     const data::InputData data(data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(8);
     const graph::Graph graph = training_graph_of(settings, *backend, data::field_desc(fields, data::kImages), variant);
-    backend::CompileRequest request = compile_request(graph, settings, fields, {}, 1);
-    request.plan.stages = static_cast<std::int32_t>(variant.splits.size()) + 1;
+    backend::CompileRequest request = compile_request(graph, settings, fields, 1);
+    request.plan.devices.assign(variant.splits.size() + 1, 0);
     const auto executable = backend->compile(request);
     initialise(*executable, graph, 1);
     data::LoaderSettings loader = loader_settings(settings, 0);

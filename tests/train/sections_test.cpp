@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Sections,
 
 TEST(SectionsOfStages, ComputeTheSameBits) {
     for (const bool recompute : {false, true}) {
-        CompiledNet whole({"", {}, recompute});
+        CompiledNet whole(Shape{"", {}, recompute});
         CompiledNet staged({"", kThreeStages, recompute});
         for (int i = 0; i < 3; ++i)
             EXPECT_EQ(staged.train(), whole.train());
@@ -88,7 +88,7 @@ TEST(SectionsOfStages, RefuseABackwardStageThatReadsWhatRunsAfterIt) {
     graph.set_stage(graph::StageId{1});
     graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{}, {early}, "late");
     try {
-        static_cast<void>(backend::make_cpu_backend()->compile({&graph, {}, {.stages = 2}}));
+        static_cast<void>(backend::make_cpu_backend()->compile({&graph, {}, {.devices = {0, 0}}}));
         FAIL() << "the graph was compiled";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::internal);
@@ -102,7 +102,7 @@ TEST(SectionsOfStages, RefuseAPlanWithFewerStages) {
     graph.add_one(graph::OpKind::activation, graph::ActivationAttrs{},
                   {graph.add_parameter("x", {DType::f32, {4}}, {})}, "late");
     for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
-        EXPECT_TRUE(backend->compile({&graph, {}, {.stages = 2}}));
+        EXPECT_TRUE(backend->compile({&graph, {}, {.devices = {0, 0}}}));
         try {
             static_cast<void>(backend->compile({&graph}));
             FAIL() << "the graph was compiled";

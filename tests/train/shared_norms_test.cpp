@@ -47,7 +47,7 @@ std::vector<std::optional<Error>> on_ranks(const std::function<void(CompiledNet&
     for (std::size_t i = 0; i < communicators.size(); ++i) {
         threads.emplace_back([&, i] {
             try {
-                CompiledNet net(Line{kNet, {.communicator = communicators[i].get(), .norm_ranks = kSharing}});
+                CompiledNet net(Line{kNet, {.communicator = communicators[i].get()}, kSharing});
                 body(net, communicators[i]->rank());
                 communicators[i]->finish();
             } catch (const Error& error) {

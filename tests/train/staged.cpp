@@ -15,7 +15,7 @@
 #include "cnntrain/graph/passes.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/weight_update.h"
@@ -98,14 +98,14 @@ constexpr std::int64_t kUpdates = 2;
 
 config::Settings settings_of(const Shape& shape) {
     return parse("--dataset cifar-10 --model-size 8 --micro-batch-size 4 --input-threads 1 --threads " +
-                 std::to_string(shape.plan.lanes) + " --precision 32.32 --optimiser momentum --generated-data " +
+                 std::to_string(shape.division.lanes) + " --precision 32.32 --optimiser momentum --generated-data " +
                  shape.options)
         .settings;
 }
 
 std::vector<data::Field> fields_of(const config::Settings& settings, const backend::Backend& backend) {
     const data::InputData input(data_settings(settings, backend, 1), data::Split::train);
-    return input.fields(batch_plan(settings).samples_per_pass());
+    return input.fields(placement(settings, backend).samples);
 }
 
 }  // namespace
@@ -118,17 +118,19 @@ CompiledNet::CompiledNet(const Line& line) {
     const auto backend = make_backend(settings.run.backend);
     const std::vector<data::Field> fields = fields_of(settings, *backend);
     graph_ = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
-    plan_ = update_plan(settings);
-    compile(settings, *backend, fields, line.peers);
+    backend::CompileRequest request = training_request(graph_, settings, fields, 1);
+    request.plan.norm_span = std::max(request.plan.norm_span, line.norm_span);
+    request.peers = line.peers;
+    run(*backend, request, network_settings(settings).classes);
 }
 
 CompiledNet::CompiledNet(const Shape& shape) {
     const config::Settings settings = settings_of(shape);
     const auto backend = make_backend(settings.run.backend);
     const std::vector<data::Field> fields = fields_of(settings, *backend);
-    nn::BuildRequest request = build_request(settings, *backend, data::field_desc(fields, data::kImages));
-    request.splits = shape.splits;
-    graph_ = nn::build_training(request, ops::op_table()).graph;
+    nn::BuildRequest network = build_request(settings, *backend, data::field_desc(fields, data::kImages));
+    network.splits = shape.splits;
+    graph_ = nn::build_training(network, ops::op_table()).graph;
     if (shape.passes) graph_ = graph::run_passes(std::move(graph_), backend->passes().training);
     const nn::ModelValues values = nn::model_values(graph_);
     graph::Objective objective;
@@ -137,24 +139,24 @@ CompiledNet::CompiledNet(const Shape& shape) {
     if (shape.recompute) objective.recompute_points = {values.logits};
     const graph::Gradients gradients = graph::build_backward(graph_, objective);
     stashed_ = gradients.stashed;
-    optim::UpdateSettings update = update_settings(settings);
-    update.micro_batches = shape.plan.micro_batches;
+    optim::UpdateSettings update = update_settings(settings, *backend);
+    update.micro_batches = shape.division.micro_batches;
     optim::append_update(graph_, gradients, update);
     if (shape.passes) graph_ = graph::run_passes(std::move(graph_), backend->passes().backward);
     graph_.verify();
-    plan_ = shape.plan;
-    plan_.stages = static_cast<std::int32_t>(shape.splits.size()) + 1;
-    compile(settings, *backend, fields);
+    backend::CompileRequest request = training_request(graph_, settings, fields, 1);
+    request.plan.accumulation = shape.division.micro_batches;
+    request.plan.devices.assign(shape.splits.size() + 1, 0);
+    request.plan.schedule = shape.division.schedule;
+    request.cpu.lanes = shape.division.lanes;
+    run(*backend, request, network_settings(settings).classes);
 }
 
-void CompiledNet::compile(const config::Settings& settings, const backend::Backend& backend,
-                          std::vector<data::Field> fields, const backend::Peers& peers) {
-    backend::CompileRequest request = compile_request(graph_, settings, fields, plan_, 1);
-    request.peers = peers;
+void CompiledNet::run(const backend::Backend& backend, const backend::CompileRequest& request, std::int64_t classes) {
+    placement_ = backend.placement(request.plan, request.cpu);
     executable_ = backend.compile(request);
     initialise(*executable_, graph_, 1);
-    source_ = std::make_unique<DifferentSamples>(std::move(fields), kUpdates * plan_.micro_batches,
-                                                 network_settings(settings).classes);
+    source_ = std::make_unique<DifferentSamples>(request.fields, kUpdates * placement_.micro_batches, classes);
 }
 
 std::uint64_t CompiledNet::stashed_elements() const {
@@ -178,7 +180,7 @@ std::vector<backend::ProfileRow> CompiledNet::profile_of_evaluation(std::int64_t
 Trained trained(const std::string& options, int updates) {
     CompiledNet net(Line{options});
     Trained result;
-    result.plan = net.plan();
+    result.placement = net.placement();
     for (int i = 0; i < updates; ++i) {
         const backend::StepResult step = net.step();
         result.sums.push_back(step.sums.at("loss"));
@@ -249,10 +251,10 @@ namespace {
 void expect_stages(const Trained& staged, const Trained& plain, const Staging& how) {
     EXPECT_EQ(plain.stages, std::set<int>{0});
     EXPECT_EQ(staged.stages.size(), static_cast<std::size_t>(how.stages));
-    EXPECT_EQ(staged.plan.stages, how.stages);
-    EXPECT_EQ(schedule::name(staged.plan.schedule), how.schedule);
-    EXPECT_EQ(staged.plan.lanes, how.lanes);
-    EXPECT_EQ(staged.plan.micro_batches, kAccumulation * how.replicas);
+    EXPECT_EQ(staged.placement.stages, how.stages);
+    EXPECT_EQ(schedule::name(staged.placement.schedule), how.schedule);
+    EXPECT_EQ(staged.placement.lanes, how.lanes);
+    EXPECT_EQ(staged.placement.micro_batches, kAccumulation * how.replicas);
     ASSERT_EQ(staged.stash_bytes.size(), static_cast<std::size_t>(how.stages));
     for (const std::uint64_t bytes : staged.stash_bytes)
         EXPECT_GT(bytes, 0U);

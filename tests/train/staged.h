@@ -23,6 +23,14 @@ namespace cnntrain::train::testing {
 struct Line {
     std::string options;
     backend::Peers peers = {};
+    std::int64_t norm_span = 1;  // replicas that share statistics, where --BN-span cannot know of the peers
+};
+
+/// How a weight update is divided.
+struct Division {
+    std::int64_t micro_batches = 1;
+    schedule::PipelineSchedule schedule = schedule::PipelineSchedule::sequential;
+    std::int32_t lanes = 1;  // of one thread each
 };
 
 /// What a net is made of that no train line asks for.
@@ -30,8 +38,8 @@ struct Shape {
     std::string options;                   // of ResNet-8 in f32 on CIFAR's images, micro-batches of 4
     std::vector<std::string> splits = {};  // where the pipeline's stages begin
     bool recompute = false;                // everything but the logits
-    schedule::UpdatePlan plan = {};        // its stages follow from the splits; one thread for each lane
-    bool passes = false;                   // those of the backend, which fuse nodes within stages
+    Division division = {};
+    bool passes = false;  // those of the backend, which fuse nodes within stages
 };
 
 /// A compiled training graph with its first weights.
@@ -41,7 +49,7 @@ public:
     explicit CompiledNet(const Shape& shape);
 
     const graph::Graph& graph() const { return graph_; }
-    const schedule::UpdatePlan& plan() const { return plan_; }
+    const schedule::Placement& placement() const { return placement_; }
     backend::Executable& executable() { return *executable_; }
     data::BatchSource& source() { return *source_; }
     /// Of the values that differentiation says backward reads; of a Shape.
@@ -55,12 +63,11 @@ public:
     std::vector<backend::ProfileRow> profile_of_evaluation(std::int64_t batches);
 
 private:
-    void compile(const config::Settings& settings, const backend::Backend& backend, std::vector<data::Field> fields,
-                 const backend::Peers& peers = {});
+    void run(const backend::Backend& backend, const backend::CompileRequest& request, std::int64_t classes);
 
     graph::Graph graph_{ops::op_table()};
     std::set<graph::ValueId> stashed_;
-    schedule::UpdatePlan plan_;
+    schedule::Placement placement_;
     std::unique_ptr<backend::Executable> executable_;
     std::unique_ptr<data::BatchSource> source_;
     std::int64_t steps_ = 0;
@@ -70,7 +77,7 @@ struct Trained {
     std::vector<double> sums;                     // loss and correct answers of each update
     std::map<std::string, HostTensor> variables;  // after the last one
     std::map<std::string, HostTensor> gradients;  // of the last one, by parameter
-    schedule::UpdatePlan plan;
+    schedule::Placement placement;
     std::set<int> stages;                    // that have forward and backward nodes
     std::multiset<std::string> operations;   // "batch_norm all/stage1/unit1/...", of forward nodes
     std::vector<std::uint64_t> stash_bytes;  // by stage

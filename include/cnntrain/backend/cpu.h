@@ -1,4 +1,5 @@
-// The CPU backend: oneDNN for convolutions and matrix products, own kernels for what is bound by memory and for products by AMX.
+// The CPU backend: oneDNN for convolutions and matrix products, own kernels for what is bound by memory and for
+// products by AMX.
 #pragma once
 
 #include <memory>

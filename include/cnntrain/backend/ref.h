@@ -8,9 +8,15 @@
 
 namespace cnntrain::backend {
 
-/// "ref". Values keep float64 precision between nodes whatever their element type; parameters and states too, and are
-/// rounded to it (to nearest) only by store(). Of the runtime settings only the seed has an effect.
-std::unique_ptr<Backend> make_ref_backend();
+struct RefSettings {
+    DType half = DType::bf16;  // what `16` means: bf16 or f16
+    /// Every value is rounded to its element type (to nearest) when a node has made it. Otherwise values, parameters
+    /// and states keep float64 precision, and only store() and output() round.
+    bool rounds = false;
+};
+
+/// "ref". Of the runtime settings, stochastic rounding has no effect.
+std::unique_ptr<Backend> make_ref_backend(const RefSettings& settings = {});
 
 /// Evaluates one node in place; `values` is indexed by ValueId and must hold the node's inputs. A node that mutates
 /// overwrites its inputs' values.

@@ -12,7 +12,8 @@ namespace cnntrain::graph {
 /// The scalar to differentiate, and the values to differentiate it by.
 struct Objective {
     ValueId loss;                  // f32[]
-    double seed = 1;               // d(objective)/d(loss): loss scaling / micro batch
+    double seed = 1;               // d(objective)/d(loss) without loss scaling: 1 / micro batch
+    ValueId loss_scaling = {};     // scalar of the graph by which all seeds are multiplied; invalid: there is none
     std::vector<ValueId> targets;  // usually parameters
     /// Values stashed for the backward phase when recomputing. Backward recomputes all other values from these, from
     /// inputs, from values that another stage reads, and from parameters and values that depend on parameters only.

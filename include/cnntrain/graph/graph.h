@@ -30,7 +30,7 @@ enum class Phase : std::uint8_t { forward, backward, update };
 
 enum class Role : std::uint8_t {
     input,           // a micro-batch tensor from the data pipeline
-    scalar,          // f32[] set per update: "learning_rate"
+    scalar,          // f32[] set per update: "learning_rate", "step", "loss_scaling"
     parameter,       // trainable, saved
     slot,            // optimiser state of a parameter, its owner; saved
     moving_average,  // average of a statistic over micro-batches; saved

@@ -23,6 +23,7 @@ namespace cnntrain::graph {
 
 enum class OpKind : std::uint8_t {
     constant,
+    scale,
     cast,
     add,
     activation,
@@ -96,6 +97,12 @@ struct ConstantAttrs {
     double value = 0;
     TensorDesc desc;
     bool operator==(const ConstantAttrs&) const = default;
+};
+
+/// scale: x f32[] -> factor * x.
+struct ScaleAttrs {
+    double factor = 1;
+    bool operator==(const ScaleAttrs&) const = default;
 };
 
 struct CastAttrs {
@@ -215,9 +222,9 @@ struct StandardiseAttrs {
 /// biased.
 /// proxy_norm_rows: proxy -> beta, gamma, mean, inverse deviation, each f32[C].
 /// proxy_norm_rows_grad: the gradients f32[C] of the rows that `rows` lists -> f32[6,1,1,C]; the other rows are 0.
-/// proxy_norm_gradient: proxy, gradient f32[6,1,1,C] -> the same with the gradients of mean and inverse deviation
-/// carried through the proxy sample to the other four rows, and 0 in their own; weight_decay * value is added to the
-/// rows beta' and gamma'. An update node, but it overwrites nothing.
+/// proxy_norm_gradient: proxy, gradient f32[6,1,1,C], loss_scaling f32[] -> the same with the gradients of mean and
+/// inverse deviation carried through the proxy sample to the other four rows, and 0 in their own; weight_decay *
+/// loss_scaling * value is added to the rows beta' and gamma'. An update node, but it overwrites nothing.
 /// proxy_norm_statistics: proxy, whose rows mean and inverse deviation it overwrites with those of the other four.
 namespace proxy_row {
 enum Row : std::uint8_t { beta, gamma, mean, inverse_deviation, proxy_beta, proxy_gamma };
@@ -227,7 +234,7 @@ inline constexpr std::int64_t kProxySamples = 200;
 struct ProxyNormAttrs {
     Activation activation = Activation::swish;
     double epsilon = 0.03;
-    double weight_decay = 0;         // of proxy_norm_gradient, in the scale of the gradient that it reads
+    double weight_decay = 0;         // of proxy_norm_gradient, in the scale of its gradient without loss scaling
     std::vector<std::int64_t> rows;  // of proxy_norm_rows_grad, ascending
     bool operator==(const ProxyNormAttrs&) const = default;
 };
@@ -399,12 +406,12 @@ struct FoldNormAttrs {
     bool operator==(const FoldNormAttrs&) const = default;
 };
 
-using Attrs =
-    std::variant<NoAttrs, ConstantAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs, PoolAttrs,
-                 ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs, ProxyNormAttrs,
-                 ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, EmbeddingAttrs, GatherRowsAttrs,
-                 LayerNormAttrs, AttentionMaskAttrs, AttentionAttrs, SoftmaxAttrs, TopKAttrs, MixImagesAttrs,
-                 MixedTargetsAttrs, UpdateAttrs, GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
+using Attrs = std::variant<NoAttrs, ConstantAttrs, ScaleAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs,
+                           ConvAttrs, PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs,
+                           StandardiseAttrs, ProxyNormAttrs, ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs,
+                           DenseAttrs, EmbeddingAttrs, GatherRowsAttrs, LayerNormAttrs, AttentionMaskAttrs,
+                           AttentionAttrs, SoftmaxAttrs, TopKAttrs, MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs,
+                           GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

@@ -11,9 +11,9 @@ namespace cnntrain::graph {
 
 enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, rmsprop, lars, adamw, lamb };
 
-/// update: target, gradient, learning_rate f32[], step f32[] (the number of the update, from 1), the rule's slots like
-/// the target: overwrites target and slots. The gradient may be of another type than the target. With p the target,
-/// g = gradient_scale * gradient + weight_decay * p and r = learning_rate * learning_rate_scale:
+/// update: target, gradient, learning_rate f32[], step f32[] (number of the update, from 1), loss_scaling f32[], the
+/// rule's slots in the target's shape, gradient and slots of any type: overwrites target and slots. With p the target,
+/// g = gradient_scale / loss_scaling * gradient + weight_decay * p and r = learning_rate * learning_rate_scale:
 ///
 /// sgd       p -= r * g
 /// momentum  slot v: v = momentum * v + g; p -= r * v
@@ -32,13 +32,12 @@ enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, rmsprop, lars, a
 /// Norms are taken over the whole tensor, or separately over each of `column_blocks` equal column blocks of a matrix.
 /// The trust ratio is 1 where one of its two norms is 0, and where `adapts` is false.
 ///
-/// scaled_update: the same with a factor f32[] behind step (gradient_factor's result), by which the gradient is
-/// multiplied.
+/// scaled_update: the same with a factor f32[] (gradient_factor's) behind loss_scaling, which multiplies the gradient.
 struct UpdateAttrs {
     UpdateRule rule = UpdateRule::sgd;
-    double gradient_scale = 1;       // 1 / (micro-batches per update * replicas), and 1 / loss scaling where g needs it
+    double gradient_scale = 1;       // 1 / (micro-batches per update * replicas), times the factor that is left in g
     double weight_decay = 0;         // in the scale of g
-    double learning_rate_scale = 1;  // 1 / loss scaling, where g is still multiplied by it
+    double learning_rate_scale = 1;  // 1 / the factor that is left in g
     double momentum = 0;             // adamw, lamb: beta1
     double decay = 0;                // of the mean of squares; adamw, lamb: beta2
     double epsilon = 0;
@@ -107,9 +106,9 @@ inline double step_correction(const UpdateAttrs& attrs, double step) {
     return std::sqrt(1 - std::pow(attrs.decay, step + 1)) / (1 - std::pow(attrs.momentum, step + 1));
 }
 
-/// gradient_factor: gradients of any shapes -> f32[], the factor that updates apply to them. With q the norm of
-/// gradient_scale * gradient over all gradients: min(1, limit / q) if `limit` > 0, divided by max(1, the remaining
-/// norm) if `divides`. NaN where q is not finite.
+/// gradient_factor: loss_scaling f32[], gradients of any shapes -> f32[], by which updates multiply them. With q the
+/// norm of gradient_scale / loss_scaling * gradient over all of them: min(1, limit / q) where `limit` is above 0, then
+/// divided by max(1, the norm that is left) where `divides`. Not a number where q is not finite.
 struct GradientFactorAttrs {
     double gradient_scale = 1;
     double limit = 0;
@@ -117,7 +116,7 @@ struct GradientFactorAttrs {
     bool operator==(const GradientFactorAttrs&) const = default;
 };
 
-/// `squares`: the sum of the squares of all gradients, unscaled.
+/// `squares`: the sum of the squares of all gradients, each divided by the loss scaling.
 inline double gradient_factor(const GradientFactorAttrs& attrs, double squares) {
     const double norm = attrs.gradient_scale * std::sqrt(squares);
     if (!std::isfinite(norm)) return std::nan("");

@@ -36,13 +36,13 @@ struct AdamSettings {
     /// Bias correction multiplies the whole step, decay included, instead of the means, and is one update ahead.
     bool corrects_step = false;
     std::vector<std::string> skip = {"bias", "beta", "gamma"};  // LAMB: trust ratio 1 where a name contains one
-    /// LAMB: a variable whose name contains one holds queries, keys and values side by side, each with its own trust
-    /// ratio.
+    /// LAMB: a variable whose name contains one is queries, keys and values side by side, each with a trust ratio of
+    /// its own.
     std::vector<std::string> column_blocks = {"qkv"};
 };
 
-/// Use of the global norm of an update's gradients, before the update rule. The gradients are those that the rule
-/// reads, without loss scaling.
+/// What the norm of all gradients of an update together does to them, before any other rule. The gradients are those
+/// that the rule reads, without loss scaling.
 enum class GradientNorm : std::uint8_t {
     ignored,
     limited,         // to `gradient_norm_limit`
@@ -66,11 +66,9 @@ struct OptimiserSettings {
     bool adds_micro_batches = false;           // gradients of micro-batches are added instead of averaged
     GradientNorm gradient_norm = GradientNorm::ignored;
     double gradient_norm_limit = 1;
-    /// Loss scaling from an update on (0 is the first), as reports tell it; empty: `loss_scaling`, by which gradients
-    /// are scaled in any case. They are computed in bf16 and f32, in whose range of exponents a scaling changes
-    /// nothing: multiplied in and divided out again, a power of two leaves every bit of an update. (In programs whose
-    /// momentum keeps scaled gradients in 16 bits, a step to another scaling also makes the momentum of before count
-    /// for more or less. Here it does not.)
+    /// Loss scaling from an update on (0 is the first); empty: `loss_scaling`. It keeps small gradients within the
+    /// range of 16-bit types, and updates divide it out again, so that results depend on it by rounding alone; in bf16
+    /// and f32, a power of two leaves every bit of an update.
     std::map<std::int64_t, double> loss_scaling_by_step;
 };
 

@@ -40,7 +40,7 @@ private:
 /// The value of the last key that is not after `update`. Error(usage) when all are.
 double value_at(const std::map<std::int64_t, double>& values, std::int64_t update);
 
-/// Loss scaling of an update, the first of which is 0, for reports.
+/// Loss scaling of an update, the first of which is 0.
 double loss_scaling_at(const OptimiserSettings& settings, std::int64_t update);
 
 }  // namespace cnntrain::optim

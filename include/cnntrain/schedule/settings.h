@@ -3,7 +3,6 @@
 // An "epoch" is one pass over the training images, an "iteration" one weight update.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -34,26 +33,19 @@ struct BatchPlan {
     std::int64_t processes = 1;
     std::int64_t stages = 1;  // of a replica's pipeline; the samples pass through all of them
 
-    /// Replicas of one process that share statistics.
-    std::int64_t local_norm_span() const { return std::min(norm_span, replicas); }
-    /// Consecutive processes that share statistics.
-    std::int64_t norm_processes() const { return norm_span / local_norm_span(); }
-    /// Samples of one forward and backward: replicas of a process that share statistics are computed as one.
-    /// Error(usage) on overflow, here and below.
-    std::int64_t samples_per_pass() const {
-        return checked_product(micro_batch, local_norm_span(), "the micro-batch of replicas that share statistics");
+    /// Of all replicas and processes, per weight update. Error(usage) when there are too many to be counted; so below.
+    std::int64_t micro_batches() const {
+        return checked_product(checked_product(accumulation, replicas, kMicroBatches), processes, kMicroBatches);
     }
-    /// Forward and backward passes of one process per weight update, over all its replicas.
-    std::int64_t local_passes() const {
-        return checked_product(accumulation, replicas / local_norm_span(),
-                               "the number of micro-batches of a weight update");
+    /// Whose batch-norm statistics are the same.
+    std::int64_t norm_samples() const {
+        return checked_product(micro_batch, norm_span, "samples that share statistics");
     }
-    /// Over all processes.
-    std::int64_t passes() const {
-        return checked_product(local_passes(), processes, "the number of micro-batches of a weight update");
-    }
-    /// Samples per weight update.
-    std::int64_t global_batch() const { return checked_product(samples_per_pass(), passes(), "the global batch"); }
+    /// Samples behind one weight update.
+    std::int64_t global_batch() const { return checked_product(micro_batch, micro_batches(), "the global batch"); }
+
+private:
+    static constexpr const char* kMicroBatches = "the number of micro-batches of a weight update";
 };
 
 struct ScheduleSettings {

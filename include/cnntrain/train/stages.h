@@ -15,7 +15,7 @@ schedule::BatchPlan batch_plan(const config::Settings& settings);
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t samples);
 
 /// Error(usage) for splits that are not functions of the network (naming the nearest), not in its order, or not as many as
-/// --shards asks for; for micro-batches that the pipeline's schedule cannot take, and for what update_plan() refuses. An
+/// --shards asks for; for micro-batches that the pipeline's schedule cannot take, and what the backend's placement() refuses. An
 /// evaluation has no stages.
 void check_stages(const TaskRow& task, const config::Settings& settings);
 

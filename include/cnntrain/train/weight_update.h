@@ -23,8 +23,7 @@ struct LossTerm {
 };
 
 /// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
-/// averages; with the passes that the backend wants. A loss scaling that changes by the update is not part of it
-/// (optim::OptimiserSettings).
+/// averages; with the passes that the backend wants. The loss scaling is a scalar of the graph.
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);
 /// `loss`: name of the output that is summed over a micro-batch's samples.
@@ -32,7 +31,7 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
                          const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);
 
 /// The optimiser's settings, for the run's batches.
-optim::UpdateSettings update_settings(const config::Settings& settings,
+optim::UpdateSettings update_settings(const config::Settings& settings, const backend::Backend& backend,
                                       double moving_average_decay = kMovingAverageDecay);
 
 /// Every variable of a graph by name: what its checkpoint must hold.

@@ -7,6 +7,7 @@
 #include "backend/cpu/library.h"
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/placement.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {
@@ -37,21 +38,23 @@ bool is_primitive(OpKind kind) {
 
 class CpuBackend : public Backend {
 public:
-    CpuBackend() { cpu::limit_kernels(isa_); }
-
-    std::string_view name() const override { return "cpu"; }
-    std::string library() const override { return cpu::library_text(); }
-    DType half_type() const override { return DType::bf16; }
-    Arithmetic fastest_arithmetic() const override { return cpu::fastest_arithmetic(isa_); }
-
-    /// Kernels that are bound by memory do the work of their neighbours too.
-    graph::PassLists passes() const override {
+    CpuBackend() {
+        cpu::limit_kernels(isa_);
+        // Kernels that are bound by memory do the work of their neighbours too.
         static constexpr std::array kTraining{graph::kMoveActivationsToSender, graph::kFuseNormActivation};
         static constexpr std::array kBackward{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
         static constexpr std::array kEvaluation{graph::kFuseNormActivation, graph::kFoldInferenceNorms,
                                                 graph::kRemoveDeadNodes};
-        return {kTraining, kBackward, kEvaluation};
+        // Update kernels read f32 gradients and keep slots in the type of their weights.
+        info_ = {.name = "cpu",
+                 .library = cpu::library_text(),
+                 .half_type = DType::bf16,
+                 .fastest = cpu::fastest_arithmetic(isa_),
+                 .passes = {kTraining, kBackward, kEvaluation},
+                 .update_types = {}};
     }
+
+    const BackendInfo& info() const override { return info_; }
 
     std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
         if (cpu::lowering_of(node.kind) == nullptr) return "the cpu backend has no implementation of this operation";
@@ -69,10 +72,14 @@ public:
         return {};
     }
 
+    schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& cpu) const override {
+        return cpu::placement_of(plan, cpu);
+    }
+
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
         check_request(*this, request);
         try {
-            return std::make_unique<cpu::CpuExecutable>(request);
+            return std::make_unique<cpu::CpuExecutable>(request, placement(request.plan, request.cpu));
         } catch (const dnnl::error& error) {
             if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
             throw Error(ErrorKind::internal,
@@ -82,6 +89,7 @@ public:
 
 private:
     cpu::Isa isa_ = cpu::effective_isa();
+    BackendInfo info_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/half.h"
 #include "cnntrain/graph/facts.h"
 
 namespace cnntrain::backend {
@@ -66,15 +67,14 @@ bool is_scalar_sum(const TensorDesc& desc) {
 
 class RefExecutable : public Executable, private Inspection {
 public:
-    explicit RefExecutable(const CompileRequest& request);
+    RefExecutable(const CompileRequest& request, const schedule::Placement& placement, bool rounds);
 
     const CompileReport& report() const override { return report_; }
 
-    void load(const std::string& name, const HostTensor& tensor) override;
-    HostTensor store(const std::string& name) const override { return to_host(at(variable(name))); }
-    std::vector<std::string> variable_names() const override;
+    void load(const NamedTensors& tensors) override;
+    NamedTensors store(std::span<const std::string> names) const override;
 
-    StepResult train_step(data::BatchSource& source, const StepScalars& scalars) override;
+    void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) override;
     StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
     Inspection& inspection() override { return *this; }
@@ -90,6 +90,12 @@ private:
     RefTensor& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
     const RefTensor& at(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
     ValueId variable(const std::string& name) const;
+    void load_one(const std::string& name, const HostTensor& tensor);
+    void set_scalars(const StepScalars& scalars);
+    StepResult update(data::BatchSource& source, const StepScalars& scalars);
+    void run_update();
+    double rounded(DType type, double value) const { return rounds_ ? rounded_to(type, value) : value; }
+    void round(NodeId id);
     void find_crossing();
     void find_stash(std::int32_t stages);
     void feed(data::BatchSource& source, StepResult& result);
@@ -101,6 +107,9 @@ private:
 
     Graph graph_;
     std::int64_t micro_batches_;
+    std::int64_t updates_per_call_;
+    bool rounds_;
+    bool check_finite_;
     std::function<bool()> stop_requested_;
     graph::RandomKey random_;  // of the micro-batch that is computed
     CompileReport report_;
@@ -115,9 +124,12 @@ private:
     std::vector<std::int64_t> node_runs_;
 };
 
-RefExecutable::RefExecutable(const CompileRequest& request)
+RefExecutable::RefExecutable(const CompileRequest& request, const schedule::Placement& placement, bool rounds)
     : graph_(*request.graph),
-      micro_batches_(request.plan.micro_batches),
+      micro_batches_(placement.micro_batches),
+      updates_per_call_(request.plan.updates_per_call),
+      rounds_(rounds),
+      check_finite_(request.runtime.check_finite),
       stop_requested_(request.runtime.stop_requested),
       random_{.seed = request.runtime.seed},
       inputs_(graph_.values_with_role(Role::input)),
@@ -129,7 +141,10 @@ RefExecutable::RefExecutable(const CompileRequest& request)
         const Value& value = graph_.value(ValueId{i});
         values_.push_back({value.desc, std::vector<double>(static_cast<std::size_t>(value.desc.elements()))});
         const bool stored = graph_.is_variable(ValueId{i});
-        if (stored) variables_.push_back(ValueId{i});
+        if (stored) {
+            variables_.push_back(ValueId{i});
+            report_.variables.push_back({value.name, value.desc});
+        }
         (stored ? report_.parameter_bytes : report_.arena_bytes) += values_.back().values.size() * sizeof(double);
     }
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
@@ -137,7 +152,7 @@ RefExecutable::RefExecutable(const CompileRequest& request)
             report_.flops_per_micro_batch += graph_.node_flops(NodeId{i});
     }
     find_crossing();
-    find_stash(request.plan.stages);
+    find_stash(placement.stages);
     start_sums();
     report_.seconds = seconds_since(start);
 }
@@ -150,14 +165,12 @@ ValueId RefExecutable::variable(const std::string& name) const {
                                          (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
 }
 
-std::vector<std::string> RefExecutable::variable_names() const {
-    std::vector<std::string> names;
-    for (const ValueId id : variables_)
-        names.push_back(graph_.value(id).name);
-    return names;
+void RefExecutable::load(const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors)
+        load_one(name, tensor);
 }
 
-void RefExecutable::load(const std::string& name, const HostTensor& tensor) {
+void RefExecutable::load_one(const std::string& name, const HostTensor& tensor) {
     RefTensor& value = at(variable(name));
     if (tensor.desc() != value.desc) {
         throw Error(ErrorKind::internal,
@@ -165,6 +178,13 @@ void RefExecutable::load(const std::string& name, const HostTensor& tensor) {
     }
     for (std::size_t i = 0; i < value.values.size(); ++i)
         value.values[i] = tensor.at(static_cast<std::int64_t>(i));
+}
+
+NamedTensors RefExecutable::store(std::span<const std::string> names) const {
+    NamedTensors tensors;
+    for (const std::string& name : names)
+        tensors.emplace(name, to_host(at(variable(name))));
+    return tensors;
 }
 
 void RefExecutable::find_crossing() {
@@ -202,7 +222,7 @@ void RefExecutable::add_to_sums() {
     for (std::size_t k = 0; k < crossing_.size(); ++k) {
         const std::vector<double>& value = at(crossing_[k]).values;
         for (std::size_t i = 0; i < value.size(); ++i)
-            sums_[k].values[i] += value[i];
+            sums_[k].values[i] = rounded(sums_[k].desc.dtype, sums_[k].values[i] + value[i]);
     }
 }
 
@@ -228,10 +248,25 @@ void RefExecutable::run_phase(Phase phase) {
         if (graph_.node(NodeId{i}).phase != phase) continue;
         const Clock::time_point start = Clock::now();
         evaluate_node(graph_, NodeId{i}, values_, random_);
+        if (rounds_) round(NodeId{i});
         if (!profiling_) continue;
         node_seconds_[static_cast<std::size_t>(i)] += seconds_since(start);
         ++node_runs_[static_cast<std::size_t>(i)];
     }
+}
+
+/// What the node has written.
+void RefExecutable::round(NodeId id) {
+    const Node& node = graph_.node(id);
+    const auto round_value = [&](ValueId value) {
+        RefTensor& tensor = at(value);
+        for (double& element : tensor.values)
+            element = rounded(tensor.desc.dtype, element);
+    };
+    for (const ValueId output : node.outputs)
+        round_value(output);
+    for (const std::size_t index : graph_.def(node).overwritten_inputs(node.inputs.size()))
+        round_value(node.inputs.at(index));
 }
 
 void RefExecutable::add_outputs(Phase last_phase, StepResult& result) const {
@@ -243,17 +278,27 @@ void RefExecutable::add_outputs(Phase last_phase, StepResult& result) const {
     }
 }
 
-StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalars& scalars) {
-    StepResult result;
-    if (const std::optional<ValueId> rate = graph_.find("learning_rate")) at(*rate).values = {scalars.learning_rate};
-    if (const std::optional<ValueId> step = graph_.find("step")) {
-        at(*step).values = {static_cast<double>(scalars.iteration + 1)};
+void RefExecutable::set_scalars(const StepScalars& scalars) {
+    for (const auto& [name, value] : {std::pair{"learning_rate", scalars.learning_rate},
+                                      {"step", static_cast<double>(scalars.iteration + 1)},
+                                      {"loss_scaling", scalars.loss_scaling}}) {
+        if (const std::optional<ValueId> scalar = graph_.find(name)) at(*scalar).values = {rounded(DType::f32, value)};
     }
+}
+
+void RefExecutable::train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) {
+    CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
+    train_one_by_one(
+        updates, [&](const StepScalars& scalars) { return update(source, scalars); }, stop_requested_, done);
+}
+
+StepResult RefExecutable::update(data::BatchSource& source, const StepScalars& scalars) {
+    StepResult result;
+    set_scalars(scalars);
     start_sums();
     for (std::int64_t i = 0; i < micro_batches_; ++i) {
         result.stopped = stops_before(i, stop_requested_);
-        result.stop_requested = result.stopped;
-        if (result.stopped) return result;                              // the variables stay as they were
+        if (result.stopped) break;
         random_.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
         feed(source, result);
         run_phase(Phase::forward);
@@ -261,6 +306,13 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
         add_outputs(Phase::backward, result);
         add_to_sums();
     }
+    result.stop_requested = result.stopped || (stop_requested_ && stop_requested_());
+    result.counts = settle(result, check_finite_);
+    if (result.counts) run_update();
+    return result;
+}
+
+void RefExecutable::run_update() {
     // The update reads sums; output() afterwards still gives the last micro-batch's own values.
     std::vector<RefTensor> last;
     for (std::size_t k = 0; k < crossing_.size(); ++k) {
@@ -270,8 +322,6 @@ StepResult RefExecutable::train_step(data::BatchSource& source, const StepScalar
     run_phase(Phase::update);
     for (std::size_t k = 0; k < crossing_.size(); ++k)
         at(crossing_[k]) = std::move(last[k]);
-    result.stop_requested = stop_requested_ && stop_requested_();
-    return result;
 }
 
 StepResult RefExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
@@ -374,16 +424,19 @@ std::vector<ProfileRow> RefExecutable::profile_alone(int repeats) {
 
 class RefBackend : public Backend {
 public:
-    std::string_view name() const override { return "ref"; }
-    std::string library() const override { return "naive float64"; }
-    DType half_type() const override { return DType::bf16; }
-    Arithmetic fastest_arithmetic() const override { return {DType::bf16, "results are rounded as bfloat16 would be"}; }
-
-    /// Fusions would only hide what the others are judged by.
-    graph::PassLists passes() const override {
+    explicit RefBackend(const RefSettings& settings) : rounds_(settings.rounds) {
+        CNNTRAIN_CHECK(settings.half == DType::bf16 || settings.half == DType::f16, "16 bits are bf16 or f16");
+        const std::string type(settings.half == DType::bf16 ? "bfloat16" : "float16");
+        // Fusions would only hide what the others are judged by.
         static constexpr std::array kDeadCode{graph::kRemoveDeadNodes};
-        return {{}, kDeadCode, kDeadCode};
+        info_ = {.name = "ref",
+                 .library = "naive float64",
+                 .half_type = settings.half,
+                 .fastest = {settings.half, "results are rounded as " + type + " would be"},
+                 .passes = {{}, kDeadCode, kDeadCode}};
     }
+
+    const BackendInfo& info() const override { return info_; }
 
     std::string why_unsupported(const Graph& graph, const Node& node) const override {
         const graph::OpDef& def = graph.def(node);
@@ -392,14 +445,22 @@ public:
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
         check_request(*this, request);
-        return std::make_unique<RefExecutable>(request);
+        return std::make_unique<RefExecutable>(request, placement(request.plan, request.cpu), rounds_);
     }
+
+    schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& /*cpu*/) const override {
+        return schedule::in_one_lane(plan);
+    }
+
+private:
+    bool rounds_;
+    BackendInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_ref_backend() {
-    return std::make_unique<RefBackend>();
+std::unique_ptr<Backend> make_ref_backend(const RefSettings& settings) {
+    return std::make_unique<RefBackend>(settings);
 }
 
 }  // namespace cnntrain::backend

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/half.h"
 
 namespace cnntrain::data {
 namespace {
@@ -16,6 +17,12 @@ std::byte* put(float value, float, std::byte* out) {
 
 std::byte* put(float value, BFloat16, std::byte* out) {
     const BFloat16 narrow = to_bfloat16(value);
+    std::memcpy(out, &narrow, sizeof narrow);
+    return out + sizeof narrow;
+}
+
+std::byte* put(float value, Half, std::byte* out) {
+    const Half narrow = to_half(value);
     std::memcpy(out, &narrow, sizeof narrow);
     return out + sizeof narrow;
 }
@@ -61,10 +68,12 @@ void store_pixels(std::span<const float> values, const PixelFormat& format, std:
             return store_as<float>(values, format.normalise, out.data());
         case DType::bf16:
             return store_as<BFloat16>(values, format.normalise, out.data());
+        case DType::f16:
+            return store_as<Half>(values, format.normalise, out.data());
         case DType::u8:
             return store_as<std::uint8_t>(values, format.normalise, out.data());
         default:
-            CNNTRAIN_CHECK(false, "images are f32, bf16 or u8");
+            CNNTRAIN_CHECK(false, "images are f32, bf16, f16 or u8");
     }
 }
 

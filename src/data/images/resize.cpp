@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/half.h"
 #include "data/images/resize_kernels.h"
 
 namespace cnntrain::data {
@@ -75,6 +76,13 @@ void plan_columns(const PixelView& source, const Resize& how, std::vector<Resize
     }
 }
 
+/// No kernel writes halves: a row is made as floats first.
+void store_halves(const RowBlend& blend, Half* out) {
+    std::vector<float> row(blend.count);
+    blend_rows(blend, row.data());
+    std::ranges::transform(row, out, to_half);
+}
+
 /// Rows of a batch's slot, one after another.
 void store_row(const RowBlend& blend, DType dtype, std::byte* out) {
     switch (dtype) {
@@ -82,10 +90,12 @@ void store_row(const RowBlend& blend, DType dtype, std::byte* out) {
             return blend_rows(blend, reinterpret_cast<float*>(out));
         case DType::bf16:
             return blend_rows(blend, reinterpret_cast<BFloat16*>(out));
+        case DType::f16:
+            return store_halves(blend, reinterpret_cast<Half*>(out));
         case DType::u8:
             return blend_rows(blend, reinterpret_cast<std::uint8_t*>(out));
         default:
-            CNNTRAIN_CHECK(false, "images are f32, bf16 or u8");
+            CNNTRAIN_CHECK(false, "images are f32, bf16, f16 or u8");
     }
 }
 

@@ -35,8 +35,9 @@ LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, S
 }  // namespace
 
 InputData::InputData(const InputSettings& settings, Split split) : settings_(settings), split_(split) {
-    CNNTRAIN_CHECK(settings.compute_dtype == DType::f32 || settings.compute_dtype == DType::bf16,
-                   "images are f32 or bf16 (or u8 by eight-bit IO)");
+    const DType type = settings.compute_dtype;
+    CNNTRAIN_CHECK(type == DType::f32 || type == DType::bf16 || type == DType::f16,
+                   "images are f32, bf16 or f16 (or u8 by eight-bit IO)");
     CNNTRAIN_CHECK(settings.image_size > 0, "images have at least one pixel");
     const DatasetInfo& info = dataset_info(settings.dataset);
     if (settings.kind != DataKind::real) {

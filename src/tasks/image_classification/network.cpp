@@ -38,7 +38,6 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     result.dataset = data::dataset_info(images.dataset).network_form;
     result.classes = data::class_count(images);
     result.image_size = images.image_size;
-    result.norm_processes = batch_plan(settings).norm_processes();
     return result;
 }
 
@@ -58,6 +57,7 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
                             const TensorDesc& images) {
     nn::BuildRequest request = build_request(settings, backend, images);
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
+    request.model.norm_processes = batch_plan(settings).norm_samples() / train::placement(settings, backend).samples;
     nn::Model model = nn::build_training(request, ops::op_table());
     train::warn_of_idle_filters(model.graph, settings.device);
     return train::with_update(std::move(model.graph), nn::kLoss, settings, backend,

@@ -292,7 +292,7 @@ train::MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments) {
     return {.name = "resnet",
             .quality = train::kTop1Column,
             .target = 75.9,
-            .facts = {{"model_bn_span", batch.samples_per_pass() * batch.norm_processes()}},
+            .facts = {{"model_bn_span", batch.norm_samples()}},
             .warmup_epochs = warmup_epochs(arguments.settings),
             .rate = [rate](const metrics::TrainingSize& size) {
                 const double base = optim::base_learning_rate(rate, size.global_batch);

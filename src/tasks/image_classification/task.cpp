@@ -263,10 +263,12 @@ Topic ImageClassification::data_topic(config::Command command) const {
 
 Topic ImageClassification::input_topic(config::Command command) const {
     const bool trains = command == config::Command::train;
-    const std::vector<data::Field> fields = fields_of_generated(
-        trains ? train::batch_plan(settings()).samples_per_pass() : settings().training.micro_batch_size);
+    schedule::Placement placed;
+    if (trains) placed = train::placement(settings(), backend_);
+    const std::vector<data::Field> fields =
+        fields_of_generated(trains ? placed.samples : settings().training.micro_batch_size);
     data::LoaderSettings loader = train::loader_settings(settings(), 0);
-    if (trains) loader = train::training_loader_settings(settings(), fields, 0);
+    if (trains) loader = train::training_loader_settings(settings(), placed, fields, 0);
     if (command == config::Command::validation) loader = train::validation_loader_settings(settings());
     if (measures_requests(settings(), command)) loader = train::request_loader_settings(settings(), fields);
     const data::Split split = trains ? data::Split::train : data::Split::validation;

@@ -66,9 +66,9 @@ std::vector<Option> optimiser_detail_options() {
                  "of two changes no weight."}),
         {.flag = "--loss-scaling-by-step",
          .type = Type::structure,
-         .help =
-             "Factors on the loss and the steps from which on they hold, for the logs: {\"0\": 512, \"1000\": 1024}.",
-         .idle = "on CPUs gradients are bf16 and f32, which need no loss scaling and are the same numbers without it"},
+         .help = "Factors on the loss and the steps from which on they hold, in place of --loss-scaling: {\"0\": 512, "
+                 "\"1000\": 1024}. Updates divide gradients by the factor again.",
+         .numerics = true},
         {.flag = "--increase-optimiser-precision",
          .fallback = false,
          .help = "lamb: the last product of the update in 32 bits.",
@@ -105,7 +105,7 @@ std::vector<Option> stage_options() {
          .help = "Device of each stage; stages that share the table of words have the same one.",
          .range = between(0, kMostReplicas),
          .needs = {{"pipeline_stages"}},
-         .bind = to<&PretrainingSettings::device_mapping>()},
+         .bind = to<&Settings::training, &train::TrainingSettings::device_mapping>()},
         refine(shared("--pipeline-schedule"),
                {.fallback = "Interleaved",
                 .help =

@@ -18,7 +18,6 @@ struct PretrainingSettings : BertTaskSettings {
     std::int64_t steps_per_log = 1;            // 0: the first step's line only
     std::int64_t steps_per_checkpoint = 256;   // 0: the first and the last only
     std::int64_t steps_per_histogram = 0;      // 0 or less: none
-    std::vector<std::int64_t> device_mapping;  // of pipeline stages; empty: one device
     bool evaluates = false;                    // checkpoints on held-out sequences, and trains nothing
     std::optional<std::string> held_out_files;
 };

@@ -58,6 +58,11 @@ private:
 
 constexpr std::string_view kLossScaling = "loss_scaling";
 
+std::int64_t samples_at_once(const config::Settings& settings, const backend::Backend& backend) {
+    if (!settings.main.trains) return settings.training.micro_batch_size;
+    return train::placement(settings, backend).samples;
+}
+
 /// The graph's means over a micro-batch are added over the micro-batches; `batch` samples of each make them the mean again.
 metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
     const auto size = static_cast<double>(batch);
@@ -93,8 +98,7 @@ std::string yes_or_no(bool value) {
 std::string loss_scaling(const optim::OptimiserSettings& settings) {
     const auto& by_step = settings.loss_scaling_by_step;
     if (by_step.empty()) return "static, " + train::text(settings.loss_scaling);
-    return "by step, from " + train::text(by_step.begin()->second) + " to " + train::text(by_step.rbegin()->second) +
-           "; told only, for it changes no number";
+    return "by step, from " + train::text(by_step.begin()->second) + " to " + train::text(by_step.rbegin()->second);
 }
 
 }  // namespace
@@ -103,7 +107,7 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
     : arguments_(arguments),
       backend_(backend),
       seed_(seed),
-      columns_(make_columns(train::batch_plan(arguments.settings).samples_per_pass(),
+      columns_(make_columns(samples_at_once(arguments.settings, backend),
                             pretraining_settings(arguments.settings).model.counts_correct)) {
     const optim::OptimiserSettings& how = settings().optimiser;
     const std::int64_t at_once = settings().training.device_iterations;

@@ -10,7 +10,7 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
@@ -25,9 +25,10 @@ using config::Settings;
 
 class Description {
 public:
-    Description(const Task& task, const config::ParseResult& arguments)
+    Description(const Task& task, const config::ParseResult& arguments, const backend::Backend& backend)
         : task_(task), arguments_(arguments), settings_(arguments.settings), update_name_(task.description().update) {
         if (!settings_.main.trains) return;
+        placement_ = placement(settings_, backend);
         plan_ = task_.plan(task_.used_samples(data::Split::train));
         checkpoint_count_ = plan_->checkpoint_count();
     }
@@ -61,10 +62,9 @@ private:
                           " (accumulated) x " + std::to_string(batch.replicas) + " (replicas)" +
                           (batch.processes > 1 ? " x " + std::to_string(batch.processes) + " (processes)" : "") +
                           " = " + std::to_string(plan.global_batch));
-        const schedule::UpdatePlan update = update_plan(settings_);
-        if (training.pipeline) line("Pipeline", pipeline(training, update));
+        if (training.pipeline) line("Pipeline", pipeline(training, placement_));
         if (batch.replicas > 1 || batch.norm_span > 1) line("Replicas", replicas(batch));
-        if (update.lanes > 1) line("Lanes", lanes(update));
+        if (placement_.lanes > 1) line("Lanes", lanes(placement_));
         line("Length", std::to_string(plan.iterations) + " iterations, " + short_text(plan.epochs) + " epochs of " +
                            (plan.iterations_per_epoch > 0 ? std::to_string(plan.iterations_per_epoch) + " iterations"
                                                           : "less than an iteration") +
@@ -87,7 +87,7 @@ private:
         return some_of(first, checkpoint_count_, plan.iterations - task_.checkpoint_lag());
     }
 
-    static std::string pipeline(const TrainingSettings& training, const schedule::UpdatePlan& update) {
+    static std::string pipeline(const TrainingSettings& training, const schedule::Placement& update) {
         const schedule::Pipeline stages = update.pipeline();
         std::string what = std::to_string(stages.stages) + " stages on " +
                            (training.shards == 1 ? "one device" : std::to_string(training.shards) + " devices") +
@@ -102,15 +102,16 @@ private:
         return what + ", bubble " + formatted("%.1f", 100 * bubble) + " % with a lane for each stage";
     }
 
-    static std::string replicas(const schedule::BatchPlan& batch) {
+    std::string replicas(const schedule::BatchPlan& batch) const {
         std::string what = std::to_string(batch.replicas) + " in this process, with one set of weights";
         if (batch.norm_span == 1) return what;
         const std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics, ";
-        if (batch.norm_processes() > 1) return shared + "in " + std::to_string(batch.norm_processes()) + " processes";
-        return shared + "in micro-batches of " + std::to_string(batch.samples_per_pass());
+        const std::int64_t processes = batch.norm_samples() / placement_.samples;
+        if (processes > 1) return shared + "in " + std::to_string(processes) + " processes";
+        return shared + "in micro-batches of " + std::to_string(placement_.samples);
     }
 
-    std::string lanes(const schedule::UpdatePlan& update) const {
+    std::string lanes(const schedule::Placement& update) const {
         std::string what = std::to_string(update.lanes) + " side by side on " +
                            std::to_string(compute_threads(settings_.run)) + " threads";
         if (update.copies == 1) return what;
@@ -183,7 +184,8 @@ private:
     const config::ParseResult& arguments_;
     const Settings& settings_;
     std::string update_name_;                // of a weight update
-    std::optional<schedule::RunPlan> plan_;  // of a training
+    schedule::Placement placement_;          // of a training
+    std::optional<schedule::RunPlan> plan_;  // likewise
     std::int64_t checkpoint_count_ = 0;
     std::ostringstream out_;
 };
@@ -193,7 +195,7 @@ private:
 std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments) {
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(arguments, *backend, 0);
-    return Description(*task, arguments).whole();
+    return Description(*task, arguments, *backend).whole();
 }
 
 }  // namespace cnntrain::train

@@ -4,7 +4,7 @@
 
 namespace cnntrain::train {
 
-std::string stage_memory(const backend::CompileReport& report, const schedule::UpdatePlan& plan) {
+std::string stage_memory(const backend::CompileReport& report, const schedule::Placement& plan) {
     if (plan.stages == 1 || report.stage_held_bytes.empty())
         return "";  // the reference backend does not plan its memory
     const bool one_by_one = plan.micro_batches == plan.copies;

@@ -9,6 +9,6 @@
 namespace cnntrain::train {
 
 /// A line for each stage, with a title; empty for a single stage. As compiled, not estimated.
-std::string stage_memory(const backend::CompileReport& report, const schedule::UpdatePlan& plan);
+std::string stage_memory(const backend::CompileReport& report, const schedule::Placement& plan);
 
 }  // namespace cnntrain::train

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "train/runs/ranks.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
@@ -18,7 +18,7 @@ std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, co
                                              const Samples& data, const config::Settings& settings, std::uint64_t seed,
                                              const std::function<bool()>& stop_requested) {
     backend::CompileRequest request =
-        compile_request(graph, settings, data.fields(settings.training.micro_batch_size), {}, seed);
+        compile_request(graph, settings, data.fields(settings.training.micro_batch_size), seed);
     request.runtime.stop_requested = stop_requested;
     return backend.compile(request);
 }

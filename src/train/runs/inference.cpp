@@ -13,7 +13,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/observer.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/runs.h"
 #include "train/reports/predictions.h"
@@ -162,7 +162,7 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
     const std::vector<data::Field> fields = subjects.stream->fields();
     const graph::Graph graph = classifier->classifying_graph(fields);
-    const auto executable = backend->compile(compile_request(graph, settings, fields, {}, seed));
+    const auto executable = backend->compile(compile_request(graph, settings, fields, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
     const RunFolder folder = results_folder(task, settings, host.command_line, *host.files);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 
@@ -29,11 +29,11 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
     return result;
 }
 
-data::LoaderSettings training_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields,
-                                              std::int64_t first_sample) {
+data::LoaderSettings training_loader_settings(const config::Settings& settings, const schedule::Placement& placement,
+                                              const std::vector<data::Field>& fields, std::int64_t first_sample) {
     data::LoaderSettings result = loader_settings(settings, first_sample);
-    result.micro_batch = batch_plan(settings).samples_per_pass();
-    const std::int64_t held = schedule::batches_in_flight(update_plan(settings));
+    result.micro_batch = placement.samples;
+    const std::int64_t held = schedule::batches_in_flight(placement);
     if (held > 1) let_hold(result, held, fields);
     return result;
 }

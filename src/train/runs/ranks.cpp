@@ -86,7 +86,7 @@ void share_variables(comm::Communicator& communicator, backend::Executable& exec
     for (const std::string& name : executable.variable_names()) {
         HostTensor tensor = executable.store(name);
         communicator.broadcast(tensor.bytes(), 0, what);
-        if (communicator.rank() != 0) executable.load(name, tensor);
+        if (communicator.rank() != 0) executable.load(name, std::move(tensor));
     }
 }
 
@@ -114,7 +114,8 @@ RunStart agreed_start(RunStart start, const Host& host) {
     return start;
 }
 
-std::string exchange_line(const backend::CompileReport& report, const backend::Peers& peers) {
+std::string exchange_line(const backend::CompileReport& report, const backend::CompileRequest& request) {
+    const backend::Peers& peers = request.peers;
     const std::size_t buckets = report.bucket_bytes.size();
     const std::uint64_t bytes =
         std::accumulate(report.bucket_bytes.begin(), report.bucket_bytes.end(), std::uint64_t{0});
@@ -125,7 +126,7 @@ std::string exchange_line(const backend::CompileReport& report, const backend::P
            (buckets == 1 ? " bucket" : " buckets") + ", summed over " + std::to_string(peers.communicator->size()) +
            " processes; " + name_in(comm::kWireNames, peers.reduce.wire) + " on the wire, " +
            name_in(comm::kRouteNames, peers.reduce.route) + " route, " +
-           (peers.overlap ? "while backward goes on" : "after the backward pass");
+           (request.cpu.overlap_exchange ? "while backward goes on" : "after the backward pass");
 }
 
 data::LoaderSettings for_rank(data::LoaderSettings loader, const comm::Communicator& communicator) {

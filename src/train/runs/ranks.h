@@ -22,8 +22,8 @@ namespace cnntrain::train {
 /// Rank 0's text, on all ranks. `what`: for messages.
 std::string told(comm::Communicator& communicator, std::string text, std::string_view what);
 
-/// Every rank gives the error that it has met in `work`, or none, before it goes on: ErrorOfAll where all of them have the same
-/// one. A rank with another error throws that.
+/// Every rank gives the error that it has met in `work`, or none, before it goes on: ErrorOfAll where all of them have
+/// the same one. A rank with another error throws that.
 void compare_errors(comm::Communicator& communicator, const std::optional<Error>& error, std::string_view work);
 
 /// The result of `work`, which every rank does for itself, without a word to the others. Errors as compare_errors().
@@ -45,12 +45,12 @@ void share_variables(comm::Communicator& communicator, backend::Executable& exec
 /// Of names and bytes.
 std::uint64_t checksum(const std::map<std::string, HostTensor>& tensors);
 
-/// Rank 0's start of the run on all ranks: seed, and the checkpoint from which the run goes on. On the others, `start` has
-/// their options. Error(peers) when options that change the numbers differ.
+/// Rank 0's start of the run on all ranks: seed, and the checkpoint from which the run goes on. On the others, `start`
+/// has their options. Error(peers) when options that change the numbers differ.
 RunStart agreed_start(RunStart start, const Host& host);
 
 /// What is summed over the processes in each update, and how.
-std::string exchange_line(const backend::CompileReport& report, const backend::Peers& peers);
+std::string exchange_line(const backend::CompileReport& report, const backend::CompileRequest& request);
 
 /// Each rank takes every size()-th micro-batch.
 data::LoaderSettings for_rank(data::LoaderSettings loader, const comm::Communicator& communicator);

@@ -20,7 +20,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/metrics/observer.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "train/reports/run_report.h"
 #include "train/runs/compiled_model.h"
@@ -193,12 +193,12 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
 /// The executables of all threads; the compute threads are divided among them, each has at least one.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
                     const std::vector<data::Field>& fields, std::uint64_t seed) {
-    backend::CompileRequest request = compile_request(graph, settings, fields, {}, seed);
+    backend::CompileRequest request = compile_request(graph, settings, fields, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
-    const int cores = request.devices.threads;
+    const int cores = request.cpu.threads;
     Executables executables;
     for (int i = 0; i < count; ++i) {
-        request.devices.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
+        request.cpu.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
         executables.push_back(backend.compile(request));
     }
     return executables;
@@ -312,10 +312,8 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
         row.iteration = model.iteration;
         row.epoch = model.epoch;
         executables = compile(*backend, graph, settings, fields, seed);
-        for (const auto& executable : executables) {
-            for (const auto& [name, tensor] : model.tensors)
-                executable->load(name, tensor);
-        }
+        for (const auto& executable : executables)
+            executable->load(model.tensors);
     }
     observers.line(metrics::compilation_line(since_start.seconds()));
     observers.status("compilation_status", "compiled");

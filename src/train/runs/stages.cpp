@@ -7,7 +7,8 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/pipeline.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 
 namespace cnntrain::train {
 
@@ -53,7 +54,8 @@ void check_stages(const TaskRow& task, const config::Settings& settings) {
         schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
                                       batch.accumulation);
     }
-    update_plan(settings);
+    // A backend that this version does not have is refused when it is made.
+    if (settings.run.backend != backend::BackendKind::ipu) placement(settings, *make_backend(settings.run.backend));
 }
 
 }  // namespace cnntrain::train

@@ -64,22 +64,43 @@ Trainer::End Trainer::run() {
 
 void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate) {
     while (iteration_ < step.end()) {
-        const Stopwatch watch;
-        const backend::StepResult result = parts_.executable->train_step(*parts_.stream, {learning_rate, iteration_});
-        stop_agreed_ = result.stopped || result.stop_requested;
-        if (result.stopped) return;  // the update has not happened; a resumed run does it from its first micro-batch
-        ++iteration_;
-        exchange_seconds_ += result.exchange_seconds;
-        exposed_exchange_seconds_ += result.exposed_exchange_seconds;
-        parts_.meters.add(result.sums, result.samples, watch.seconds());
-        check_loss(metrics::sum_of(result.sums, task_.loss()), step, learning_rate);
+        bool stopped = false;
+        Stopwatch watch;
+        const auto done = [&](const backend::StepResult& result) {
+            stop_agreed_ = result.stopped || result.stop_requested;
+            stopped = result.stopped;
+            if (!stopped) finish_update(result, watch.seconds(), step, learning_rate);
+            watch = Stopwatch();
+        };
+        parts_.executable->train(*parts_.stream, next_updates(step, learning_rate), done);
+        if (stopped) return;  // the update has not happened; a resumed run does it from its first micro-batch
         if (settings_.iterations_per_sync > 0 && iteration_ % settings_.iterations_per_sync == 0)
             share_variables(communicator_, *parts_.executable, "weights of a sync");
-        observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
-                             parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
-                             task_.columns().unit.many});
         if (stop_requested()) return;
     }
+}
+
+std::span<const backend::StepScalars> Trainer::next_updates(const schedule::HostStep& step, double learning_rate) {
+    std::int64_t end = step.end();
+    if (const std::int64_t period = settings_.iterations_per_sync; period > 0)
+        end = std::min(end, (iteration_ / period + 1) * period);
+    const double loss_scaling = parts_.loss_scaling(step.lr_iteration);
+    updates_.clear();
+    for (std::int64_t iteration = iteration_; iteration < end; ++iteration)
+        updates_.push_back({learning_rate, iteration, loss_scaling});
+    return updates_;
+}
+
+void Trainer::finish_update(const backend::StepResult& result, double seconds, const schedule::HostStep& step,
+                            double learning_rate) {
+    ++iteration_;
+    exchange_seconds_ += result.exchange_seconds;
+    exposed_exchange_seconds_ += result.exposed_exchange_seconds;
+    parts_.meters.add(result.sums, result.samples, seconds);
+    check_loss(metrics::sum_of(result.sums, task_.loss()), step, learning_rate);
+    observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
+                         parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
+                         task_.columns().unit.many});
 }
 
 void Trainer::check_loss(double loss, const schedule::HostStep& step, double learning_rate) {

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
@@ -26,6 +28,7 @@ namespace cnntrain::train {
 struct TrainingParts {
     schedule::RunPlan plan;
     std::function<double(std::int64_t)> learning_rate;  // by HostStep::lr_iteration
+    std::function<double(std::int64_t)> loss_scaling;   // by HostStep::lr_iteration
     std::unique_ptr<backend::Executable> executable;    // with the weights to begin with
     std::unique_ptr<data::Stream> stream;               // from the first sample to train on
     metrics::Meters meters;
@@ -55,13 +58,18 @@ public:
     /// Writes a checkpoint of the present iteration.
     void save();
 
-    /// To the end of the plan, or to the last whole update before a stop that was asked for; a checkpoint has been written
-    /// then.
+    /// To the end of the plan, or to the last whole update before a stop that was asked for; a checkpoint has been
+    /// written then.
     End run();
 
 private:
     /// Runs up to the step's end, or to the last whole update before a stop that was asked for.
     void run_host_step(const schedule::HostStep& step, double learning_rate);
+    /// The updates of the step that are still to be done, up to one after which something else happens.
+    std::span<const backend::StepScalars> next_updates(const schedule::HostStep& step, double learning_rate);
+    /// Counts an update that took so long and says what came of it.
+    void finish_update(const backend::StepResult& result, double seconds, const schedule::HostStep& step,
+                       double learning_rate);
     void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
     std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;
     /// Several processes stop after the update in which one of them was asked to: all know of it then.
@@ -84,7 +92,8 @@ private:
     std::function<bool()> stop_requested_;
     comm::Communicator& communicator_;
 
-    std::int64_t iteration_;  // weight updates done
+    std::int64_t iteration_;                     // weight updates done
+    std::vector<backend::StepScalars> updates_;  // of a call
     bool stop_agreed_ = false;
     double exchange_seconds_ = 0, exposed_exchange_seconds_ = 0;  // of all updates of this process
     bool warned_of_nan_ = false;

@@ -11,8 +11,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/optim/step_rate.h"
 #include "cnntrain/schedule/run_plan.h"
-#include "cnntrain/train/assemble.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/machine.h"
@@ -53,19 +54,19 @@ struct RunData {
     std::unique_ptr<Samples> validation;  // null: nothing is validated
     schedule::RunPlan plan;
     schedule::BatchPlan batch;
-    schedule::UpdatePlan update;
+    schedule::Placement placement;
 };
 
 bool wants_checkpoints(const CheckpointSettings& settings) {
     return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
-RunData open_data(const Task& task, const config::Settings& settings) {
+RunData open_data(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
     RunData data;
     data.training = task.open(data::Split::train);
     data.plan = task.plan(data.training->count());
     data.batch = batch_plan(settings);
-    data.update = update_plan(settings);
+    data.placement = placement(settings, backend);
     // Opened now, so that missing files are reported before the training and not after it.
     const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
     if (validates) data.validation = task.open(data::Split::validation);
@@ -195,19 +196,19 @@ metrics::Meters make_meters(const Run& run, const RunData& data, const std::opti
 
 /// Compiles the training graph and loads the weights with which the run begins.
 std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector<data::Field>& fields,
-                                                     const schedule::UpdatePlan& plan,
-                                                     const std::optional<ResumePoint>& resume) {
+                                                     const RunData& data, const std::optional<ResumePoint>& resume) {
     run.observers.status("compilation_status", "in progress");
     const graph::Graph graph = run.task.training_graph(fields);
-    backend::CompileRequest request = compile_request(graph, run.settings(), fields, plan, run.seed);
+    backend::CompileRequest request = training_request(graph, run.settings(), fields, run.seed);
+    request.plan.updates_per_call = std::max<std::int64_t>(1, data.plan.iterations_per_host_step);
     request.runtime.stop_requested = run.host.stop_requested;
     request.peers = peers(run.settings(), *run.host.communicator);
     auto executable = run.backend.compile(request);
     run.observers.status("compilation_status", "compiled");
     run.observers.line(variable_list(graph));
-    const std::string memory = stage_memory(executable->report(), request.plan);
+    const std::string memory = stage_memory(executable->report(), data.placement);
     if (!memory.empty()) run.observers.line(memory);
-    if (run.host.communicator->size() > 1) run.observers.line(exchange_line(executable->report(), request.peers));
+    if (run.host.communicator->size() > 1) run.observers.line(exchange_line(executable->report(), request));
     if (resume) {
         load_resumed_weights(run, *executable, graph, *resume);
     } else {
@@ -219,8 +220,8 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
 
 /// Takes the resume point, whose tensors are not needed any more.
 TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
-    const std::vector<data::Field> fields = data.training->fields(data.batch.samples_per_pass());
-    auto executable = make_executable(run, fields, data.update, resume);
+    const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
+    auto executable = make_executable(run, fields, data, resume);
     metrics::Meters meters = make_meters(run, data, resume);
     std::int64_t iteration = 0;
     std::optional<std::int64_t> last_saved;
@@ -230,12 +231,14 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
         iteration = resume->checkpoint.iteration;
         last_saved = iteration;
     }
-    data::LoaderSettings loader = for_rank(
-        training_loader_settings(run.settings(), fields, iteration * data.plan.global_batch), *run.host.communicator);
+    data::LoaderSettings loader =
+        for_rank(training_loader_settings(run.settings(), data.placement, fields, iteration * data.plan.global_batch),
+                 *run.host.communicator);
     loader.stop_requested = run.host.stop_requested;
     auto stream = data.training->stream(loader);
     return {data.plan,
             run.task.learning_rate(data.plan),
+            [how = run.settings().optimiser](std::int64_t update) { return optim::loss_scaling_at(how, update); },
             std::move(executable),
             std::move(stream),
             std::move(meters),
@@ -387,11 +390,12 @@ metrics::Record expected_row(const Task& task) {
 }
 
 int measure_training_input(Run& run, const RunData& data) {
-    const std::vector<data::Field> fields = data.training->fields(data.batch.samples_per_pass());
-    data::LoaderSettings loader = for_rank(training_loader_settings(run.settings(), fields, 0), *run.host.communicator);
+    const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
+    data::LoaderSettings loader =
+        for_rank(training_loader_settings(run.settings(), data.placement, fields, 0), *run.host.communicator);
     loader.stop_requested = run.host.stop_requested;
     const auto stream = data.training->stream(loader);
-    const std::int64_t batches = data.plan.iterations_per_host_step * data.update.micro_batches;
+    const std::int64_t batches = data.plan.iterations_per_host_step * data.placement.micro_batches;
     return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 
@@ -414,7 +418,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
     const RunData data = done_by_all(*host.communicator, "data of the run", [&] {
-        RunData opened = open_data(task, settings);
+        RunData opened = open_data(task, backend, settings);
         refuse_shorter_run(start, opened.plan);
         return opened;
     });

@@ -28,10 +28,13 @@ std::vector<graph::ValueId> recompute_points(const graph::Graph& forward, const 
 
 }  // namespace
 
-optim::UpdateSettings update_settings(const config::Settings& settings, double moving_average_decay) {
+optim::UpdateSettings update_settings(const config::Settings& settings, const backend::Backend& backend,
+                                      double moving_average_decay) {
     const schedule::BatchPlan batch = batch_plan(settings);
     optim::UpdateSettings result{settings.optimiser};
-    result.micro_batches = batch.passes();
+    result.micro_batches = batch.global_batch() / placement(settings, backend).samples;
+    result.gradients = backend.info().update_types.gradients;
+    result.slots = backend.info().update_types.slots;
     result.moving_average_decay = moving_average_decay;
     result.mean_square_decay = optim::rmsprop_decay(settings.optimiser, batch.global_batch());
     return result;
@@ -39,23 +42,23 @@ optim::UpdateSettings update_settings(const config::Settings& settings, double m
 
 graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay) {
-    const auto samples = static_cast<double>(batch_plan(settings).samples_per_pass());
+    const auto samples = static_cast<double>(placement(settings, backend).samples);
     return with_update(std::move(forward), {{loss, samples}}, settings, backend, moving_average_decay);
 }
 
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay) {
     graph::Graph graph = graph::run_passes(std::move(forward), backend.passes().training);
-    const double scaling = settings.optimiser.loss_scaling;
     graph::Objective objective;
     objective.loss = output_of(graph, loss.at(0).output);
-    objective.seed = scaling / loss.at(0).divisor;
+    objective.seed = 1 / loss.at(0).divisor;
+    objective.loss_scaling = optim::loss_scaling(graph);
     for (std::size_t i = 1; i < loss.size(); ++i)
-        objective.more_losses[output_of(graph, loss[i].output)] = scaling / loss[i].divisor;
+        objective.more_losses[output_of(graph, loss[i].output)] = 1 / loss[i].divisor;
     objective.targets = optim::trainable_parameters(graph, settings.optimiser.variable_filter);
     objective.recompute_points = recompute_points(graph, objective, settings.training);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
-    optim::append_update(graph, gradients, update_settings(settings, moving_average_decay));
+    optim::append_update(graph, gradients, update_settings(settings, backend, moving_average_decay));
     return graph::run_passes(std::move(graph), backend.passes().backward);
 }
 

@@ -20,8 +20,8 @@ bool is_slot(const std::string& name, const std::map<std::string, HostTensor>& a
     return slash != std::string::npos && all.contains(name.substr(0, slash));
 }
 
-std::map<std::string, HostTensor> in_types(const std::map<std::string, TensorDesc>& wanted,
-                                           const checkpoint::Checkpoint& checkpoint) {
+backend::NamedTensors in_types(const std::map<std::string, TensorDesc>& wanted,
+                               const checkpoint::Checkpoint& checkpoint) {
     std::map<std::string, HostTensor> result;
     for (const auto& [name, desc] : wanted) {
         const HostTensor& tensor = checkpoint.tensors.at(name);
@@ -30,9 +30,23 @@ std::map<std::string, HostTensor> in_types(const std::map<std::string, TensorDes
     return result;
 }
 
-void load_tensors(backend::Executable& executable, const std::map<std::string, HostTensor>& tensors) {
-    for (const auto& [name, tensor] : tensors)
-        executable.load(name, tensor);
+/// Tensors that are copied at the same time: all of them would double the memory of a large model, and each by itself
+/// would be slow on a device.
+constexpr std::size_t kPartBytes = std::size_t{16} << 20;
+
+/// Calls work(names) for all of these variables in parts of about kPartBytes.
+template <typename Work> void in_parts(const std::vector<backend::Variable>& variables, Work&& work) {
+    std::vector<std::string> names;
+    std::size_t bytes = 0;
+    for (const backend::Variable& variable : variables) {
+        if (!names.empty() && bytes + variable.desc.bytes() > kPartBytes) {
+            work(std::exchange(names, {}));
+            bytes = 0;
+        }
+        names.push_back(variable.name);
+        bytes += variable.desc.bytes();
+    }
+    if (!names.empty()) work(names);
 }
 
 std::int64_t nans_in(const HostTensor& tensor) {
@@ -45,12 +59,13 @@ std::int64_t nans_in(const HostTensor& tensor) {
 
 }  // namespace
 
-/// One at a time: all of them would double the memory of a large model.
 void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed) {
-    for (const graph::ValueId id : graph.variables()) {
-        const graph::Value& variable = graph.value(id);
-        executable.load(variable.name, nn::initial_value(variable, seed));
-    }
+    in_parts(executable.report().variables, [&](const std::vector<std::string>& names) {
+        backend::NamedTensors tensors;
+        for (const std::string& name : names)
+            tensors.emplace(name, nn::initial_value(graph.value(*graph.find(name)), seed));
+        executable.load(tensors);
+    });
 }
 
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed) {
@@ -64,30 +79,26 @@ std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, s
 
 checkpoint::TensorSource variable_source(const backend::Executable& executable) {
     checkpoint::TensorSource source;
-    for (const std::string& name : executable.variable_names())
-        source.descs.emplace(name, executable.store(name).desc());
+    for (const backend::Variable& variable : executable.report().variables)
+        source.descs.emplace(variable.name, variable.desc);
     source.tensor = [&executable](const std::string& name) { return executable.store(name); };
     return source;
 }
 
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
-    std::map<std::string, HostTensor> tensors;
-    for (const std::string& name : executable.variable_names()) {
-        tensors.emplace(name, executable.store(name));
-    }
-    return tensors;
+    return executable.store(executable.variable_names());
 }
 
 void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
               const std::string& path) {
     const std::map<std::string, TensorDesc> wanted = variables(graph);
     checkpoint::match(wanted, checkpoint, path);
-    load_tensors(executable, in_types(wanted, checkpoint));
+    executable.load(in_types(wanted, checkpoint));
 }
 
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path) {
-    load_tensors(executable, model_variables(graph, std::move(checkpoint), path));
+    executable.load(model_variables(graph, std::move(checkpoint), path));
 }
 
 checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,

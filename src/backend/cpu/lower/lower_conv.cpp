@@ -352,7 +352,7 @@ void lower_conv2d_weight_grad(const NodeContext& lower) {
     const TensorDesc& dw_desc = lower.graph.desc(dw);
     if (is_depthwise(attrs, dw_desc.shape)) return lower_depthwise_weight_grad(lower);
     const GroupedKernel grouped(dw_desc, attrs);
-    if (lower.request.runtime.thread_independent) return lower_weight_grad_by_parts(lower, grouped);
+    if (lower.request.cpu.thread_independent) return lower_weight_grad_by_parts(lower, grouped);
     if (is_matrix_product(lower, attrs, dw_desc.shape)) return lower_projection_weight_grad(lower);
     const Placed x = lower.values.operand(inputs[0]);
     const Placed dy = lower.values.operand(inputs[1]);

@@ -141,7 +141,7 @@ void lower_dense(const NodeContext& lower) {
     const TensorDesc& y_desc = lower.graph.desc(y);
     const DenseShape shape(x_desc, y_desc);
     const DType type = x_desc.dtype;
-    const std::int64_t all_rows = shape.rows * lower.request.plan.micro_batches;
+    const std::int64_t all_rows = shape.rows * lower.micro_batches;
     if (is_for_tiles({shape.rows, shape.inputs, shape.outputs}, type, all_rows, attrs.transposed))
         return lower_dense_by_tiles(lower, shape, type);
     // A copy serves all micro-batches of an update. Transposed weights are read fast as they are.
@@ -167,7 +167,7 @@ void lower_dense_input_grad(const NodeContext& lower) {
     const TensorDesc& dx_desc = lower.graph.desc(dx);
     const DenseShape shape(dx_desc, dy_desc);
     const DType type = dy_desc.dtype;
-    const std::int64_t all_rows = shape.rows * lower.request.plan.micro_batches;
+    const std::int64_t all_rows = shape.rows * lower.micro_batches;
     if (is_for_tiles({shape.rows, shape.outputs, shape.inputs}, type, all_rows, !is_transposed))
         return lower_input_grad_by_tiles(lower, shape, type);
     const Primitive product =

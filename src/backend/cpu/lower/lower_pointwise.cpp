@@ -38,6 +38,16 @@ void lower_constant(const NodeContext& lower) {
     });
 }
 
+void lower_scale(const NodeContext& lower) {
+    const Placed x = lower.values.operand(lower.node.inputs[0]);
+    const ValueId y = lower.node.outputs[0];
+    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
+    lower.steps.add("kernel", {x}, {result},
+                    [x, result, factor = lower.node.as<graph::ScaleAttrs>().factor](const StepContext&) {
+                        *result.as<float>() = static_cast<float>(factor * static_cast<double>(*x.as<float>()));
+                    });
+}
+
 void lower_cast(const NodeContext& lower) {
     const ValueId x = lower.node.inputs[0];
     const ValueId y = lower.node.outputs[0];
@@ -163,6 +173,7 @@ void lower_shortcut_pad_grad(const NodeContext& lower) {
 
 constexpr LoweringEntry kLowerings[] = {
     {graph::OpKind::constant, lower_constant},
+    {graph::OpKind::scale, lower_scale},
     {graph::OpKind::cast, lower_cast},
     {graph::OpKind::add, lower_add},
     {graph::OpKind::normalise_image, lower_normalise_image},

@@ -140,12 +140,15 @@ void lower_proxy_norm_gradient(const NodeContext& lower) {
     const ValueId result = lower.node.outputs[0];
     const Placed proxy = lower.values.operand(inputs[0]);
     const Placed gradient = lower.values.operand(inputs[1]);
+    const Placed loss_scaling = lower.values.operand(inputs[2]);
     const Placed to = lower.values.define(result, row_major(lower.graph.desc(result)));
     const std::int64_t channels = channels_of(lower, result);
     with_float_type(proxy.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {proxy, gradient}, {to}, [=, quantiles = proxy_quantiles()](const StepContext&) {
+        const std::vector<Placed> reads = {proxy, gradient, loss_scaling};
+        lower.steps.add("kernel", reads, {to}, [=, quantiles = proxy_quantiles()](const StepContext&) {
+            const double weight_decay = attrs.weight_decay * static_cast<double>(*loss_scaling.as<float>());
             proxy_norm_gradient<T>(proxy_at<const T>(proxy, channels, quantiles, attrs),
-                                   static_cast<float>(attrs.weight_decay), gradient.as<float>(), to.as<float>());
+                                   static_cast<float>(weight_decay), gradient.as<float>(), to.as<float>());
         });
     });
 }

@@ -44,20 +44,29 @@ UpdateOperands place_update(const NodeContext& lower, bool row_by_row) {
     return at;
 }
 
-/// `gradient_factor`: 1 unless the update is scaled.
-UpdateFactors factors_of(const UpdateAttrs& attrs, const StepContext& context, double gradient_factor) {
-    const auto step = static_cast<double>(context.iteration + 1);
+/// The scalars that an update reads.
+struct UpdateScalars {
+    Placed learning_rate, step, loss_scaling;
+    Placed gradient_factor = {};  // of a scaled update
+
+    static double value(const Placed& scalar) { return static_cast<double>(*scalar.as<float>()); }
+};
+
+UpdateFactors factors_of(const UpdateAttrs& attrs, const UpdateScalars& scalars) {
+    const double step = UpdateScalars::value(scalars.step);
+    const double gradient_factor = scalars.gradient_factor ? UpdateScalars::value(scalars.gradient_factor) : 1;
+    const double gradient_scale = attrs.gradient_scale * gradient_factor / UpdateScalars::value(scalars.loss_scaling);
+    const double rate = UpdateScalars::value(scalars.learning_rate) * attrs.learning_rate_scale;
     const auto correction = [&](double decay) { return bias_correction(attrs, decay, step); };
-    return {
-        .gradient_scale = static_cast<float>(attrs.gradient_scale * gradient_factor),
-        .weight_decay = static_cast<float>(attrs.weight_decay),
-        .rate = static_cast<float>(context.learning_rate * attrs.learning_rate_scale * step_correction(attrs, step)),
-        .momentum = static_cast<float>(attrs.momentum),
-        .decay = static_cast<float>(attrs.decay),
-        .epsilon = static_cast<float>(attrs.epsilon),
-        .rule_weight_decay = static_cast<float>(attrs.rule_weight_decay),
-        .mean_correction = static_cast<float>(correction(attrs.momentum)),
-        .square_correction = static_cast<float>(correction(attrs.decay))};
+    return {.gradient_scale = static_cast<float>(gradient_scale),
+            .weight_decay = static_cast<float>(attrs.weight_decay),
+            .rate = static_cast<float>(rate * step_correction(attrs, step)),
+            .momentum = static_cast<float>(attrs.momentum),
+            .decay = static_cast<float>(attrs.decay),
+            .epsilon = static_cast<float>(attrs.epsilon),
+            .rule_weight_decay = static_cast<float>(attrs.rule_weight_decay),
+            .mean_correction = static_cast<float>(correction(attrs.momentum)),
+            .square_correction = static_cast<float>(correction(attrs.decay))};
 }
 
 /// The iteration is filled in by each step.
@@ -71,7 +80,10 @@ std::uint64_t name_hash(const NodeContext& lower, ValueId variable) {
 
 /// Inputs of an update node.
 constexpr std::size_t kTarget = 0;
-constexpr std::size_t kGradientFactor = 4;  // of a scaled update; the slots are behind it, or stand here
+constexpr std::size_t kLearningRate = 2;
+constexpr std::size_t kStep = 3;
+constexpr std::size_t kLossScaling = 4;
+constexpr std::size_t kGradientFactor = 5;  // of a scaled update; the slots are behind it, or stand here
 
 template <typename From, typename To> void convert(std::int64_t count, const From* from, To* to) {
     if constexpr (std::is_same_v<From, To>) {
@@ -93,10 +105,10 @@ template <typename T> struct ParameterUpdate {
     UpdateOperands at;
     std::vector<Placed> slots;
     UpdateRounding rounding;
-    Placed gradient_factor = {};                     // set: of a scaled update
-    ColumnBlocks columns = {};                       // of a matrix whose blocks have trusts of their own
-    GradientExchange* exchange = nullptr;            // set: of a piece
-    std::size_t sum = 0;                             // whose piece it is
+    UpdateScalars scalars = {};
+    ColumnBlocks columns = {};                        // of a matrix whose blocks have trusts of their own
+    GradientExchange* exchange = nullptr;             // set: of a piece
+    std::size_t sum = 0;                              // whose piece it is
     std::optional<Weights::TileCopies> copies = {};  // of the parameter, made on the way
 
     GradientExchange::Piece range() const {
@@ -116,18 +128,14 @@ template <typename T> struct ParameterUpdate {
         return result;
     }
 
-    UpdateFactors factors_at(const StepContext& context) const {
-        return factors_of(attrs, context, gradient_factor ? static_cast<double>(*gradient_factor.as<float>()) : 1);
-    }
-
     SquareSums norms(const StepContext& context, std::span<float> scratch) const {
         const auto [begin, count] = range();
-        return update_norms(attrs.rule, count, tensors(begin), factors_at(context), rounding_at(context, begin),
+        return update_norms(attrs.rule, count, tensors(begin), factors_of(attrs, scalars), rounding_at(context, begin),
                             scratch);
     }
     void run(const StepContext& context, double trust) const {
         const auto [begin, count] = range();
-        UpdateFactors factors = factors_at(context);
+        UpdateFactors factors = factors_of(attrs, scalars);
         factors.rate = static_cast<float>(static_cast<double>(factors.rate) * trust);
         if constexpr (std::is_same_v<T, float>) {
             if (copies) return run_with_copies(context, factors);
@@ -142,7 +150,7 @@ template <typename T> struct ParameterUpdate {
     void run_columns(const StepContext& context, std::span<float> scratch, std::span<SquareSums> sums,
                      std::span<UpdateFactors> factors) const {
         const UpdateRounding how = rounding_at(context, 0);
-        std::ranges::fill(factors, factors_at(context));
+        std::ranges::fill(factors, factors_of(attrs, scalars));
         column_norms(attrs.rule, columns, tensors(0), factors[0], how, scratch, sums);
         for (std::size_t i = 0; i < sums.size(); ++i) {
             const double rate = static_cast<double>(factors[i].rate) * trust(sums[i].target, sums[i].other);
@@ -236,11 +244,13 @@ void lower_any_update(const NodeContext& lower, std::size_t first_slot) {
     std::vector<Placed> writes = {at.parameter};
     reads.insert(reads.end(), slots.begin(), slots.end());
     writes.insert(writes.end(), slots.begin(), slots.end());
-    Placed factor;
-    if (first_slot > kGradientFactor) factor = reads.emplace_back(lower.values.operand(inputs[kGradientFactor]));
+    UpdateScalars scalars{lower.values.operand(inputs[kLearningRate]), lower.values.operand(inputs[kStep]),
+                          lower.values.operand(inputs[kLossScaling])};
+    if (first_slot > kGradientFactor)
+        scalars.gradient_factor = reads.emplace_back(lower.values.operand(inputs[kGradientFactor]));
     with_float_type(at.parameter.dtype, [&]<typename T>() {
         const ParameterUpdate<T> update{
-            attrs, at, slots, rounding, factor, columns, sum ? lower.sums.exchange() : nullptr, sum.value_or(0)};
+            attrs, at, slots, rounding, scalars, columns, sum ? lower.sums.exchange() : nullptr, sum.value_or(0)};
         if (columns.blocks > 1) {
             add_column_update(lower, update, reads, writes);
         } else if (sum) {
@@ -280,10 +290,11 @@ void lower_gradient_factor(const NodeContext& lower) {
     const ValueId output = lower.node.outputs[0];
     const Placed result = lower.values.define(output, row_major(lower.graph.desc(output)));
     GradientExchange* const exchange = lower.sums.exchange();
+    const Placed loss_scaling = lower.values.operand(lower.node.inputs[0]);
     std::vector<Placed> reads;
     std::vector<CountedGradient> gradients;
     std::int64_t most = 0;
-    for (const ValueId input : lower.node.inputs) {
+    for (const ValueId input : std::span(lower.node.inputs).subspan(1)) {
         const Placed squares = lower.sums.squares_of(input);
         const Placed gradient = reads.emplace_back(squares ? squares : lower.values.as_it_lies(input));
         const auto count = static_cast<std::int64_t>(gradient.desc.get_size() / sizeof(float));
@@ -297,7 +308,8 @@ void lower_gradient_factor(const NodeContext& lower) {
         for (const CountedGradient& counted : gradients)
             (counted.sum ? pieces : whole) += counted.squares(exchange, scratch());
         if (exchange != nullptr && exchange->shards()) pieces = exchange->sum_over_ranks(pieces);
-        *result.as<float>() = static_cast<float>(gradient_factor(attrs, whole + pieces));
+        const double scaling = UpdateScalars::value(loss_scaling);
+        *result.as<float>() = static_cast<float>(gradient_factor(attrs, (whole + pieces) / (scaling * scaling)));
     });
 }
 

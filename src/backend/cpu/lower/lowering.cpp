@@ -37,13 +37,14 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       layouts_(graph, walk_.facts()),
       steps_(walk_, program),
       weights_(walk_, layouts_, onednn, program, steps_),
-      values_(walk_, layouts_, onednn, program, steps_, weights_, Sums::are_read(request.plan.micro_batches, exchange)),
-      sums_(walk_, steps_, values_, program, request.plan.micro_batches, exchange) {}
+      values_(walk_, layouts_, onednn, program, steps_, weights_, Sums::are_read(program.plan().micro_batches, exchange)),
+      sums_(walk_, steps_, values_, program, program.plan().micro_batches, exchange) {}
 
 void Lowering::lower(NodeId id) {
     walk_.go_to(id);
     const graph::Node& node = walk_.node();
-    lowering_of(node.kind)({graph_, node, request_, onednn_, walk_, layouts_, steps_, weights_, values_, sums_});
+    lowering_of(node.kind)({graph_, node, request_, onednn_, walk_, layouts_, steps_, weights_, values_, sums_,
+                            program_.plan().micro_batches});
     sums_.accumulate_results();
 }
 

@@ -21,6 +21,7 @@ struct NodeContext {
     Weights& weights;
     Values& values;
     Sums& sums;
+    std::int64_t micro_batches;  // executions of the graph per weight update
 };
 
 /// Reads the node's operands, defines its results and adds its steps.

@@ -43,6 +43,9 @@ void Values::place_inputs() {
         placed(input) =
             steps_.place(graph().value(input).name, layouts_.row_major_desc(input), desc.dtype, Storage::external);
     }
+    for (const ValueId scalar : graph().values_with_role(Role::scalar)) {
+        placed(scalar) = {program_.add_scalar(graph().value(scalar).name), layouts_.row_major_desc(scalar), DType::f32};
+    }
 }
 
 Placed Values::as_it_lies(ValueId value) {

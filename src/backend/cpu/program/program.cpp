@@ -29,7 +29,7 @@ double Step::bytes_moved() const {
     return bytes;
 }
 
-Program::Program(const OneDnn& onednn, const schedule::UpdatePlan& plan, std::vector<std::int32_t> lane_of)
+Program::Program(const OneDnn& onednn, const schedule::Placement& plan, std::vector<std::int32_t> lane_of)
     : onednn_(onednn), plan_(plan), lane_of_(std::move(lane_of)), scratch_(static_cast<std::size_t>(plan.lanes)) {
     CNNTRAIN_CHECK(std::ssize(lane_of_) == std::int64_t{plan.copies} * plan.stages, "each site needs a lane");
     order_.push_back(Section::prepare());
@@ -82,10 +82,24 @@ Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage
     return &buffers_.back();
 }
 
+Buffer* Program::add_scalar(std::string name) {
+    auto& [key, value] = scalars_.emplace_back(name, 0.0F);
+    buffers_.push_back(Buffer{std::move(name), sizeof(float), Storage::scalar});
+    buffers_.back().data = reinterpret_cast<std::byte*>(&value);
+    return &buffers_.back();
+}
+
+void Program::set_scalar(std::string_view name, float value) {
+    for (auto& [key, held] : scalars_) {
+        if (key == name) held = value;
+    }
+}
+
 Buffer* Program::seen_from(Section section, Buffer* buffer) {
     Buffer& origin = buffer->origin();
     const Site here = site(section);
-    if (origin.storage == Storage::persistent || here == kNoSite || here == buffer->site) return buffer;
+    const bool same_everywhere = origin.storage == Storage::persistent || origin.storage == Storage::scalar;
+    if (same_everywhere || here == kNoSite || here == buffer->site) return buffer;
     if (here == origin.site) return &origin;
     Buffer*& view = views_[{&origin, here}];
     if (view == nullptr) {

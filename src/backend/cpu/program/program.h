@@ -5,13 +5,14 @@
 //   backward(s, c)  stage s of its backward pass, forward values that are computed again included
 //   update          once per weight update
 //
-// A pair of a stage and a copy is a site: its sections run on one lane, so its buffers are never used by two threads at a
-// time. What another site has written is seen through a buffer of one's own (seen_from()), whose address changes with the
-// micro-batch.
+// A pair of a stage and a copy is a site: its sections run on one lane, so its buffers are never used by two threads at
+// a time. What another site has written is seen through a buffer of one's own (seen_from()), whose address changes with
+// the micro-batch.
 //
 // Memory. Where micro-batches are done one after another, one arena per copy is planned by live ranges over all its
-// sections. In a pipeline, several micro-batches are on their way at the same time: what lives longer than one section lies
-// in a ring with as many places as the schedule's table asks for, one per micro-batch; the rest in an arena per lane.
+// sections. In a pipeline, several micro-batches are on their way at the same time: what lives longer than one section
+// lies in a ring with as many places as the schedule's table asks for, one per micro-batch; the rest in an arena per
+// lane.
 //
 // Lowering fills a Program; finish() plans the memory, after which nothing is allocated any more.
 #pragma once
@@ -24,6 +25,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,7 @@ enum class Storage : std::uint8_t {
     arena,       // lives from its first to its last use within one micro-batch, or to the end of the update
     persistent,  // lives as long as the program
     external,    // memory of the current input batch, bound before each micro-batch
+    scalar,      // a scalar of the graph, set before each weight update
 };
 
 /// Stage s of copy c; prepare and update have none.
@@ -83,9 +86,8 @@ struct Placed {
 struct StepContext {
     std::int64_t micro_batch = 0;   // within the weight update
     std::int64_t first_sample = 0;  // of the micro-batch, in the stream of all ranks
-    float learning_rate = 0;
-    std::int64_t iteration = 0;
-    Progress* turns = nullptr;  // of the sums that several copies add to; null: no other copy runs
+    std::int64_t iteration = 0;     // keys the random numbers of stochastic rounding
+    Progress* turns = nullptr;      // of the sums that several copies add to; null: no other copy runs
     GradientExchange* exchange =
         nullptr;                    // of the sums over ranks; null: there is no other rank, or the sums do not count
     NormExchange* norms = nullptr;  // with the ranks that share batch-norm statistics; null: none does
@@ -160,9 +162,9 @@ struct StageBytes {
 class Program {
 public:
     /// `lane_of`: by site, stages of copy 0 first.
-    Program(const OneDnn& onednn, const schedule::UpdatePlan& plan, std::vector<std::int32_t> lane_of);
+    Program(const OneDnn& onednn, const schedule::Placement& plan, std::vector<std::int32_t> lane_of);
 
-    const schedule::UpdatePlan& plan() const { return plan_; }
+    const schedule::Placement& plan() const { return plan_; }
     /// In the order of execution of one micro-batch; the first one is prepare, the last one update.
     std::span<const Section> sections() const { return order_; }
     std::span<const Section> forward_sections(std::int32_t copy) const;
@@ -177,11 +179,15 @@ public:
 
     /// `section`: where it is used first.
     Buffer* add_buffer(std::string name, std::size_t bytes, Storage storage, Section section);
+    /// Of a float that set_scalar() changes.
+    Buffer* add_scalar(std::string name);
+    /// Of all scalars of this name. Only while no section runs.
+    void set_scalar(std::string_view name, float value);
     /// The buffer as this section's site sees it.
     Buffer* seen_from(Section section, Buffer* buffer);
     void add_step(Section section, Step step);
-    /// A step that runs one oneDNN primitive on these arguments (DNNL_ARG_... -> tensor). `like`: its name, op, work and place in
-    /// the graph.
+    /// A step that runs one oneDNN primitive on these arguments (DNNL_ARG_... -> tensor). `like`: its name, op, work
+    /// and place in the graph.
     void add_primitive(Section section, Step like, const Primitive& primitive, const Arguments& arguments,
                        const std::vector<int>& written);
     /// A primitive on these arguments, to be called by a step of the section.
@@ -221,7 +227,8 @@ public:
     std::size_t persistent_bytes() const;
     /// Bytes that a persistent buffer takes, with the gap behind it.
     static std::size_t persistent_room(const Buffer& buffer);
-    /// The memory of all buffers that are summed over ranks, in the order in which they were added; valid after finish().
+    /// The memory of all buffers that are summed over ranks, in the order in which they were added; valid after
+    /// finish().
     std::span<float> exchanged() const;
 
 private:
@@ -269,12 +276,13 @@ private:
     void count_variables(std::vector<StageBytes>& stages) const;
 
     const OneDnn& onednn_;
-    schedule::UpdatePlan plan_;
+    schedule::Placement plan_;
     std::vector<std::int32_t> lane_of_;  // by site
     std::vector<Section> order_;
     std::vector<std::vector<Step>> steps_;  // by position
     std::vector<std::vector<Wait>> waits_;  // likewise
     std::deque<Buffer> buffers_;
+    std::deque<std::pair<std::string, float>> scalars_;        // of the graph, by name
     std::map<std::pair<const Buffer*, Site>, Buffer*> views_;  // what other sites see
     std::deque<Binding> bindings_;
     /// By site: buffers whose address changes with the micro-batch, and what oneDNN knows them by.

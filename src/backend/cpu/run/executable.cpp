@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "backend/cpu/lower/lowering.h"
-#include "cnntrain/base/cores.h"
+#include "backend/cpu/run/placement.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -46,32 +46,13 @@ backend::ProfileRow profile_row(Section section, const Step& step, double second
             step.stage};
 }
 
-/// The stages of each copy on lanes of its own, so that every lane has about as much to compute.
-std::vector<std::int32_t> lanes_of_sites(const graph::Graph& graph, const schedule::UpdatePlan& plan) {
-    CNNTRAIN_CHECK(plan.copies >= 1 && plan.lanes % plan.copies == 0 && plan.micro_batches % plan.copies == 0,
-                   "copies of the stages share lanes and micro-batches evenly");
-    std::vector<double> flops(static_cast<std::size_t>(plan.stages));
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node(graph::NodeId{i});
-        if (node.phase != graph::Phase::update)
-            flops[static_cast<std::size_t>(node.stage.index)] += graph.node_flops(graph::NodeId{i});
-    }
-    const std::int32_t lanes = plan.lanes / plan.copies;
-    const std::vector<std::int32_t> of_stages = schedule::place_stages(flops, lanes);
-    std::vector<std::int32_t> of_sites;
-    for (std::int32_t copy = 0; copy < plan.copies; ++copy) {
-        for (const std::int32_t lane : of_stages)
-            of_sites.push_back(copy * lanes + lane);
-    }
-    return of_sites;
-}
-
 }  // namespace
 
-CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
+CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement)
     : graph_(*request.graph),
-      plan_(request.plan),
-      threads_(request.devices.threads > 0 ? request.devices.threads : available_cores()),
+      plan_(placement),
+      updates_per_call_(request.plan.updates_per_call),
+      threads_(compute_threads(request.cpu)),
       lanes_(threads_of_lanes(threads_, plan_.lanes)),
       program_(onednn_, plan_, lanes_of_sites(graph_, plan_)),
       check_finite_(request.runtime.check_finite),
@@ -87,8 +68,9 @@ CpuExecutable::CpuExecutable(const backend::CompileRequest& request)
 void CpuExecutable::compile(const backend::CompileRequest& request) {
     use_threads();
     if (request.peers.communicator != nullptr && request.peers.communicator->size() > 1)
-        exchange_.emplace(request.peers);
-    if (exchange_ && request.peers.norm_ranks > 1) share_norms(request.peers);
+        exchange_.emplace(request.peers, request.cpu);
+    const std::int64_t norm_ranks = schedule::norm_processes(request.plan);
+    if (exchange_ && norm_ranks > 1) share_norms(exchange_->communicator(), norm_ranks);
     Lowering lowering(graph_, request, onednn_, program_, exchange_ ? &*exchange_ : nullptr);
     lowering.lower_prepare();
     for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
@@ -99,6 +81,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     for (const ValueId id : graph_.variables()) {
         const graph::Value& value = graph_.value(id);
         variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
+        report_.variables.push_back({value.name, value.desc});
         if (const auto gradient = graph::update_gradient(graph_, id)) {
             Desc row_major = lowering.row_major_desc(*gradient);
             gradients_.push_back({value.name, graph_.desc(*gradient), lowering.as_it_lies(*gradient), row_major});
@@ -116,9 +99,9 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
     fill_report(lowering.reorders());
 }
 
-void CpuExecutable::share_norms(const backend::Peers& peers) {
+void CpuExecutable::share_norms(comm::Communicator& communicator, std::int64_t ranks) {
     CNNTRAIN_CHECK(plan_.lanes == 1, "ranks that share statistics have one lane each");
-    norms_.emplace(*peers.communicator, peers.norm_ranks);
+    norms_.emplace(communicator, static_cast<std::int32_t>(ranks));
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const graph::Node& node = graph_.node(graph::NodeId{i});
         if (node.kind == graph::OpKind::batch_norm) norms_->reserve(graph_.desc(node.outputs[1]).elements());
@@ -165,13 +148,6 @@ void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
 void CpuExecutable::use_threads() const {
     omp_set_num_threads(threads_);
     prepare_team();
-}
-
-std::vector<std::string> CpuExecutable::variable_names() const {
-    std::vector<std::string> names;
-    for (const Tensor& v : variables_)
-        names.push_back(v.name);
-    return names;
 }
 
 void CpuExecutable::run_section(Section section, const StepContext& context) {
@@ -359,17 +335,32 @@ bool CpuExecutable::rerun_until_non_finite(Section section, const StepContext& c
     return false;
 }
 
-backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const backend::StepScalars& scalars) {
+void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
+    program_.set_scalar("learning_rate", static_cast<float>(scalars.learning_rate));
+    program_.set_scalar("step", static_cast<float>(scalars.iteration + 1));
+    program_.set_scalar("loss_scaling", static_cast<float>(scalars.loss_scaling));
+}
+
+/// Of several ranks, all learn of a stop from the result of an update.
+void CpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
+                          const backend::UpdateDone& done) {
+    CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
+    static const std::function<bool()> kNever;
     use_threads();
+    const auto one = [&](const backend::StepScalars& scalars) { return update(source, scalars); };
+    backend::train_one_by_one(updates, one, exchange_ ? kNever : stop_requested_, done);
+}
+
+backend::StepResult CpuExecutable::update(data::BatchSource& source, const backend::StepScalars& scalars) {
     first_non_finite_.reset();
+    set_scalars(scalars);
     if (prepared_is_stale_) refresh_prepared(false);
     finished_.reset();
     turns_->reset();
     std::ranges::fill(values_, 0.0);
     if (exchange_) exchange_->begin();
     Update update{.source = source,
-                  .base = {.learning_rate = static_cast<float>(scalars.learning_rate),
-                           .iteration = scalars.iteration,
+                  .base = {.iteration = scalars.iteration,
                            .turns = plan_.copies > 1 ? &*turns_ : nullptr,
                            .exchange = exchange_ ? &*exchange_ : nullptr,
                            .norms = norms_ ? &*norms_ : nullptr}};
@@ -383,14 +374,22 @@ backend::StepResult CpuExecutable::train_step(data::BatchSource& source, const b
         batch = {};
     last_copy_ = plan_.copies - 1;
     add_sums(update.result);
-    const bool stop_requested = update.result.stopped || (stop_requested_ && stop_requested_());
-    const Outcome outcome{update.failure, update.not_finite.has_value(), stop_requested};
-    const bool counts =
-        exchange_ ? exchange_->settle(outcome, update.result, first_non_finite_) : settle_alone(outcome, update.result);
-    if (!counts) return std::move(update.result);  // the variables stay as they were
+    settle_update(update);
+    if (!update.result.counts) return std::move(update.result);
     run_section(Section::update(), update.base);
     refresh_prepared(true);
     return std::move(update.result);
+}
+
+/// Of several ranks, together with the others.
+void CpuExecutable::settle_update(Update& update) {
+    update.result.stop_requested = update.result.stopped || (stop_requested_ && stop_requested_());
+    if (exchange_) {
+        exchange_->agree({update.failure, update.not_finite.has_value()}, update.result, first_non_finite_);
+    } else if (update.failure) {
+        std::rethrow_exception(update.failure);
+    }
+    update.result.counts = backend::settle(update.result, check_finite_);
 }
 
 backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {

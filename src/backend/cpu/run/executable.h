@@ -22,13 +22,13 @@ class Lowering;
 
 class CpuExecutable : public backend::Executable, private backend::Inspection {
 public:
-    explicit CpuExecutable(const backend::CompileRequest& request);
+    CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement);
 
     const backend::CompileReport& report() const override { return report_; }
-    void load(const std::string& name, const HostTensor& tensor) override;
-    HostTensor store(const std::string& name) const override;
-    std::vector<std::string> variable_names() const override;
-    backend::StepResult train_step(data::BatchSource& source, const backend::StepScalars& scalars) override;
+    void load(const backend::NamedTensors& tensors) override;
+    backend::NamedTensors store(std::span<const std::string> names) const override;
+    void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
+               const backend::UpdateDone& done) override;
     backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
     backend::Inspection& inspection() override { return *this; }
@@ -53,7 +53,7 @@ private:
     };
 
     void compile(const backend::CompileRequest& request);
-    void share_norms(const backend::Peers& peers);
+    void share_norms(comm::Communicator& communicator, std::int64_t ranks);
     std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
     void fill_report(const std::vector<std::string>& reorders);
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
@@ -62,6 +62,7 @@ private:
     std::span<std::byte> piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const;
     std::vector<std::byte> gathered(const Tensor& tensor) const;
     HostTensor read(const Tensor& tensor) const;
+    void load_one(const std::string& name, const HostTensor& tensor);
     void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
     void copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
     void reorder(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
@@ -71,8 +72,11 @@ private:
     /// `follows_update`: what the update itself has made is not made again.
     void refresh_prepared(bool follows_update);
 
-    /// One weight update's micro-batches through all stages, on all lanes; then the update, unless something stopped it.
+    /// One weight update's micro-batches through all stages, on all lanes; then the update, if it counts.
+    backend::StepResult update(data::BatchSource& source, const backend::StepScalars& scalars);
     struct Update;
+    void settle_update(Update& update);
+    void set_scalars(const backend::StepScalars& scalars);
     /// A lane's share of it.
     void run_lane(std::int32_t lane, Update& update);
     /// False when the update was stopped before the section could begin.
@@ -89,15 +93,16 @@ private:
     void evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result);
 
     bool is_finite(Section section) const;
-    /// Where a micro-batch whose outputs are not finite went wrong: looks at the variables, then runs its sections again and looks
-    /// at every result when it has just been written.
+    /// Where a micro-batch whose outputs are not finite went wrong: looks at the variables, then runs its sections
+    /// again and looks at every result when it has just been written.
     void find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context);
     /// True when a step has written a value that is not finite; the later ones have not run then.
     bool rerun_until_non_finite(Section section, const StepContext& context);
 
     OneDnn onednn_;
     graph::Graph graph_;
-    schedule::UpdatePlan plan_;
+    schedule::Placement plan_;
+    std::int64_t updates_per_call_;
     int threads_ = 1;
     Lanes lanes_;
     Program program_;

@@ -50,7 +50,12 @@ void CpuExecutable::reorder(const Desc& from_desc, const void* from, const Desc&
     stream.wait();
 }
 
-void CpuExecutable::load(const std::string& name, const HostTensor& tensor) {
+void CpuExecutable::load(const backend::NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors)
+        load_one(name, tensor);
+}
+
+void CpuExecutable::load_one(const std::string& name, const HostTensor& tensor) {
     const Tensor& target = find(variables_, name, "parameter or state");
     if (tensor.shape() != target.desc.shape) {
         throw Error(ErrorKind::data,
@@ -97,8 +102,11 @@ HostTensor CpuExecutable::read(const Tensor& tensor) const {
     return result;
 }
 
-HostTensor CpuExecutable::store(const std::string& name) const {
-    return read(find(variables_, name, "parameter or state"));
+backend::NamedTensors CpuExecutable::store(std::span<const std::string> names) const {
+    backend::NamedTensors tensors;
+    for (const std::string& name : names)
+        tensors.emplace(name, read(find(variables_, name, "parameter or state")));
+    return tensors;
 }
 
 HostTensor CpuExecutable::output(const std::string& name) const {

@@ -28,7 +28,8 @@ std::string message_of(const std::exception_ptr& failure) {
     }
 }
 
-/// What the first of the ranks that say so has to tell, on all ranks: a launcher may end that rank before it has printed it.
+/// What the first of the ranks that say so has to tell, on all ranks: a launcher may end that rank before it has
+/// printed it.
 std::string told_by_first(comm::Communicator& all, const comm::AgreedStatus& agreed, bool comm::UpdateStatus::*say,
                           const std::string& mine) {
     const auto first = std::ranges::find_if(agreed.ranks, [&](const auto& status) { return status.*say; });
@@ -52,12 +53,6 @@ std::string ranks_that(const comm::AgreedStatus& agreed, bool comm::UpdateStatus
 
 }  // namespace
 
-bool settle_alone(const Outcome& outcome, backend::StepResult& result) {
-    if (outcome.failure) std::rethrow_exception(outcome.failure);
-    result.stop_requested = outcome.stop_requested;
-    return !result.stopped && !outcome.not_finite;
-}
-
 std::size_t GradientExchange::add(std::string name, std::int64_t elements, const std::string& layout) {
     layouts_ = hash_text(std::to_string(layouts_) + " " + layout);
     sums_.push_back({std::move(name), elements});
@@ -71,7 +66,7 @@ void GradientExchange::shard(std::size_t sum, DType type, std::function<void()> 
 }
 
 void GradientExchange::plan() {
-    plan_ = comm::plan_buckets(sums_, peers_.bucket_bytes);
+    plan_ = comm::plan_buckets(sums_, bucket_bytes_);
     for (std::size_t b = 0; b < plan_.buckets.size(); ++b)
         bucket_of_.insert(bucket_of_.end(), static_cast<std::size_t>(plan_.buckets[b].count), b);
     handles_.reserve(plan_.buckets.size());
@@ -158,7 +153,7 @@ void GradientExchange::start_ready() {
 void GradientExchange::is_ready(std::size_t sum) {
     const std::lock_guard lock(mutex_);
     --missing_[bucket_of_[sum]];
-    if (peers_.overlap) start_ready();
+    if (overlap_) start_ready();
 }
 
 void GradientExchange::progress() {
@@ -181,8 +176,8 @@ void GradientExchange::finish(backend::StepResult& result) {
     result.exposed_exchange_seconds = std::chrono::duration<double>(end - begin).count();
 }
 
-bool GradientExchange::settle(const Outcome& mine, backend::StepResult& result,
-                              std::optional<std::string>& first_non_finite) {
+void GradientExchange::agree(const Outcome& mine, backend::StepResult& result,
+                             std::optional<std::string>& first_non_finite) {
     const bool damaged = is_data_error(mine.failure);
     if (mine.failure && !damaged) std::rethrow_exception(mine.failure);
     finish(result);
@@ -190,7 +185,7 @@ bool GradientExchange::settle(const Outcome& mine, backend::StepResult& result,
     for (const auto& [name, sum] : result.sums)
         values.push_back(sum);
     const comm::UpdateStatus status{
-        .stop = mine.stop_requested, .not_finite = mine.not_finite, .damaged_data = damaged};
+        .stop = result.stop_requested, .not_finite = mine.not_finite, .damaged_data = damaged};
     const comm::AgreedStatus agreed = comm::agree(*peers_.communicator, status, values);
     result.samples = static_cast<std::int64_t>(agreed.sums[0]);
     result.stopped = agreed.sums[1] > 0;
@@ -210,7 +205,6 @@ bool GradientExchange::settle(const Outcome& mine, backend::StepResult& result,
         const std::string text = told_by_first(*peers_.communicator, agreed, kSay, first_non_finite.value_or("?"));
         if (!first_non_finite) first_non_finite = "on " + ranks_that(agreed, kSay) + ": " + text;
     }
-    return !result.stopped && !agreed.any.not_finite;
 }
 
 }  // namespace cnntrain::cpu

@@ -1,8 +1,8 @@
-// The sums over ranks of what an update reads: gradients, and statistics of the micro-batches. They lie side by side in one
-// buffer, in the order in which the passes finish them, and travel in buckets while the passes go on.
+// The sums over ranks of what an update reads: gradients, and statistics of the micro-batches. They lie side by side in
+// one buffer, in the order in which the passes finish them, and travel in buckets while the passes go on.
 //
-// A rank whose update fails sends its buckets all the same, so that no other rank waits for them; that the update does not
-// count is agreed on afterwards.
+// A rank whose update fails sends its buckets all the same, so that no other rank waits for them; that the update does
+// not count is agreed on afterwards.
 #pragma once
 
 #include <atomic>
@@ -27,21 +27,19 @@ namespace cnntrain::cpu {
 struct Outcome {
     std::exception_ptr failure = {};  // null: none
     bool not_finite = false;
-    bool stop_requested = false;
 };
-
-/// Does the update count, where no other rank takes part in it? Throws the failure.
-bool settle_alone(const Outcome& outcome, backend::StepResult& result);
 
 class GradientExchange {
 public:
-    explicit GradientExchange(const backend::Peers& peers) : peers_(peers) {}
+    explicit GradientExchange(const backend::Peers& peers, const backend::CpuSettings& cpu = {})
+        : peers_(peers), bucket_bytes_(cpu.bucket_bytes), overlap_(cpu.overlap_exchange) {}
 
-    // While the graph is compiled -----------------------------------------------------------------------------------------
+    // While the graph is compiled
+    // -----------------------------------------------------------------------------------------
     /// Sums are added in the order in which the last micro-batch finishes them. `layout`: how their elements lie.
     std::size_t add(std::string name, std::int64_t elements, const std::string& layout);
-    /// Where the optimiser is sharded: each rank updates a piece of the parameter whose gradient the sum is. `type`: the
-    /// parameter's. `publish` puts the new piece where the sum was, `collect` takes the whole parameter from there.
+    /// Where the optimiser is sharded: each rank updates a piece of the parameter whose gradient the sum is. `type`:
+    /// the parameter's. `publish` puts the new piece where the sum was, `collect` takes the whole parameter from there.
     void shard(std::size_t sum, DType type, std::function<void()> publish, std::function<void()> collect);
     bool shards() const { return peers_.shard_optimiser; }
     /// When all of that is known. Error(peers) when the sums of other ranks differ or lie differently.
@@ -59,14 +57,15 @@ public:
     Piece piece(std::size_t sum, int rank) const;
     Piece own_piece(std::size_t sum) const { return piece(sum, peers_.communicator->rank()); }
 
-    // In an update ---------------------------------------------------------------------------------------------------------
+    // In an update
+    // ---------------------------------------------------------------------------------------------------------
     void begin();
     /// The sum over this rank's micro-batches is there. Any thread may say so.
     void is_ready(std::size_t sum);
     /// Moves on what is under way. Any thread may call it, between steps; it does not wait.
     void progress();
-    /// Two numbers of each sharded parameter that are sums over its elements: given for this rank's piece, read for the whole
-    /// after they have been shared.
+    /// Two numbers of each sharded parameter that are sums over its elements: given for this rank's piece, read for the
+    /// whole after they have been shared.
     void give_squares(std::size_t sum, double target, double other);
     void share_squares();
     std::pair<double, double> squares(std::size_t sum) const { return squares_[sum]; }
@@ -75,11 +74,11 @@ public:
     /// Publishes this rank's pieces and collects those of all.
     void share_parameters();
 
-    /// Called when no thread is in a pass any more: returns when all buckets are summed and all ranks agree on whether the
-    /// update counts. Makes `result` that of all ranks; `first_non_finite`: says what and on which rank, unless it is this one.
-    /// What was wrong with this rank's data is thrown after the others know of it, and they throw Error(data) with its text; any other
-    /// failure is thrown at once, and they hear of it when this rank leaves.
-    bool settle(const Outcome& mine, backend::StepResult& result, std::optional<std::string>& first_non_finite);
+    /// Called when no thread is in a pass any more: returns when all buckets are summed. Makes `result` that of all
+    /// ranks; `first_non_finite`: what is not finite and on which rank, unless it is this one. A failure to read this
+    /// rank's data is thrown after the others know of it, and they throw Error(data) with its text; any other failure
+    /// is thrown at once, and they hear of it when this rank leaves.
+    void agree(const Outcome& mine, backend::StepResult& result, std::optional<std::string>& first_non_finite);
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -96,6 +95,8 @@ private:
     void start_ready();
 
     backend::Peers peers_;
+    std::int64_t bucket_bytes_;
+    bool overlap_;
     std::vector<comm::Parameter> sums_;
     std::uint64_t layouts_ = 0;  // digest
     comm::BucketPlan plan_;

@@ -26,8 +26,8 @@ private:
     int before_;
 };
 
-/// Prepares the threads of this thread's parallel regions for computing: denormal numbers are zero, because they carry nothing
-/// here and are very slow.
+/// Prepares the threads of this thread's parallel regions for computing: denormal numbers are zero, because they carry
+/// nothing here and are very slow.
 void prepare_team();
 
 /// `threads` shared out over `lanes`, at least one to each; the first ones get what is over.

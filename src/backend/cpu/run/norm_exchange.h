@@ -1,7 +1,7 @@
 // What ranks that share batch-norm statistics say to each other in the middle of a micro-batch.
 //
-// They do the same steps in the same order, each on its own micro-batch. One that cannot go on (no batch, damaged data, a loss that
-// is not finite) tells the others where they would begin to wait for it.
+// They do the same steps in the same order, each on its own micro-batch. One that cannot go on (no batch, damaged data,
+// a loss that is not finite) tells the others where they would begin to wait for it.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ public:
     void reserve(std::int64_t channels);
 
     std::int64_t ranks() const override { return group_.count; }
-    /// Mean and biased variance of each channel over this rank's micro-batch become those over all of the group's, which are of
-    /// one size.
+    /// Mean and biased variance of each channel over this rank's micro-batch become those over all of the group's,
+    /// which are of one size.
     void merge_moments(std::span<float> mean, std::span<float> variance);
     void add_up(std::span<float> first, std::span<float> second) override;
     /// Does every rank of the group go on?

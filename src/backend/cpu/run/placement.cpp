@@ -1,0 +1,97 @@
+#include "backend/cpu/run/placement.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using schedule::Placement;
+
+namespace {
+
+std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
+    return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+/// The fewest copies of the stages with which every lane has a stage of its own, for each takes memory. Empty: no
+/// number does.
+std::optional<std::int32_t> copies_for(const Placement& placement, std::int32_t lanes) {
+    for (std::int32_t copies = 1; copies <= lanes; ++copies) {
+        const bool divides = lanes % copies == 0 && placement.micro_batches % copies == 0;
+        if (divides && lanes / copies <= placement.stages) return copies;
+    }
+    return std::nullopt;
+}
+
+void check_lanes(const Placement& placement, int threads) {
+    const auto usable = [&](std::int32_t lanes) {
+        return lanes <= threads && copies_for(placement, lanes).has_value();
+    };
+    if (usable(placement.lanes)) return;
+    std::int32_t most = placement.lanes - 1;
+    while (!usable(most))
+        --most;
+    throw Error(ErrorKind::usage, "--lanes " + std::to_string(placement.lanes) +
+                                      " cannot all be used: " + counted(placement.stages, "stage", "stages") + ", " +
+                                      counted(placement.micro_batches, "micro-batch", "micro-batches") +
+                                      " per weight update and " + counted(threads, "thread", "threads") +
+                                      " have work for " + std::to_string(most));
+}
+
+/// Stages of a pipeline that fills are as fast side by side as one after another, and faster beside busy processes
+/// (README, "Stages on lanes"); micro-batches that can be done one by one need less memory so.
+std::int32_t chosen_lanes(const Placement& placement, int threads) {
+    const bool fills = placement.schedule != schedule::PipelineSchedule::sequential;
+    return fills ? std::min<std::int32_t>(placement.stages, threads) : 1;
+}
+
+/// Processes that share batch-norm statistics do all norms in one order.
+std::int32_t lanes_of(const schedule::UpdatePlan& plan, const Placement& placement, std::int64_t asked, int threads) {
+    if (schedule::norm_processes(plan) == 1)
+        return asked == 0 ? chosen_lanes(placement, threads) : static_cast<std::int32_t>(asked);
+    if (asked <= 1) return 1;
+    throw Error(ErrorKind::usage, "--lanes " + std::to_string(asked) + " cannot be had with --BN-span " +
+                                      std::to_string(plan.norm_span) +
+                                      ", which spans processes: they do all norms in one order; use --lanes 1");
+}
+
+}  // namespace
+
+int compute_threads(const backend::CpuSettings& cpu) {
+    return cpu.threads > 0 ? cpu.threads : available_cores();
+}
+
+Placement placement_of(const schedule::UpdatePlan& plan, const backend::CpuSettings& cpu) {
+    const int threads = compute_threads(cpu);
+    Placement placement = schedule::in_one_lane(plan);
+    placement.lanes = lanes_of(plan, placement, cpu.lanes, threads);
+    check_lanes(placement, threads);
+    placement.copies = *copies_for(placement, placement.lanes);
+    return placement;
+}
+
+std::vector<std::int32_t> lanes_of_sites(const graph::Graph& graph, const Placement& placement) {
+    CNNTRAIN_CHECK(placement.copies >= 1 && placement.lanes % placement.copies == 0 &&
+                       placement.micro_batches % placement.copies == 0,
+                   "copies of the stages share lanes and micro-batches evenly");
+    std::vector<double> flops(static_cast<std::size_t>(placement.stages));
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(graph::NodeId{i});
+        if (node.phase != graph::Phase::update)
+            flops[static_cast<std::size_t>(node.stage.index)] += graph.node_flops(graph::NodeId{i});
+    }
+    const std::int32_t lanes = placement.lanes / placement.copies;
+    const std::vector<std::int32_t> of_stages = schedule::place_stages(flops, lanes);
+    std::vector<std::int32_t> of_sites;
+    for (std::int32_t copy = 0; copy < placement.copies; ++copy) {
+        for (const std::int32_t lane : of_stages)
+            of_sites.push_back(copy * lanes + lane);
+    }
+    return of_sites;
+}
+
+}  // namespace cnntrain::cpu
