@@ -17,6 +17,7 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/assemble.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
 #include "cnntrain/train/stages.h"
 #include "plan/line.h"
 #include "plan/line_network.h"
