@@ -1,5 +1,7 @@
 #include "plan/line_network.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,13 @@ NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResu
     network.lanes = settings.training.lanes;
     if (settings.training.recomputation) network.kept = Kept::inputs;
     network.facts = function_facts(result.graph, result.names);
+    const bool told_apart =
+        std::ranges::any_of(network.facts, [](const FunctionFacts& facts) { return facts.parameters > 0; });
+    if (!told_apart) {
+        throw Error(ErrorKind::unsupported, "cnntrain plan: the variables of --task " + std::string(row.options.name) +
+                                                " are not named by the functions of its network, so that stages "
+                                                "cannot be planned");
+    }
     network.results = pass_results(result.graph, result.names);
     try {
         constexpr std::int64_t kMicroBatches = 2;  // gradients are summed

@@ -18,7 +18,7 @@ std::vector<double> predicted_bytes(const std::string& line) {
     const config::ParseResult arguments = parse(line);
     const TrainingSettings& training = arguments.settings.training;
     const auto backend = make_backend(arguments.settings.run.backend);
-    plan::NetworkOfLine of_line = plan::network_of_line(arguments.settings, *backend);
+    plan::NetworkOfLine of_line = plan::network_of_line(tasks::row_of(arguments), arguments, *backend);
     EXPECT_EQ(of_line.without_copies, "");
     plan::PlannedNetwork& network = of_line.network;
     for (const int threads : {1, 2})

@@ -9,6 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
+#include "cnntrain/train/stages.h"
 #include "plan/planned.h"
 #include "plan/prediction.h"
 #include "train/fixtures.h"
@@ -265,7 +266,8 @@ TEST(Plan, WhatItProposesCanBeTypedAndIsBetter) {
     const std::string second = planned(kThreeStages + better);
     EXPECT_EQ(proposal(second), "those of the line");
     EXPECT_LT(imbalance_in(second), imbalance_in(first));
-    EXPECT_NO_THROW(check_network(parse(kSmall + kThreeStages + better).settings));
+    const config::ParseResult improved = parse(kSmall + kThreeStages + better);
+    EXPECT_NO_THROW(check_stages(tasks::row_of(improved), improved.settings));
 }
 
 TEST(Plan, OfALineWithoutPipelineIsAProposal) {

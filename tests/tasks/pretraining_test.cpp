@@ -18,6 +18,7 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/dry_run.h"
 #include "cnntrain/train/runs.h"
+#include "tasks/pretraining/settings.h"
 
 namespace cnntrain::train {
 namespace {
@@ -512,11 +513,11 @@ TEST(Pretrain, RestoreFindsOutWhatRan) {
     std::ostringstream console;
     const Host host = quiet_host(files, console);
     const config::ParseResult line = restore_line("run");
-    const config::ParseResult recorded = restored_arguments(line, files);
+    const config::ParseResult recorded = tasks::restored_arguments(line, files);
     EXPECT_EQ(recorded.command, config::Command::pretrain);
-    EXPECT_EQ(recorded.settings.bert.hidden, 64);
+    EXPECT_EQ(tasks::pretraining_settings(recorded.settings).model.hidden, 64);
     EXPECT_EQ(recorded.settings.training.gradient_accumulation_count, 2);
-    EXPECT_EQ(run_restored(line, host), 0);  // all steps are done
+    EXPECT_EQ(tasks::run_restored(line, host), 0);  // all steps are done
     EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0", "ckpt-3"));
 }
 
@@ -527,12 +528,12 @@ TEST(Pretrain, ASecondPhaseIsRestoredWithItsOwnOptions) {
     pretrain(files, "--init-checkpoint run/ckpt-3 --logs-path second");
     std::ostringstream console;
     ::testing::internal::CaptureStderr();
-    EXPECT_EQ(run_restored(restore_line("second"), quiet_host(files, console)), 0);
+    EXPECT_EQ(tasks::run_restored(restore_line("second"), quiet_host(files, console)), 0);
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("was written with other options")));
 }
 
 TEST(Pretrain, ADryRunSaysWhatWouldHappen) {
-    const std::string text = dry_run_text(parse(kRun));
+    const std::string text = tasks::dry_run_text(parse(kRun));
     EXPECT_THAT(text, HasSubstr("BERT of 2 layers, 64 wide, "));
     EXPECT_THAT(text, HasSubstr("2 (micro-batch) x 2 (accumulated) x 1 (replicas) = 4"));
     EXPECT_THAT(text, HasSubstr("0.0075 at 0"));
@@ -540,12 +541,12 @@ TEST(Pretrain, ADryRunSaysWhatWouldHappen) {
 }
 
 TEST(Pretrain, ADryRunOfAnEvaluationSaysWhatIsEvaluated) {
-    const std::string text = dry_run_text(parse(kEvaluation + "--restore-dir run"));
+    const std::string text = tasks::dry_run_text(parse(kEvaluation + "--restore-dir run"));
     EXPECT_THAT(text, HasSubstr("generated sequences, sequences of 16 tokens"));
     EXPECT_THAT(text, ContainsRegex("Validation: +10 batches of 100\n"));
     EXPECT_THAT(text, ContainsRegex("Weights: +run\n"));
     EXPECT_THAT(text, AllOf(HasSubstr("validation.csv"), Not(HasSubstr("training.csv")), Not(HasSubstr("Optimiser"))));
-    const std::string files = dry_run_text(
+    const std::string files = tasks::dry_run_text(
         parse(kEvaluation + "--restore-dir run --no-generated-data --train-file a*.tfrecord --valid-file b*.tfrecord"));
     EXPECT_THAT(files, HasSubstr("no file fits the pattern 'b*.tfrecord'"));
     EXPECT_THAT(files, HasSubstr("batches are reckoned with 10000000 sequences"));

@@ -13,6 +13,7 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"

@@ -10,6 +10,7 @@
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/weight_update.h"
+#include "tasks/image_classification/reports.h"
 #include "train/by_task.h"
 
 namespace cnntrain::train::testing {
@@ -188,8 +189,11 @@ std::string PointFitting::printed(const metrics::InferenceRow& row) const {
 
 TaskDescription PointFitting::description() const {
     return {.model = "plane",
+            .title = "plane",
+            .details = "",
             .identity = {{"model", "plane"}},
             .summary_head = "A plane through points\n",
+            .summary_training = tasks::summary_training(settings_),
             .summary_tail = "",
             .arithmetic = {DType::f32, "points are f32"},
             .arguments = {{"axes", kAxes}},
@@ -209,8 +213,8 @@ schedule::RunPlan PointFitting::plan(std::int64_t samples) const {
 }
 
 std::function<double(std::int64_t)> PointFitting::learning_rate(const schedule::RunPlan& plan) const {
-    const double base = optim::base_learning_rate(settings_.learning_rate, plan.global_batch);
-    const optim::LearningRate rate(settings_.learning_rate, base, plan.iterations, plan.epochs);
+    const double base = optim::base_learning_rate(tasks::image_settings(settings_).learning_rate, plan.global_batch);
+    const optim::LearningRate rate(tasks::image_settings(settings_).learning_rate, base, plan.iterations, plan.epochs);
     return [rate](std::int64_t iteration) { return rate.at(iteration); };
 }
 

@@ -111,10 +111,10 @@ std::vector<data::Field> fields_of(const config::Settings& settings, const backe
 }  // namespace
 
 CompiledNet::CompiledNet(const Line& line) {
-    const config::Settings settings =
-        parse("--generated-data --input-threads 1 --abs-learning-rate 0.01 --optimiser momentum " + line.options)
-            .settings;
-    check_network(settings);
+    const config::ParseResult parsed =
+        parse("--generated-data --input-threads 1 --abs-learning-rate 0.01 --optimiser momentum " + line.options);
+    const config::Settings& settings = parsed.settings;
+    check_stages(tasks::row_of(parsed), settings);
     const auto backend = make_backend(settings.run.backend);
     const std::vector<data::Field> fields = fields_of(settings, *backend);
     graph_ = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
