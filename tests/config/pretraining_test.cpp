@@ -149,8 +149,9 @@ TEST(PretrainingOptions, EveryDocumentedFlagIsThere) {
 }
 
 TEST(PretrainingOptions, NothingIsAcceptedAndForgotten) {
-    const std::vector<std::string> derived = {"global_batch_size", "lr_schedule_by_step", "use_debiasing",
-                                              "use_nvlamb",        "use_mpclip",          "pipeline_stages"};
+    const std::vector<std::string> derived = {"global_batch_size", "lr_schedule_by_step", "loss_scaling_by_step",
+                                              "use_debiasing",     "use_nvlamb",          "use_mpclip",
+                                              "pipeline_stages"};
     for (const Option& option : option_table()) {
         if ((option.commands & kP) == 0) continue;
         const bool handled = option.bind.write != nullptr || option.ipu_only || !option.idle.empty() || option.action ||
