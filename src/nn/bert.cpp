@@ -110,7 +110,7 @@ Graph build(const BertRequest& request, const graph::OpTable& ops, Mode mode) {
             std::to_string(input.predictions) + " masked tokens do not fit into sequences of " +
                 std::to_string(input.length));
     const std::vector<std::string> functions = bert_functions(request.model);
-    check_splits(functions, request.splits);
+    check_bert_splits(functions, request.splits);
     BertEncoder encoder(request.model, request.numerics, input, ops, mode);
     PretrainingHeads heads(request, encoder, mode);
     return encoder.build(functions, request.splits, [&](std::string_view token) { heads.add(token); });

@@ -26,7 +26,7 @@ graph::Graph build(const BertClassificationRequest& request, const graph::OpTabl
     require(request.classes >= 2,
             "texts need at least 2 classes to be told apart, and not " + std::to_string(request.classes));
     const std::vector<std::string> functions = bert_classification_functions(request.model);
-    check_splits(functions, request.splits);
+    check_bert_splits(functions, request.splits);
     BertEncoder encoder(request.model, request.numerics, input, ops, mode);
     return encoder.build(functions, request.splits, [&](std::string_view) { add_classifier(request, encoder); });
 }

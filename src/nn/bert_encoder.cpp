@@ -223,7 +223,7 @@ void check_encoder(const BertSettings& model, const BertInput& input) {
     }
 }
 
-void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits) {
+void check_bert_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits) {
     const auto has = [&](const std::string& function) {
         return std::ranges::find(functions, function) != functions.end();
     };

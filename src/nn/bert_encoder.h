@@ -92,6 +92,6 @@ void require(bool condition, const std::string& message);
 void check_encoder(const BertSettings& model, const BertInput& input);
 /// Error(usage) for splits that are no functions of the network, Error(unsupported) for a table of words in several
 /// stages.
-void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits);
+void check_bert_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits);
 
 }  // namespace cnntrain::nn

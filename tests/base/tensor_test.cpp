@@ -74,7 +74,7 @@ TEST(Tensor, BFloat16RoundsToNearestEven) {
     EXPECT_EQ(to_bfloat16(std::numeric_limits<float>::max()).bits, 0x7f80);
     EXPECT_TRUE(std::isnan(to_float(to_bfloat16(std::numeric_limits<float>::quiet_NaN()))));
     EXPECT_TRUE(std::isnan(to_float(to_bfloat16(-std::numeric_limits<float>::signaling_NaN()))));
-    EXPECT_EQ(to_float({0xc000}), -2.0f);
+    EXPECT_EQ(to_float(BFloat16{0xc000}), -2.0f);
 }
 
 TEST(Tensor, EveryBFloat16SurvivesItsElementConversion) {

@@ -123,7 +123,7 @@ TEST(Checkpoint, DataIsAlignedAndWithoutGaps) {
     std::uint64_t length = 0;
     std::memcpy(&length, text.data(), sizeof length);
     EXPECT_EQ((8 + length) % 64, 0u);
-    EXPECT_EQ(text.size(), 8 + length + 24 + 24 + 6 + 8 + 5);
+    EXPECT_EQ(text.size(), 8 + length + 24 + 24 + 6 + 8 + 8 + 5);
 }
 
 TEST(Checkpoint, EveryCutIsNoticed) {

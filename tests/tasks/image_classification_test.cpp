@@ -127,9 +127,10 @@ TEST(ImageClassification, TellsTheBitsOfItsInput) {
         return ImageClassification(parse(line), cpu(), 1).description().io_bits;
     };
     EXPECT_EQ(bits("--dataset imagenet --generated-data --eight-bit-io"), 8);
-    EXPECT_EQ(bits("--dataset imagenet --generated-data"), 16);
+    EXPECT_EQ(bits("--dataset imagenet --generated-data --compute-type bf16"), 16);
+    EXPECT_EQ(bits("--dataset imagenet --generated-data --compute-type f32"), 32);
     EXPECT_EQ(bits("--dataset imagenet --generated-data --precision 32.32"), 32);
-    EXPECT_EQ(bits("--dataset cifar-10 --data-dir /nowhere --eight-bit-io"), 16);
+    EXPECT_EQ(bits("--dataset cifar-10 --data-dir /nowhere --eight-bit-io --compute-type bf16"), 16);
 }
 
 TEST(ImageClassification, NamesItsModel) {
