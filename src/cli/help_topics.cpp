@@ -73,6 +73,8 @@ constexpr std::string_view kDataFolders = R"(
 
   CIFAR-10, CIFAR-100   the binary files, or a folder cifar-10-batches-bin or cifar-100-binary
   ImageNet              TFRecord files train-00000-of-01024 ..., validation-...
+  class folders         train/<class>/*.jpg and validation/<class>/*.jpg (or val); the network has
+                        an output for each class folder. --no-validation without the second.
 
 Without --dataset the data set is told from the folder. Photographs become TFRecords by
 
@@ -281,8 +283,8 @@ Without effect on CPUs
   Options that change nothing in a command or for its data are named with the reason.
 
 Restrictions
-  Images        Networks for ImageNet's format have 1000 outputs. A folder of images is classified
-                with ImageNet's preprocessing; classes are printed as numbers.
+  Images        Networks for ImageNet's TFRecords have 1000 outputs. A folder of images is
+                classified with ImageNet's preprocessing; classes are printed as numbers.
   Requests      Each thread of --num-inference-thread holds its own weights.
   Replicas      Several processes with --BN-span have one lane each. --rts has nothing to split in
                 one process.

@@ -7,6 +7,7 @@
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/weight_update.h"
 

@@ -15,6 +15,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/stages.h"

@@ -16,6 +16,7 @@
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"

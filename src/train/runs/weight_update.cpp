@@ -1,3 +1,4 @@
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/weight_update.h"
 
 #include <algorithm>
