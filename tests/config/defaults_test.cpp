@@ -145,8 +145,8 @@ TEST(Defaults, PhotosInClassFoldersAreToldFromTheirFiles) {
     EXPECT_THAT(usage_error(line), HasSubstr("cannot be told"));
     folder.write("train/bee/photo.JPEG", "x");
     const ParseResult run = parse(line + "--dataset-cache-gb 1 --strict-data --normalise-input");
-    EXPECT_EQ(run.settings.data.dataset, data::DatasetId::folder);
-    EXPECT_EQ(run.settings.data.image_size, 224);
+    EXPECT_EQ(image(run).data.dataset, data::DatasetId::folder);
+    EXPECT_EQ(image(run).data.image_size, 224);
     EXPECT_THAT(run.notices, ElementsAre("--dataset-cache-gb changes nothing: it is for ImageNet only"));
     EXPECT_THAT(run.settings.optimiser.weight_decay_exclude, ElementsAre("beta", "gamma"));
     EXPECT_THAT(usage_error("--dataset folder --generated-data"), HasSubstr("choose another --dataset"));
