@@ -110,14 +110,20 @@ private:
     std::deque<Taken> taken_;
 };
 
-std::unique_ptr<Executable> compile(const Graph& graph, const schedule::UpdatePlan& plan, bool thread_independent,
+struct Update {
+    std::int64_t micro_batches = 1;
+    std::int64_t lanes = 1;  // each with a copy of the only stage
+};
+
+std::unique_ptr<Executable> compile(const Graph& graph, const Update& update, bool thread_independent,
                                     comm::Communicator* communicator = nullptr) {
     backend::CompileRequest request;
     request.graph = &graph;
-    request.plan = plan;
+    request.plan.accumulation = update.micro_batches;
     request.fields = Batches(0).fields();
-    request.devices.threads = plan.lanes;
-    request.runtime.thread_independent = thread_independent;
+    request.cpu.lanes = update.lanes;
+    request.cpu.threads = static_cast<int>(update.lanes);
+    request.cpu.thread_independent = thread_independent;
     request.peers.communicator = communicator;
     auto executable = backend::make_cpu_backend()->compile(request);
     std::uint64_t index = 0;
@@ -237,7 +243,7 @@ TEST_P(ConvGradient, OfSeveralMicroBatchesIsAddedInTheirOrder) {
 }
 
 TEST_P(ConvGradient, OfSeveralCopiesIsAddedInTheOrderOfMicroBatches) {
-    const auto executable = compile(net.graph, {.micro_batches = 4, .copies = 2, .lanes = 2}, thread_independent());
+    const auto executable = compile(net.graph, {.micro_batches = 4, .lanes = 2}, thread_independent());
     const Gradients expected = summed(net.graph, 4, thread_independent());
     for (int update = 0; update < 3; ++update)
         expect_equal(gradients_of(*executable, 0), expected);

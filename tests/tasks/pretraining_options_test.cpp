@@ -313,7 +313,7 @@ TEST(PretrainingOptions, StagesBecomeSplits) {
     EXPECT_TRUE(settings.training.pipeline);
     EXPECT_THAT(settings.training.pipeline_splits, ElementsAre("hid3", "hid10", "hid17", "mlm0"));
     EXPECT_EQ(tasks::pretraining_settings(settings).model.stages.size(), 5U);
-    EXPECT_THAT(tasks::pretraining_settings(settings).device_mapping, ElementsAre(0, 1, 2, 3, 0));
+    EXPECT_THAT(settings.training.device_mapping, ElementsAre(0, 1, 2, 3, 0));
     EXPECT_EQ(settings.training.pipeline_schedule, schedule::PipelineSchedule::grouped);
 }
 

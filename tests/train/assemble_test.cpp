@@ -220,7 +220,7 @@ TEST(AssembleUpdatePlan, SaysWhatTheUserAsksFor) {
 
 TEST(AssembleUpdatePlan, TheDevicesOfTheMappingAreTheStages) {
     config::Settings pretraining = settings("--pipeline --pipeline-splits a b c");
-    pretraining.pretraining.device_mapping = {0, 1, 1, 0};
+    pretraining.training.device_mapping = {0, 1, 1, 0};
     EXPECT_EQ(update_plan(pretraining).devices, (std::vector<std::int32_t>{0, 1, 1, 0}));
 }
 
