@@ -155,8 +155,8 @@ TEST_F(Photos, ErrorsSayWhereAndWhatToDo) {
     EXPECT_THAT(error(Split::validation), AllOf(HasSubstr("neither validation/ nor val/"), HasSubstr(folder_.path()),
                                                 HasSubstr("--no-validation")));
     put_photo("val/Bee/1.jpg", 2);
-    EXPECT_THAT(error(Split::validation),
-                AllOf(HasSubstr((folder_ / "val/Bee") + " is not a class of training"), HasSubstr("no folder train/Bee")));
+    EXPECT_THAT(error(Split::validation), AllOf(HasSubstr((folder_ / "val/Bee") + " is not a class of training"),
+                                                HasSubstr("no folder train/Bee")));
     put_photo("validation/ant/1.jpg", 2);
     EXPECT_THAT(error(Split::validation), HasSubstr("keep one of them"));
 }

@@ -3,8 +3,8 @@
 
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
-#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 #include "plan/line.h"
 #include "plan/line_network.h"

@@ -11,8 +11,8 @@
 
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
-#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"

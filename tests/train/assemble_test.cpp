@@ -1,6 +1,6 @@
-#include "cnntrain/train/compile_request.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/weight_update.h"
@@ -190,8 +190,7 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
     const auto all = settings(
         "--optimiser momentum --momentum 0.8 --gradient-accumulation-count 3 --loss-scaling 64 "
         "--weight-decay 0.01 --BN-decay 0.9");
-    const auto result =
-        update_settings(all, *backend::make_cpu_backend(), tasks::image_settings(all).model.bn_decay);
+    const auto result = update_settings(all, *backend::make_cpu_backend(), tasks::image_settings(all).model.bn_decay);
     EXPECT_EQ(result.kind, optim::Optimiser::momentum);
     EXPECT_EQ(result.momentum, 0.8);
     EXPECT_EQ(result.micro_batches, 3);

@@ -41,11 +41,11 @@ struct UpdateAttrs {
     double momentum = 0;             // adamw, lamb: beta1
     double decay = 0;                // of the mean of squares; adamw, lamb: beta2
     double epsilon = 0;
-    double rule_weight_decay = 0;  // the rule's own decay, in addition to weight_decay
-    double trust_scale = 0;        // lars
-    bool adapts = true;            // rules with a trust
-    bool corrects_bias = false;    // divide means that start at 0 by 1 - momentum^step and 1 - decay^step
-    bool corrects_step = false;    // multiply the whole step by sqrt(1 - decay^(step+1)) / (1 - momentum^(step+1))
+    double rule_weight_decay = 0;    // the rule's own decay, in addition to weight_decay
+    double trust_scale = 0;          // lars
+    bool adapts = true;              // rules with a trust
+    bool corrects_bias = false;      // divide means that start at 0 by 1 - momentum^step and 1 - decay^step
+    bool corrects_step = false;      // multiply the whole step by sqrt(1 - decay^(step+1)) / (1 - momentum^(step+1))
     std::int64_t column_blocks = 1;  // rules with a trust ratio: matrices side by side in one variable
     bool operator==(const UpdateAttrs&) const = default;
 };

@@ -118,10 +118,18 @@ Violation exponential_decay(const OptionValues& values) {
 }
 
 const std::vector<Rule> kRules = {
-    {kTVE, one_norm},      {kTVE, cache_or_not},          {kT, span_fits_replicas}, {kTVE, fixed_image_size},
+    {kTVE, one_norm},
+    {kTVE, cache_or_not},
+    {kT, span_fits_replicas},
+    {kTVE, fixed_image_size},
     {kTVE, made_images_need_a_published_set},
-    {kT, lars_companions}, {kT, accumulation_companions}, {kTVE, data_folder},      {kT, mixing_needs_pairs},
-    {kT, cutmix_share},    {kT, learning_rate},           {kT, exponential_decay},
+    {kT, lars_companions},
+    {kT, accumulation_companions},
+    {kTVE, data_folder},
+    {kT, mixing_needs_pairs},
+    {kT, cutmix_share},
+    {kT, learning_rate},
+    {kT, exponential_decay},
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ std::vector<Option> dataset_options() {
          .bind = to<&ImageSettings::data, &data::DataSettings::dataset>()},
         {.flag = "--data-dir",
          .type = Type::text,
-         .help = 
+         .help =
              "Folder with ImageNet TFRecords, CIFAR binaries or photos (train/CLASS/*.jpg, validation/CLASS/*.jpg); "
              "without it, the environment's DATA_DIR.",
          .acts_on = kFiles,

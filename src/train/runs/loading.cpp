@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {

@@ -1,5 +1,5 @@
-#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/weight_update.h"
+#include "cnntrain/train/compile_request.h"
 
 #include <algorithm>
 #include <utility>

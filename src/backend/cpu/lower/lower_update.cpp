@@ -106,9 +106,9 @@ template <typename T> struct ParameterUpdate {
     std::vector<Placed> slots;
     UpdateRounding rounding;
     UpdateScalars scalars = {};
-    ColumnBlocks columns = {};                        // of a matrix whose blocks have trusts of their own
-    GradientExchange* exchange = nullptr;             // set: of a piece
-    std::size_t sum = 0;                              // whose piece it is
+    ColumnBlocks columns = {};                       // of a matrix whose blocks have trusts of their own
+    GradientExchange* exchange = nullptr;            // set: of a piece
+    std::size_t sum = 0;                             // whose piece it is
     std::optional<Weights::TileCopies> copies = {};  // of the parameter, made on the way
 
     GradientExchange::Piece range() const {

@@ -37,7 +37,8 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
       layouts_(graph, walk_.facts()),
       steps_(walk_, program),
       weights_(walk_, layouts_, onednn, program, steps_),
-      values_(walk_, layouts_, onednn, program, steps_, weights_, Sums::are_read(program.plan().micro_batches, exchange)),
+      values_(walk_, layouts_, onednn, program, steps_, weights_,
+              Sums::are_read(program.plan().micro_batches, exchange)),
       sums_(walk_, steps_, values_, program, program.plan().micro_batches, exchange) {}
 
 void Lowering::lower(NodeId id) {
