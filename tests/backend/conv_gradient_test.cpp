@@ -69,9 +69,10 @@ private:
         graph.set_phase(graph::Phase::update);
         const ValueId rate = graph.add_scalar("learning_rate");
         const ValueId step = graph.add_scalar("step");
+        const ValueId scaling = graph.add_scalar("loss_scaling");
         const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::sgd, .gradient_scale = 1, .learning_rate_scale = 1};
         for (const ValueId kernel : kernels) {
-            graph.add(OpKind::update, attrs, {kernel, gradients.of.at(kernel), rate, step},
+            graph.add(OpKind::update, attrs, {kernel, gradients.of.at(kernel), rate, step, scaling},
                       graph.value(kernel).name + "/update");
         }
     }

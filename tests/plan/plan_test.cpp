@@ -308,13 +308,14 @@ TEST(Plan, ACountThatTheScheduleCannotTakeIsTold) {
 }
 
 TEST(Plan, StagesBeyondTheLimitAreToldAndAvoided) {
-    const std::string text = planned(kThreeStages, {.memory_limit_bytes = 2'600'000, .measure = false});
+    const std::string stages = kThreeStages + "--compute-type bf16 ";
+    const std::string text = planned(stages, {.memory_limit_bytes = 2'600'000, .measure = false});
     EXPECT_THAT(text, ContainsRegex("Too large: +stage [012] needs "));
     const std::string better = proposal(text);
-    EXPECT_THAT(planned(kThreeStages + better, {.memory_limit_bytes = 2'600'000, .measure = false}),
+    EXPECT_THAT(planned(stages + better, {.memory_limit_bytes = 2'600'000, .measure = false}),
                 Not(HasSubstr("Too large")));
     expect_kind(ErrorKind::usage, {"the least limit that would fit is"},
-                [] { planned(kThreeStages, {.memory_limit_bytes = 1000, .measure = false}); });
+                [&] { planned(stages, {.memory_limit_bytes = 1000, .measure = false}); });
 }
 
 TEST(PlanTimes, OfCopiesAreTheMeanOfAMicroBatchWithoutWaits) {

@@ -217,7 +217,7 @@ public:
               std::span<const std::span<std::byte>> made) const override {
         const std::size_t images = field_number(fields, kImages);
         const Shape& shape = fields[images].desc.shape;
-        MixingCoefficients coefficients;
+        thread_local MixingCoefficients coefficients;  // keeps its memory from batch to batch
         coefficients.draw(settings_, seed_, number, shape);
         if (settings_.on_host) {
             const std::span<const std::byte> unmixed = batch[images];

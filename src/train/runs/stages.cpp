@@ -21,9 +21,8 @@ std::string joined(const std::vector<std::string>& names) {
     return text;
 }
 
-void check_splits(const TaskRow& task, const config::Settings& settings) {
+void check_splits(const TaskRow& task, const config::Settings& settings, const std::vector<std::string>& functions) {
     const TrainingSettings& training = settings.training;
-    const std::vector<std::string> functions = task.functions(settings);
     const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
     const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
     if (training.pipeline && !right_count) {
@@ -47,8 +46,9 @@ schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images
 }
 
 void check_stages(const TaskRow& task, const config::Settings& settings) {
+    const std::vector<std::string> functions = task.functions(settings);  // refuses sizes that the family does not have
     if (!settings.main.trains) return;
-    check_splits(task, settings);
+    check_splits(task, settings, functions);
     if (settings.training.pipeline) {
         const schedule::BatchPlan batch = batch_plan(settings);
         schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
