@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/input.h"
@@ -35,10 +36,6 @@ struct Options {
     int rounds = 3;
     double cache_gb = 0;
 };
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Rate {
     double images_per_second = 0;

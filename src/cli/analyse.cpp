@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/analyse.h"
 #include "cnntrain/checkpoint/folder.h"
 
@@ -27,19 +28,15 @@ std::string joined(const std::vector<std::int64_t>& indices) {
     return text;
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 /// Indices are printed where a variable has its first NaNs, afterwards only how many there are.
 void report_nans(const std::vector<Found>& points, checkpoint::Edited edited) {
     std::set<std::string> seen;
     for (const Found& point : points) {
         const auto nans = checkpoint::find_nans(posix_files(), point.path, edited);
-        std::cout << point.name << ": " << (nans.empty() ? "no NaNs" : "NaNs in " + counted(nans.size(), "variable"))
-                  << '\n';
+        std::cout << point.name << ": "
+                  << (nans.empty() ? "no NaNs" : "NaNs in " + counted(std::ssize(nans), "variable")) << '\n';
         for (const checkpoint::VariableNans& variable : nans) {
-            std::cout << "  " << variable.variable << ": " << counted(variable.indices.size(), "NaN");
+            std::cout << "  " << variable.variable << ": " << counted(std::ssize(variable.indices), "NaN");
             if (seen.insert(variable.variable).second) std::cout << ", first here, at " << joined(variable.indices);
             std::cout << '\n';
         }

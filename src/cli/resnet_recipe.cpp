@@ -174,10 +174,6 @@ void translate_common(RecipeLine& line, const Flags& flags, const std::vector<Re
     if (!idle.empty()) line.notices.push_back("without meaning here: " + listed(idle));
 }
 
-std::string counted(std::int64_t count, const std::string& one) {
-    return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
-}
-
 [[noreturn]] void refuse_workers(std::int64_t batch, std::int64_t workers) {
     std::int64_t below = std::min(workers, batch);
     while (batch % below != 0)

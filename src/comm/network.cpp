@@ -1,4 +1,5 @@
 #include "cnntrain/comm/network.h"
+#include "cnntrain/base/elapsed.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,10 +19,6 @@ constexpr std::int64_t kSmallestBucket = 64;
 constexpr std::int64_t kFactor = 4;  // from one size to the next
 constexpr int kCallsTogether = 10;   // between two looks at the clock that all agree on
 constexpr std::size_t kMostCalls = 2000;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

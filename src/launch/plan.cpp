@@ -3,6 +3,7 @@
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/process.h"
 #include "cnntrain/launch/scripts.h"
@@ -18,17 +19,6 @@ using Words = std::vector<std::string>;
 constexpr int kUsage = 2;
 constexpr int kUnsupported = 4;
 constexpr int kNoProgram = 127;
-
-std::string joined(const Words& words, const char* between = ", ") {
-    std::string text;
-    for (const std::string& word : words)
-        text += (text.empty() ? "" : between) + word;
-    return text;
-}
-
-std::string counted(int count, const std::string& noun) {
-    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 /// The divisors of `number` that are nearest to `wanted`, from below and above.
 Words nearest_divisors(int number, int wanted) {

@@ -1,4 +1,5 @@
 #include "cnntrain/nn/model.h"
+#include "cnntrain/base/listed.h"
 
 #include <algorithm>
 #include <array>
@@ -14,13 +15,6 @@ using graph::Role;
 using graph::ValueId;
 
 namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& item : names)
-        text += (text.empty() ? "" : ", ") + item;
-    return text;
-}
 
 std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
     const std::string nearest = nearest_name(wrong, names);

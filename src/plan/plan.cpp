@@ -8,6 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/plan/pipeline_chart.h"
 #include "cnntrain/plan/scaling_chart.h"

@@ -5,6 +5,7 @@
 #include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/comm/buckets.h"
 #include "cnntrain/plan/network.h"

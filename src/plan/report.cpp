@@ -5,6 +5,7 @@
 #include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/plan/pipeline_chart.h"
 #include "plan/text.h"

@@ -12,10 +12,6 @@ std::string topic(const std::string& name, const std::string& text) {
     return shown + std::string(kColumn - std::min(kColumn, shown.size()), ' ') + text + "\n";
 }
 
-std::string counted(std::int64_t count, const std::string& what, const std::string& ending) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
-}
-
 std::string percent(double share) {
     return formatted("%.1f %%", 100 * share);
 }

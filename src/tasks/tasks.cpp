@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/train/dry_run.h"
 #include "tasks/task_table.h"
 
@@ -34,8 +35,8 @@ const TaskRow& first_row(Command command) {
     return *found;
 }
 
-/// The word behind the last of these flags, which may be shortened to `least` characters, or joined to it by "="; the task's
-/// options judge everything else later.
+/// Value of the last `flag` on the line, which may be abbreviated to `least` characters. The task's options check the rest
+/// of the line later.
 std::optional<std::string> word_of(const std::vector<std::string>& words, std::string_view flag, std::size_t least) {
     std::optional<std::string> value;
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -63,15 +64,12 @@ const TaskRow* recorded_row(const FileSystem& files, const std::string& path) {
 }
 
 [[noreturn]] void refuse_task(const std::string& name) {
-    std::vector<std::string> names;
-    std::string all;
-    for (const std::string_view known : task_names()) {
-        names.emplace_back(known);
-        all += (all.empty() ? "" : ", ") + std::string(known);
-    }
+    const std::vector<std::string_view> known = task_names();
+    const std::vector<std::string> names(known.begin(), known.end());
     const std::string nearest = nearest_name(name, names);
     throw Error(ErrorKind::usage, "unknown task '" + name + "'" +
-                                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") + "; tasks: " + all);
+                                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") +
+                                      "; tasks: " + joined(names));
 }
 
 struct Choice {
@@ -79,7 +77,7 @@ struct Choice {
     Command command;
 };
 
-/// A task that has a command of its own for training trains by it whatever the line says; its options say the rest.
+/// A command that only one task serves, such as pretrain, decides the task; elsewhere --task or the run's record does.
 Choice chosen(Command command, const std::vector<std::string>& words, const FileSystem& files) {
     const TaskRow& first = first_row(command);
     const auto serving = std::ranges::count_if(task_table(), [&](const TaskRow& row) { return serves(row, command); });

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cnntrain {
@@ -13,6 +15,19 @@ inline std::string listed(const std::vector<std::string>& words, const std::stri
     for (std::size_t i = 0; i < words.size(); ++i)
         text += (i == 0 ? "" : i + 1 == words.size() ? " " + joint + " " : ", ") + words[i];
     return text;
+}
+
+/// "a, b, c"
+inline std::string joined(const std::vector<std::string>& words, std::string_view between = ", ") {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        text += (i == 0 ? "" : std::string(between)) + words[i];
+    return text;
+}
+
+/// "1 stage", "2 stages"; "2 batches" with the ending "es".
+inline std::string counted(std::int64_t count, const std::string& noun, const std::string& ending = "s") {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
 }
 
 }  // namespace cnntrain

@@ -68,7 +68,7 @@ inline constexpr double kMostIterations = 1e12;
 inline constexpr double kMostEpochs = 1e9;
 inline constexpr double kMostReplicas = 1e6;
 inline constexpr double kMostChannels = 4096;
-inline constexpr double kMostThreads = 4096;  // of any machine; this one's are in checks.cpp
+inline constexpr double kMostThreads = 4096;  // of any machine; this one's are in shared_checks.cpp
 inline constexpr double kMostBytes = 1e15;
 inline constexpr Range kExponents{-126, 127};  // powers of 2 that a 32-bit float holds
 inline constexpr Range kDropped{0, 0.999999};  // something must be left
@@ -108,7 +108,7 @@ struct Option {
     std::string_view shared_flag = {};  // what shared_options.h calls it; its own flag where it is no shared row
 };
 
-/// What of a row another one says differently; what is not given stays.
+/// Changes to a shared row. Members that are not set keep the row's values.
 struct Refinement {
     std::optional<std::string_view> flag = {};
     std::optional<Type> type = {};

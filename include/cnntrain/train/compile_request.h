@@ -13,19 +13,19 @@
 
 namespace cnntrain::train {
 
-/// Of a training in this process, one update at a time.
+/// The plan of a training in this process, with one update per call.
 schedule::UpdatePlan update_plan(const config::Settings& settings);
-/// Of a training.
+/// The settings of a training that only CPUs know.
 backend::CpuSettings cpu_settings(const config::Settings& settings);
 /// How the backend computes the weight updates of a training. Error(usage) for settings that it cannot follow: lanes
 /// that would have nothing to do, for one.
 schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend);
 
-/// Of a graph that is only evaluated. `fields`: of the source that will feed the graph. `seed`: of the rounding and of
+/// For a graph that is only evaluated. `fields`: of the source that will feed the graph. `seed`: of the rounding and of
 /// dropout.
 backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
                                         std::vector<data::Field> fields, std::uint64_t seed);
-/// The same of a graph that is trained, by update_plan().
+/// For a graph that is trained, with update_plan().
 backend::CompileRequest training_request(const graph::Graph& graph, const config::Settings& settings,
                                          std::vector<data::Field> fields, std::uint64_t seed);
 

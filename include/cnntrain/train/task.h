@@ -57,7 +57,7 @@ struct MlperfBenchmark {
 /// What a task says about itself.
 struct TaskDescription {
     std::string model;                             // in names of files: "resnet50"
-    std::string title;                             // for people: "resnet 50"
+    std::string title = {};                        // for people: "resnet 50"
     std::string details;                           // behind the title: "batch norm"
     std::string update = "iteration";              // what a weight update is called
     std::map<std::string, std::string> identity;   // what a compiled model depends on: "model" -> "resnet-50"
@@ -77,7 +77,7 @@ struct Topic {
     std::string text;
 };
 
-/// A task that says which of C classes a sample is of: what `inference` without --iterations asks.
+/// A task that assigns each sample one of C classes; `inference` without --iterations needs it.
 class Classifier {
 public:
     virtual ~Classifier() = default;
@@ -140,10 +140,10 @@ public:
     virtual std::vector<Topic> dry_run_topics(config::Command command) const = 0;
     /// Optimiser and learning rate of a training.
     virtual std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const = 0;
-    /// Samples::fields() of so many made-up samples, for which no file is looked for.
+    /// Samples::fields() of `samples` generated samples; reads no file.
     virtual std::vector<data::Field> fields_of_generated(std::int64_t samples) const = 0;
 
-    /// Null where the task does not say what samples are.
+    /// Null when the task assigns no classes.
     virtual const Classifier* classifier() const { return nullptr; }
 };
 
@@ -158,8 +158,7 @@ struct TaskRow {
     std::vector<std::string> (*functions)(const config::Settings& settings);
     /// Those with which stages usually begin; null: all.
     std::vector<std::string> (*usual_splits)(const config::Settings& settings) = nullptr;
-    /// Does every process that poprun starts print, unless the options say otherwise? On the number of lines rest the
-    /// numbers of published benchmarks.
+    /// Every process that poprun starts prints by default: benchmarks of the original programs count their lines.
     bool every_process_prints = false;
 };
 

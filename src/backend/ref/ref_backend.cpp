@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cnntrain/backend/ref.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/half.h"
 #include "cnntrain/graph/facts.h"
@@ -49,10 +50,6 @@ void evaluate_node(const Graph& graph, NodeId id, std::vector<RefTensor>& values
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 HostTensor to_host(const RefTensor& tensor) {
     HostTensor host(tensor.desc);

@@ -1,4 +1,5 @@
 #include "cnntrain/data/loader.h"
+#include "cnntrain/base/elapsed.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,10 +20,6 @@ namespace cnntrain::data {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Of one worker, besides its stack: an image and what decoding it takes.
 constexpr std::uint64_t kWorkerBytes = std::uint64_t{4} << 20;

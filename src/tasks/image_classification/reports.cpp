@@ -286,21 +286,22 @@ std::vector<train::Topic> image_rate_topics(const config::Settings& settings, co
     return topics;
 }
 
-train::MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments) {
+std::optional<train::MlperfBenchmark> mlperf_benchmark(const config::ParseResult& arguments) {
+    if (data::dataset_info(image_settings(arguments.settings).data.dataset).train_images == 0) return std::nullopt;
     const schedule::BatchPlan batch = train::batch_plan(arguments.settings);
     const optim::LearningRateSettings& rate = image_settings(arguments.settings).learning_rate;
-    return {.name = "resnet",
-            .quality = train::kTop1Column,
-            .target = 75.9,
-            .facts = {{"model_bn_span", batch.norm_samples()}},
-            .warmup_epochs = warmup_epochs(arguments.settings),
-            .rate = [rate](const metrics::TrainingSize& size) {
-                const double base = optim::base_learning_rate(rate, size.global_batch);
-                return train::MlperfRate{.warmup_iterations = warmup_iterations(rate, size),
-                                         .base = base,
-                                         .end = end_learning_rate(rate, base),
-                                         .decay_power = decay_power(rate)};
-            }};
+    return train::MlperfBenchmark{.name = "resnet",
+                                  .quality = train::kTop1Column,
+                                  .target = 75.9,
+                                  .facts = {{"model_bn_span", batch.norm_samples()}},
+                                  .warmup_epochs = warmup_epochs(arguments.settings),
+                                  .rate = [rate](const metrics::TrainingSize& size) {
+                                      const double base = optim::base_learning_rate(rate, size.global_batch);
+                                      return train::MlperfRate{.warmup_iterations = warmup_iterations(rate, size),
+                                                               .base = base,
+                                                               .end = end_learning_rate(rate, base),
+                                                               .decay_power = decay_power(rate)};
+                                  }};
 }
 
 }  // namespace cnntrain::tasks

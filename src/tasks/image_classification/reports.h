@@ -21,6 +21,7 @@ std::string summary_tail(const config::Settings& settings);
 /// Of a dry run.
 std::vector<train::Topic> image_rate_topics(const config::Settings& settings, const schedule::RunPlan& plan);
 
-train::MlperfBenchmark mlperf_benchmark(const config::ParseResult& arguments);
+/// Empty for data that are not published: its epochs are those of the published set.
+std::optional<train::MlperfBenchmark> mlperf_benchmark(const config::ParseResult& arguments);
 
 }  // namespace cnntrain::tasks

@@ -88,7 +88,8 @@ public:
 
     void leave_out() { ++left_out_; }
 
-    void finish(const std::string& name, double seconds) {
+    /// `classes`: of the network. With five or fewer, the right one is always among the five likeliest.
+    void finish(const std::string& name, double seconds, std::int64_t classes) {
         if (left_out_ > 0) {
             observers_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) + " " +
                             unit_.many + " could not be decoded and are left out");
@@ -98,8 +99,10 @@ public:
         const double count = static_cast<double>(images_);
         observers_.line("Inference [" + name + "]: " + std::to_string(images_) + " " + unit_.many +
                         ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
-        if (labelled_ > 0)
-            observers_.line("top-1 accuracy: " + percent(top1_) + " %, top-5 accuracy: " + percent(top5_) + " %");
+        if (labelled_ > 0) {
+            const std::string top5 = classes > kClasses ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
+            observers_.line("top-1 accuracy: " + percent(top1_) + " %" + top5);
+        }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
     }
 
@@ -174,9 +177,11 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     const Stopwatch watch;
     const std::int64_t batch = subjects.stream->micro_batch();
     const std::int64_t count = subjects.stream->samples();
+    std::int64_t classes = 0;
     for (std::int64_t first = 0; first < count; first += batch) {
         executable->evaluate(tap, 1);
         const HostTensor logits = executable->output(kLogits);
+        classes = logits.desc().shape.at(1);
         for (std::int64_t row = 0; row < std::min(batch, count - first); ++row) {
             const std::int32_t label = tap.labels().at(static_cast<std::size_t>(row));
             if (label == data::kLeftOut) {
@@ -195,7 +200,7 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
             return kInterruptedExitCode;
         }
     }
-    report.finish(name, watch.seconds());
+    report.finish(name, watch.seconds(), classes);
     return 0;
 }
 

@@ -14,13 +14,6 @@ namespace cnntrain::train {
 
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names)
-        text += (text.empty() ? "" : ", ") + name;
-    return text;
-}
-
 void check_splits(const TaskRow& task, const config::Settings& settings, const std::vector<std::string>& functions) {
     const TrainingSettings& training = settings.training;
     const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());

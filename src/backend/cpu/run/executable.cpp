@@ -10,6 +10,7 @@
 
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/placement.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -20,10 +21,6 @@ using graph::ValueId;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Index in memory of the first NaN or infinity, or -1; other types are always finite.
 std::int64_t first_bad_index(const Placed& tensor) {

@@ -6,16 +6,13 @@
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 
 namespace cnntrain::cpu {
 
 using schedule::Placement;
 
 namespace {
-
-std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
-    return std::to_string(count) + " " + (count == 1 ? one : many);
-}
 
 /// The fewest copies of the stages with which every lane has a stage of its own, for each takes memory. Empty: no
 /// number does.
@@ -35,15 +32,14 @@ void check_lanes(const Placement& placement, int threads) {
     std::int32_t most = placement.lanes - 1;
     while (!usable(most))
         --most;
-    throw Error(ErrorKind::usage, "--lanes " + std::to_string(placement.lanes) +
-                                      " cannot all be used: " + counted(placement.stages, "stage", "stages") + ", " +
-                                      counted(placement.micro_batches, "micro-batch", "micro-batches") +
-                                      " per weight update and " + counted(threads, "thread", "threads") +
-                                      " have work for " + std::to_string(most));
+    throw Error(ErrorKind::usage,
+                "--lanes " + std::to_string(placement.lanes) + " cannot all be used: " +
+                    counted(placement.stages, "stage") + ", " + counted(placement.micro_batches, "micro-batch", "es") +
+                    " per weight update and " + counted(threads, "thread") + " have work for " + std::to_string(most));
 }
 
 /// Stages of a pipeline that fills are as fast side by side as one after another, and faster beside busy processes
-/// (README, "Stages on lanes"); micro-batches that can be done one by one need less memory so.
+/// (tools/README.md, "Pipeline stages on lanes"); micro-batches that can be done one by one need less memory so.
 std::int32_t chosen_lanes(const Placement& placement, int threads) {
     const bool fills = placement.schedule != schedule::PipelineSchedule::sequential;
     return fills ? std::min<std::int32_t>(placement.stages, threads) : 1;
