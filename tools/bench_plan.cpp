@@ -1,5 +1,6 @@
-// What `cnntrain plan` predicts of a pipelined training line against what the line takes. One process measures functions
-// and runs weight updates in turn, round after round, so that both meet the same machine: other programs, clock rates.
+// What `cnntrain plan` predicts of a pipelined training line against what the line takes. One process measures
+// functions and runs weight updates in turn, round after round, so that both meet the same machine: other programs,
+// clock rates.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

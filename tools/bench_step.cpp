@@ -1,6 +1,6 @@
 // Times whole training (or evaluation) steps of a model on the CPU backend and says where the time goes:
-// samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process, a table per
-// operation, remaining reorders, memory, GFLOP/s against a measured peak.
+// samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process, a
+// table per operation, remaining reorders, memory, GFLOP/s against a measured peak.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -205,7 +205,8 @@ StepTimes time_steps(Bench& bench, const Options& options) {
     return {typical, *least};
 }
 
-/// The products' times are the least of several, each by itself: beside busy processes the fastest step is what compares with them.
+/// The products' times are the least of several, each by itself: beside busy processes the fastest step is what
+/// compares with them.
 void compare_with_products(Bench& bench, const StepTimes& step) {
     constexpr int kRepeats = 5;
     const auto micro_batches = static_cast<double>(bench.plan.micro_batches);

@@ -33,8 +33,8 @@ int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
 int resnet_eval_command(const Invocation& invocation);
 int poprun_command(const Invocation& invocation);
 
-// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes how it is called and the words behind that,
-// returns the process's exit code and throws Error.
+// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes how it is called and the words behind
+// that, returns the process's exit code and throws Error.
 int dataset_bert(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);

@@ -36,8 +36,8 @@ struct CommandEntry {
     int (*run)(const Invocation&);
 };
 
-/// Names, script names and help lines are config::commands(); this is what they do. A command without a row is one that a task
-/// serves, or not available yet.
+/// Names, script names and help lines are config::commands(); this is what they do. A command without a row is one that
+/// a task serves, or not available yet.
 constexpr std::array<CommandEntry, 8> kCommands = {{
     {config::Command::restore, restore_command},
     {config::Command::average, average_command},
@@ -207,7 +207,8 @@ int dispatch_within_limits(const std::string& program, const std::vector<std::st
     }
 }
 
-/// A closed standard stream would give its number to the first file that is opened, and text for the user would go there.
+/// A closed standard stream would give its number to the first file that is opened, and text for the user would go
+/// there.
 void keep_standard_streams_open() {
     for (int stream = 0; stream <= STDERR_FILENO; ++stream) {
         if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));  // the lowest free number

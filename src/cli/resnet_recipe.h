@@ -1,5 +1,5 @@
-// The programs of the large-batch ResNet-50 recipe for CPUs, another project's resnet_main.py and resnet_eval.py: what their
-// lines mean as lines of `cnntrain train` and `cnntrain validation`.
+// The programs of the large-batch ResNet-50 recipe for CPUs, another project's resnet_main.py and resnet_eval.py: what
+// their lines mean as lines of `cnntrain train` and `cnntrain validation`.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct RecipeHost {
 };
 RecipeHost recipe_host(const comm::Launched& launched);
 
-/// A word like "--train_batch_size" and its value may have been joined by a no-break space, as word processors do: such words are
-/// cut there, and no-break spaces at the ends of words are dropped.
+/// A word like "--train_batch_size" and its value may have been joined by a no-break space, as word processors do: such
+/// words are cut there, and no-break spaces at the ends of words are dropped.
 std::vector<std::string> without_no_break_spaces(const std::vector<std::string>& words);
 
 struct RecipeLine {
@@ -29,8 +29,9 @@ struct RecipeLine {
     std::vector<std::string> notices;
 };
 
-/// `files`: where the model_dir is. `called`: the program as it was typed, for errors. Error(usage): unknown flags, a batch that the workers cannot share (with the
-/// nearest numbers of workers that can), a missing folder. Error(unsupported): --use_tpu.
+/// `files`: where the model_dir is. `called`: the program as it was typed, for errors. Error(usage): unknown flags, a
+/// batch that the workers cannot share (with the nearest numbers of workers that can), a missing folder.
+/// Error(unsupported): --use_tpu.
 RecipeLine resnet_main_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
                             const FileSystem& files);
 RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
@@ -41,8 +42,8 @@ std::string resnet_eval_help(const std::string& called);
 /// Of the weights' squares, which the loss of both programs includes.
 inline constexpr double kRecipeWeightDecay = 5e-5;
 
-/// The images that a worker has in one pass and the passes of a weight update: passes * images = share, with as many images as
-/// `most` allows.
+/// The images that a worker has in one pass and the passes of a weight update: passes * images = share, with as many
+/// images as `most` allows.
 struct Passes {
     std::int64_t images = 1;
     std::int64_t count = 1;

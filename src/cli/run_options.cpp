@@ -22,8 +22,8 @@ namespace cnntrain::cli {
 
 namespace {
 
-/// The processes that a launcher started work together where they train; evaluations do so under poprun only: those of a
-/// plain mpirun line are measurements beside each other.
+/// The processes that a launcher started work together where they train; evaluations do so under poprun only: those of
+/// a plain mpirun line are measurements beside each other.
 config::Launch launch_of(config::Command command, const comm::Launched& launched) {
     config::Launch launch;
     using config::Command;
@@ -37,8 +37,8 @@ config::Launch launch_of(config::Command command, const comm::Launched& launched
     return launch;
 }
 
-// A launcher may end all processes as soon as one has ended with an error, so what is to be told is told before another process
-// can end because of it.
+// A launcher may end all processes as soon as one has ended with an error, so what is to be told is told before another
+// process can end because of it.
 
 /// The first process tells it. If the others do not hear that it has come so far, they tell it, too.
 int tell_error_of_all(comm::Communicator& communicator, const train::ErrorOfAll& error) {
@@ -69,7 +69,8 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
     }
 }
 
-/// What poprun's instances print besides the first, with a task that has all of them print and one that leaves it to the options.
+/// What poprun's instances print besides the first, with a task that has all of them print and one that leaves it to
+/// the options.
 bool prints(const config::ParseResult& arguments, bool by_poprun) {
     if (arguments.launch.index == 0) return true;
     return tasks::row_of(arguments).every_process_prints ? by_poprun : arguments.settings.logging.all_instances;

@@ -13,7 +13,8 @@ namespace cnntrain::cli {
 /// The process's console, terminal and stop signal.
 train::Host process_host(const Invocation& invocation);
 
-/// Before OpenMP and other libraries are used, some of which end the process when they get no memory. Error(unsupported).
+/// Before OpenMP and other libraries are used, some of which end the process when they get no memory.
+/// Error(unsupported).
 void require_run_memory(const config::Settings& settings, config::Command command);
 
 /// Parses, answers --help and --print-config, prints the notices, refuses what is not there yet, and then runs.

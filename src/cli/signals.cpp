@@ -37,7 +37,8 @@ extern "C" void on_stop_signal(int) {
     if (now_ns - first >= kSameRequestNs) _exit(kInterruptedExitCode);
 }
 
-/// The run has had its time. One that has work to save may hang in a console that nobody reads: the signal interrupts that.
+/// The run has had its time. One that has work to save may hang in a console that nobody reads: the signal interrupts
+/// that.
 extern "C" void on_alarm(int) {
     if (exit_held) {
         alarm(1);

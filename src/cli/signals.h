@@ -1,6 +1,6 @@
-// SIGTERM, SIGINT and SIGHUP: the first asks the run to save and stop, another a second or more later ends the process at
-// once. A run that does not stop within seconds, because it waits for a file or computes a large batch, is ended unless it
-// has work to save.
+// SIGTERM, SIGINT and SIGHUP: the first asks the run to save and stop, another a second or more later ends the process
+// at once. A run that does not stop within seconds, because it waits for a file or computes a large batch, is ended
+// unless it has work to save.
 #pragma once
 
 namespace cnntrain::cli {

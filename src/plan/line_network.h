@@ -19,7 +19,8 @@ struct NetworkOfLine {
     std::string without_copies;  // why the backend's copies of variables are not known; empty: they are
 };
 
-/// Compiles the graph to learn what the backend keeps. A network that is too large for this machine is planned without that:
+/// Compiles the graph to learn what the backend keeps. A network that is too large for this machine is planned without
+/// that:
 /// it may be for another one.
 NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResult& arguments,
                               const backend::Backend& backend);

@@ -35,8 +35,8 @@ const TaskRow& first_row(Command command) {
     return *found;
 }
 
-/// Value of the last `flag` on the line, which may be abbreviated to `least` characters. The task's options check the rest
-/// of the line later.
+/// Value of the last `flag` on the line, which may be abbreviated to `least` characters. The task's options check the
+/// rest of the line later.
 std::optional<std::string> word_of(const std::vector<std::string>& words, std::string_view flag, std::size_t least) {
     std::optional<std::string> value;
     for (std::size_t i = 0; i < words.size(); ++i) {

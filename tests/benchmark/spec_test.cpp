@@ -278,8 +278,8 @@ TEST(ShippedSpec, HoldsThePublishedBenchmarks) {
         EXPECT_FALSE(entry.columns.empty()) << entry.name;
         if (entry.name == "tf1_resnet50_infer_synth_1ipu") inference = &entry;
     }
-    // Of CNNs 37 names and 148 variants were published; one of two entries with the same name has got its own here. Of BERT's
-    // pretraining there are 4 names and 6 variants.
+    // Of CNNs 37 names and 148 variants were published; one of two entries with the same name has got its own here. Of
+    // BERT's pretraining there are 4 names and 6 variants.
     EXPECT_EQ(entries, 42U);
     EXPECT_EQ(variants, 159U);
     ASSERT_NE(inference, nullptr);

@@ -1,6 +1,6 @@
-// Every command line of the documents that this program follows, with python3 replaced by cnntrain: it resolves as its row says,
-// and exactly the capabilities that its row names are refused as not available yet. A capability that arrives, or is lost,
-// changes rows here.
+// Every command line of the documents that this program follows, with python3 replaced by cnntrain: it resolves as its
+// row says, and exactly the capabilities that its row names are refused as not available yet. A capability that
+// arrives, or is lost, changes rows here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The documented lines of one process, and those that poprun starts, run for real: a few micro-batches of generated data.
+// The documented lines of one process, and those that poprun starts, run for real: a few micro-batches of generated
+// data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +93,8 @@ TEST_P(DocumentedRuns, Work) {
 }
 
 #ifdef CNNTRAIN_MPIEXEC
-/// Trainings that the documents give to poprun, started by it as 2 and 4 processes; replicas of a process stay as they are.
+/// Trainings that the documents give to poprun, started by it as 2 and 4 processes; replicas of a process stay as they
+/// are.
 TEST_P(DocumentedRuns, WorkInSeveralProcesses) {
     const DocumentedRun& row = GetParam();
     const bool of_text = row.shorter == SMALL_BERT;

@@ -1,4 +1,5 @@
-// poprun lines with real mpirun and small programs: what the instances see, how they end, and that nothing stays behind.
+// poprun lines with real mpirun and small programs: what the instances see, how they end, and that nothing stays
+// behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -40,7 +40,8 @@ protected:
     static Outcome script(const std::string& lines) {
         return shell("cd " + folder_->path() + "; " + kFunctions + lines);
     }
-    /// Lines that run a training until it has logged something, and end with its exit code. timeout(1) passes the signal on;
+    /// Lines that run a training until it has logged something, and end with its exit code. timeout(1) passes the
+    /// signal on;
     /// the shell alone would start a background job with SIGINT ignored.
     static std::string stopped_by(const std::string& signal, const std::string& line, const std::string& name) {
         return "timeout 600 " + line + " & pid=$!; until_saved " + name + "; sleep 0.3; kill -" + signal +

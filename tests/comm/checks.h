@@ -11,8 +11,8 @@ namespace cnntrain::comm::testing {
 /// Values of one rank: signs and sizes that make sums depend on their order.
 std::vector<float> values_of(int rank, std::size_t count, std::uint64_t round);
 
-/// The sum over ranks in the tree of communicator.h, written as plainly as possible: nodes of `ranks_per_node` ranks in turn
-/// (0: one node).
+/// The sum over ranks in the tree of communicator.h, written as plainly as possible: nodes of `ranks_per_node` ranks in
+/// turn (0: one node).
 std::vector<float> plain_sum(int ranks, int ranks_per_node, std::size_t count, std::uint64_t round);
 
 /// Waits up to half a millisecond, for a time that differs from rank to rank and run to run.

@@ -1,6 +1,7 @@
-// A rank of a run that goes wrong: `mpi_fault <how> <rank> <timeout in seconds> <marker>`. All ranks sum a bucket over and over; after some
-// sums the given rank is killed, stops, ends, or throws; or it stops before MPI starts, or once all have met at the end; or it comes
-// late to the last sum, so that all ranks can be stopped while they wait. The others print their error and end with its exit code.
+// A rank of a run that goes wrong: `mpi_fault <how> <rank> <timeout in seconds> <marker>`. All ranks sum a bucket over
+// and over; after some sums the given rank is killed, stops, ends, or throws; or it stops before MPI starts, or once
+// all have met at the end; or it comes late to the last sum, so that all ranks can be stopped while they wait. The
+// others print their error and end with its exit code.
 // The marker only tells these processes from others.
 #include <chrono>
 #include <csignal>

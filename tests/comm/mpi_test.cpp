@@ -1,5 +1,5 @@
-// The checks of checks.h on real processes: mpirun starts this program once a rank, and every rank runs all tests in the
-// same order. CNNTRAIN_RANKS_PER_NODE divides the host into nodes.
+// The checks of checks.h on real processes: mpirun starts this program once a rank, and every rank runs all tests in
+// the same order. CNNTRAIN_RANKS_PER_NODE divides the host into nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -14,7 +14,8 @@ namespace {
 constexpr double kTimeoutSeconds = 1;
 constexpr std::chrono::milliseconds kPause{1200};
 
-/// Rank 0 of two, of which the other one sends nothing. While it looks for a notice for the first time, the process is stopped.
+/// Rank 0 of two, of which the other one sends nothing. While it looks for a notice for the first time, the process is
+/// stopped.
 class Silence : public Transport {
 public:
     int rank() const override { return 0; }

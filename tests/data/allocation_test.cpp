@@ -1,4 +1,5 @@
-// A steady stream allocates nothing for an image. An executable of its own, because it counts every malloc of the process.
+// A steady stream allocates nothing for an image. An executable of its own, because it counts every malloc of the
+// process.
 #include <gtest/gtest.h>
 
 #include "cnntrain/data/loader.h"
@@ -64,8 +65,8 @@ TEST(Allocation, AStreamOfImagesAllocatesOncePerEpoch) {
             ImagenetSettings{.images = {.image_size = 24, .augment = true}, .records = records});
         Loader loader(data, {.micro_batch = kBatch, .threads = 2, .batches_ahead = 3});
         allocations_of(loader, 60 * kImages / kBatch);  // until both workers have met the largest images
-        // The order of each epoch is a new vector; that is all, but for a worker that a busy machine kept from the largest
-        // crop until now.
+        // The order of each epoch is a new vector; that is all, but for a worker that a busy machine kept from the
+        // largest crop until now.
         const std::int64_t epochs = 40;
         EXPECT_LE(allocations_of(loader, epochs * kImages / kBatch), epochs + 4) << cache_bytes;
     }

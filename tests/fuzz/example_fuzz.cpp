@@ -1,5 +1,5 @@
-// tf.Examples: never a crash, and where protobuf accepts the bytes too, the same values. What inspection accepts, training
-// accepts too, but for keys of another type or length.
+// tf.Examples: never a crash, and where protobuf accepts the bytes too, the same values. What inspection accepts,
+// training accepts too, but for keys of another type or length.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cmath>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-/// libFuzzer's entry. Errors of the kinds that a target names are the expected answer to bad bytes; anything else ends the
-/// process.
+/// libFuzzer's entry. Errors of the kinds that a target names are the expected answer to bad bytes; anything else ends
+/// the process.
 extern "C" int LLVMFuzzerTestOneInput(  // NOLINT(readability-identifier-naming)
     const std::uint8_t* data, std::size_t size);
 

@@ -1,5 +1,6 @@
 // TFRecord files, and the index that is kept beside them. The first byte says what the rest is: 'r' a file, 'c' a file
-// whose checksums are put right first, so that what lies behind them is reached, 'i' an index, 'k' one whose checksum is.
+// whose checksums are put right first, so that what lies behind them is reached, 'i' an index, 'k' one whose checksum
+// is.
 #include <cstdlib>
 #include <cstring>
 #include <span>

@@ -1,5 +1,6 @@
-// Text of any bytes through the tokeniser, and any bytes as a vocabulary: never a crash, and every piece that comes out is
-// one of the vocabulary's. The first byte says what the rest is: 't' text, 'c' text that keeps its case, 'v' a vocabulary.
+// Text of any bytes through the tokeniser, and any bytes as a vocabulary: never a crash, and every piece that comes out
+// is one of the vocabulary's. The first byte says what the rest is: 't' text, 'c' text that keeps its case, 'v' a
+// vocabulary.
 #include <cstdlib>
 #include <string_view>
 

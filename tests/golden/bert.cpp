@@ -150,7 +150,8 @@ private:
     bool static_mask_;
 };
 
-/// Of the same micro-batches those of one rank, in turn; each in memory of its own: in a pipeline, several are on their way.
+/// Of the same micro-batches those of one rank, in turn; each in memory of its own: in a pipeline, several are on their
+/// way.
 class KeptSequences final : public data::BatchSource {
 public:
     KeptSequences(bool static_mask, std::int64_t rank, std::int64_t ranks) : source_(static_mask), ranks_(ranks) {

@@ -1,5 +1,5 @@
-// Small BERT models against tools/golden/make_bert_golden.py: losses of ten updates, all gradients of the first, the last
-// weights.
+// Small BERT models against tools/golden/make_bert_golden.py: losses of ten updates, all gradients of the first, the
+// last weights.
 #pragma once
 
 #include <cstdint>

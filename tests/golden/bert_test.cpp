@@ -1,4 +1,5 @@
-// Small BERT models against the numbers of another implementation: whole, with recomputation, in pipeline stages, on two ranks.
+// Small BERT models against the numbers of another implementation: whole, with recomputation, in pipeline stages, on
+// two ranks.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -37,8 +38,8 @@ TEST(GoldenBert, PipelineStages) {
     }
 }
 
-/// The reference program gives each replica's mean over its own masked words equal weight, as it does with micro-batches: so
-/// two ranks of one micro-batch compute what one rank of two does.
+/// The reference program gives each replica's mean over its own masked words equal weight, as it does with
+/// micro-batches: so two ranks of one micro-batch compute what one rank of two does.
 TEST(GoldenBert, TwoRanks) {
     How stages{.recomputes = true, .splits = {"hid0", "mlm0"}};
     stages.plan.devices = {0, 0, 0};

@@ -1,5 +1,5 @@
-// EfficientNets with proxy norm against tools/golden/make_proxy_norm_golden.py: losses, gradients as the update reads them, and
-// the variables after three updates.
+// EfficientNets with proxy norm against tools/golden/make_proxy_norm_golden.py: losses, gradients as the update reads
+// them, and the variables after three updates.
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"

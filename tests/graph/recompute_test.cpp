@@ -44,7 +44,8 @@ struct Chain {
     Objective objective() const { return {.loss = loss, .seed = 1, .targets = weights, .recompute_points = {}}; }
 };
 
-/// The most vectors that are alive at a time, weights, their gradients and the input aside, when the nodes run in order.
+/// The most vectors that are alive at a time, weights, their gradients and the input aside, when the nodes run in
+/// order.
 int most_alive(const Graph& graph, const Gradients& gradients) {
     std::set<ValueId> results;
     for (const auto& [target, gradient] : gradients.of)

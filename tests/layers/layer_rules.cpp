@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t kMostLines = 600;
 constexpr std::string_view kPublic = "cnntrain/";  // how public headers are written
 
-/// A module may include itself and these. Beyond that, config may include the settings of every module, because it fills
-/// them in; they in turn include nothing but base and each other.
+/// A module may include itself and these. Beyond that, config may include the settings of every module, because it
+/// fills them in; they in turn include nothing but base and each other.
 struct Module {
     std::string_view name;
     std::vector<std::string_view> may_include;

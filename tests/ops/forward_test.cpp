@@ -267,8 +267,8 @@ TEST(Forward, ProxyNorm) {
                       {tensor({2}, {1, 2}), tensor({2}, {3, 4})})[0],
                   {6, 1, 1, 2}, {0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0});
 
-    // Without an activation the sample is normal itself: u = 2 * ((1 + 1) * z + 0.25) + 0.5 = 4 * z + 1; and a gamma of 0
-    // leaves the second channel no spread.
+    // Without an activation the sample is normal itself: u = 2 * ((1 + 1) * z + 0.25) + 0.5 = 4 * z + 1; and a gamma of
+    // 0 leaves the second channel no spread.
     const graph::ProxyNormAttrs linear{.activation = Activation::none, .epsilon = 0.04, .weight_decay = 5, .rows = {}};
     const std::vector<double> z = normal_quantiles(graph::kProxySamples);
     const double square = std::inner_product(z.begin(), z.end(), z.begin(), 0.0) / graph::kProxySamples;
@@ -405,8 +405,8 @@ TEST(Forward, LarsTrustsWhatHasNoNorm) {
     expect_values(updated(attrs, tensor({1}, {8}), zero, 0.25, {zero})[0], {1}, {8 - 0.25 * 0.5 * 8});
 }
 
-/// Three updates of w = (0.5, -1, 2) with learning rate 0.1, betas 0.9 and 0.999, epsilon 1e-6, weight decay 0.01, worked out
-/// in float64 by an implementation of BERT's optimisers.
+/// Three updates of w = (0.5, -1, 2) with learning rate 0.1, betas 0.9 and 0.999, epsilon 1e-6, weight decay 0.01,
+/// worked out in float64 by an implementation of BERT's optimisers.
 TEST(Forward, AdamWAndLamb) {
     const auto after_three = [](graph::UpdateRule rule, bool corrects_bias, bool corrects_step = false) {
         const graph::UpdateAttrs attrs{.rule = rule,

@@ -1,4 +1,5 @@
-// The naive evaluators of the ops of text, against numbers worked out by hand and against the plain ops that they stand for.
+// The naive evaluators of the ops of text, against numbers worked out by hand and against the plain ops that they stand
+// for.
 #include "ops/run_op.h"
 
 namespace cnntrain::test {

@@ -52,7 +52,8 @@ TEST(AllReduceTime, OfOneNodeKnowsNoOtherNode) {
 }
 
 TEST(AllReduceTime, OfNodesOfSeveralRanks) {
-    // Three nodes of two ranks. Flat: each rank exchanges 200 bytes with 4 ranks through a link of two, and with one beside it.
+    // Three nodes of two ranks. Flat: each rank exchanges 200 bytes with 4 ranks through a link of two, and with one
+    // beside it.
     EXPECT_DOUBLE_EQ(all_reduce_ms(kNetwork, {6, 2}, kFlat, 1200),
                      2 * (4 * 1 + 0.1) + 2 * 200 * (2 * 4 / 10.0 + 1 / 100.0) + 1);
     // Hierarchical: both copy twice and add a half each; the first ranks of three nodes sum 1200 bytes.

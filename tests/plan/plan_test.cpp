@@ -289,7 +289,8 @@ TEST(Plan, AnotherNumberOfStagesComesWithItsShards) {
 
 TEST(Plan, StagesThatRecomputeKeepTheirInputsAndTakeLonger) {
     const std::string text = planned(kThreeStages + "--precision 32.32 --enable-recomputation");
-    // Of stage 0, images as its convolutions read them, and what stage 1 computes from: f32[4, 32, 32, 16] in five places.
+    // Of stage 0, images as its convolutions read them, and what stage 1 computes from: f32[4, 32, 32, 16] in five
+    // places.
     // Stage 2 keeps what it makes.
     EXPECT_THAT(
         text, AllOf(HasSubstr("what is sent on to other stages"), ContainsRegex("\n0 +stage0 .* 49.2 kB x 5 +1.3 MB "),

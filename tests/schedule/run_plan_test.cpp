@@ -68,8 +68,8 @@ RunShape by_iterations(std::int64_t iterations, std::int64_t device_iterations, 
     return shape;
 }
 
-/// One worked run, in the arithmetic of the original programs. The run ends at T here, so the final iteration, the final
-/// epoch and the last checkpoint are those of T; all other columns are the reference's.
+/// One worked run, in the arithmetic of the original programs. The run ends at T here, so the final iteration, the
+/// final epoch and the last checkpoint are those of T; all other columns are the reference's.
 struct WorkedValues {
     std::string name;
     RunShape shape;

@@ -1,5 +1,5 @@
-// Counts the allocations of a whole process, of every library and thread. allocation_count.cpp replaces malloc: compile it
-// into an executable of its own, and not with sanitizers, which have allocators of their own.
+// Counts the allocations of a whole process, of every library and thread. allocation_count.cpp replaces malloc: compile
+// it into an executable of its own, and not with sanitizers, which have allocators of their own.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace cnntrain::test {
 /// Counted so far.
 std::int64_t allocations();
 
-/// From now on, only those for which `counts` is true, called within the allocation; its own are never counted. Null: all,
-/// as at the beginning.
+/// From now on, only those for which `counts` is true, called within the allocation; its own are never counted. Null:
+/// all, as at the beginning.
 void count_allocations_if(bool (*counts)());
 
 }  // namespace cnntrain::test

@@ -208,8 +208,8 @@ void add_norm_cases(std::vector<OpCase>& cases, DType type) {
     }
     for (const Activation activation : graph::kActivations) {
         for (const std::int64_t groups : {0, 4}) {
-            // With a residual there is a gradient only where the slope follows from the result; those of the sigmoid and of tanh
-            // have too few digits in 16 bits where the result is near 1.
+            // With a residual there is a gradient only where the slope follows from the result; those of the sigmoid
+            // and of tanh have too few digits in 16 bits where the result is near 1.
             const bool levels_off = activation == Activation::sigmoid || activation == Activation::tanh;
             const bool exact = type == DType::f32 || !levels_off;
             const bool residual = slope_follows_from_result(activation) && exact;

@@ -27,7 +27,8 @@ void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
                      .inputs = {{"a", image}, {"b", image}},
                      .tolerance = tolerance});
     for (const graph::Activation activation : graph::kActivations) {
-        // A slope that vanishes with 1 - y loses its digits where a 16-bit y is near 1. At 0 a ReLU has no slope: the gap.
+        // A slope that vanishes with 1 - y loses its digits where a 16-bit y is near 1. At 0 a ReLU has no slope: the
+        // gap.
         const bool levels_off = activation == graph::Activation::sigmoid || activation == graph::Activation::tanh;
         const double low = type != DType::f32 && activation == graph::Activation::tanh ? -0.5 : -4;
         const double high = type != DType::f32 && levels_off ? 0.5 : 4;

@@ -1,5 +1,5 @@
-// main() of the tests: their compute threads wait as the program's do, so that tests that run side by side leave each other
-// the cores.
+// main() of the tests: their compute threads wait as the program's do, so that tests that run side by side leave each
+// other the cores.
 #include <gmock/gmock.h>
 
 #include "cnntrain/base/spinning.h"

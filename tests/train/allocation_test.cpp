@@ -1,4 +1,5 @@
-// A training step allocates only the few sums that it returns. An executable of its own, because it counts every malloc.
+// A training step allocates only the few sums that it returns. An executable of its own, because it counts every
+// malloc.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <gtest/gtest.h>
@@ -79,7 +80,8 @@ const std::string kStages =
 class StepAllocation : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(StepAllocation, IsOnlyOfTheSumsItReturns) {
-    // Two sums, loss and correct: a map node each, as they are found by name. The loader makes the order of the second epoch.
+    // Two sums, loss and correct: a map node each, as they are found by name. The loader makes the order of the second
+    // epoch.
     EXPECT_LE(allocations_in_steps(GetParam(), 20), 20 * 2 + 1);
 }
 

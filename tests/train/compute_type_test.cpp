@@ -1,4 +1,5 @@
-// Weights of 16 bits, computed with in bfloat16 and in f32: what is stored, what is learnt, and runs that move between the two.
+// Weights of 16 bits, computed with in bfloat16 and in f32: what is stored, what is learnt, and runs that move between
+// the two.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

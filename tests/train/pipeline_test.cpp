@@ -1,4 +1,5 @@
-// Pipelines and replicas: a weight update in stages is the one of gradient accumulation, and replicas are micro-batches of it.
+// Pipelines and replicas: a weight update in stages is the one of gradient accumulation, and replicas are micro-batches
+// of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -221,7 +222,8 @@ TEST(PipelineCopies, Of32BitsAccumulateAsStoredWeightsDo) {
     const auto start = checkpoint::load(stored, "run/ckpt-0.safetensors");
     const auto expected = checkpoint::load(stored, "run/ckpt-1.safetensors");
     const auto copied = checkpoint::load(copies, "run/ckpt-1.safetensors");
-    // Scales and shifts of norms are read in 16 bits where the copy is 32 bits wide, so the two are close but not equal.
+    // Scales and shifts of norms are read in 16 bits where the copy is 32 bits wide, so the two are close but not
+    // equal.
     constexpr double kTolerance = 0.05;
     for (const std::string name : {"all/stage0/conv0/weight", "all/stage2/unit1/conv2/weight", "all/fc1/weight"}) {
         EXPECT_LT(difference(start.tensors.at(name), expected.tensors.at(name), copied.tensors.at(name + "/fp32")),

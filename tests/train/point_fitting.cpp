@@ -28,8 +28,8 @@ std::vector<data::Field> point_fields(std::int64_t micro_batch) {
     return {{kPoints, {DType::f32, {micro_batch, kAxes}}}, {kTargets, {DType::i32, {micro_batch}}}};
 }
 
-// The task's own operation. Kinds of operations are a closed list, so the test borrows two that it does not need; only the
-// ref backend asks the table what an operation does.
+// The task's own operation. Kinds of operations are a closed list, so the test borrows two that it does not need; only
+// the ref backend asks the table what an operation does.
 constexpr OpKind kSquaredError =
     OpKind::softmax_cross_entropy;  // y f32[N,1], targets i32[N] -> error, size: both f32[]
 constexpr OpKind kSquaredErrorGrad = OpKind::softmax_cross_entropy_grad;  // y, targets, d error -> dy

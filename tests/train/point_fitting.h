@@ -1,4 +1,5 @@
-// A task of a test's own: a plane is fitted to points. It has its own data, an operation of its own, columns and a unit.
+// A task of a test's own: a plane is fitted to points. It has its own data, an operation of its own, columns and a
+// unit.
 #pragma once
 
 #include <cstdint>

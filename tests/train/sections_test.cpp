@@ -1,4 +1,5 @@
-// Which steps of a compiled graph run when: forward and backward sections per stage, on training graphs of whole networks.
+// Which steps of a compiled graph run when: forward and backward sections per stage, on training graphs of whole
+// networks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

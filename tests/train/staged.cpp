@@ -31,8 +31,8 @@ constexpr std::array kLanes{1, 2};
 
 constexpr int kAccumulation = 8;
 
-/// So many batches, each with memory of its own, again and again. A sample has the same pixels and label in batches of any
-/// size.
+/// So many batches, each with memory of its own, again and again. A sample has the same pixels and label in batches of
+/// any size.
 class DifferentSamples : public data::BatchSource {
 public:
     DifferentSamples(std::vector<data::Field> fields, std::int64_t batches, std::int64_t classes)

@@ -1,5 +1,5 @@
-// Training graphs in one or more pipeline stages, compiled and run on samples that are all different: what an update does with
-// the wrong micro-batch's values shows in its numbers.
+// Training graphs in one or more pipeline stages, compiled and run on samples that are all different: what an update
+// does with the wrong micro-batch's values shows in its numbers.
 #pragma once
 
 #include <cstdint>

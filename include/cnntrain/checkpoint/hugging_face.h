@@ -3,8 +3,8 @@
 // [inputs, outputs].
 //
 // What one side has and the other has not:
-// - Biases of keys add the same number to all scores of a query, which the softmax takes out again. They are left out on
-//   the way in and written as zeros on the way out.
+// - Biases of keys add the same number to all scores of a query, which the softmax takes out again. They are left out
+//   on the way in and written as zeros on the way out.
 // - The scores of masked words read the table of words. `cls.predictions.decoder.weight`, where a file has it, must be
 //   that table; it is not written. `cls.predictions.decoder.bias` is `cls.predictions.bias` under a second name.
 // - Optimiser slots, the iteration and the epoch stay on this side.

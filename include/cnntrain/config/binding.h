@@ -47,8 +47,8 @@ template <typename Root> Root& root_of(Settings& settings) {
     }
 }
 
-/// to<&Settings::comm, &comm::CommSettings::wire>() writes settings.comm.wire. Where the first member is one of a task's
-/// settings, those are written.
+/// to<&Settings::comm, &comm::CommSettings::wire>() writes settings.comm.wire. Where the first member is one of a
+/// task's settings, those are written.
 template <auto kFirst, auto... kPath> constexpr Binding to() {
     using Root = typename ClassOfMember<decltype(kFirst)>::Type;
     return {

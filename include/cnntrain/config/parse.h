@@ -59,8 +59,8 @@ std::vector<std::string> unavailable_options(const ParseResult& result);
 /// Error(unsupported) naming all of them, if there are any.
 void refuse_unavailable(const ParseResult& result);
 
-/// Does a value for `flag` make one for `other` meaningless: are they two names of one option, or two ways to say one thing
-/// (--epochs and --iterations)? With or without their hyphens.
+/// Does a value for `flag` make one for `other` meaningless: are they two names of one option, or two ways to say one
+/// thing (--epochs and --iterations)? With or without their hyphens.
 bool takes_place_of(const TaskOptions& task, std::string_view flag, std::string_view other);
 
 /// Names of all configurations in `folders`, sorted.
@@ -68,8 +68,8 @@ std::vector<std::string> config_names(const std::vector<std::string>& folders);
 /// The entries of one configuration by YAML key, merges resolved. An old `mk2_` name finds its successor.
 std::map<std::string, Value> read_config(const TaskOptions& task, const std::string& config,
                                          const std::vector<std::string>& folders);
-/// The entries of a configuration that is a JSON object of options; null and empty texts are not given. Error(usage) for
-/// an unknown key, with the nearest, or a value that does not fit.
+/// The entries of a configuration that is a JSON object of options; null and empty texts are not given. Error(usage)
+/// for an unknown key, with the nearest, or a value that does not fit.
 Layer layer_of_json_config(const OptionSet& options, std::string_view text);
 
 /// The value of an option that is text of this kind: a list of lists of words. Error(usage) starting with `what`.
@@ -86,12 +86,12 @@ std::string print_config_text(const ParseResult& result);
 std::string arguments_json(const ParseResult& result, const std::map<std::string, Value>& derived);
 /// The task whose run an arguments.json describes; "" where it does not say, as those of old versions.
 std::string recorded_task(std::string_view text);
-/// The training run described by an arguments.json of the task, with everything that `restore_line` (the parsed command line
-/// of `restore`) gives laid over it. Keys that are no option are skipped.
+/// The training run described by an arguments.json of the task, with everything that `restore_line` (the parsed command
+/// line of `restore`) gives laid over it. Keys that are no option are skipped.
 ParseResult resume_from_arguments_json(const TaskOptions& task, std::string_view text, const ParseResult& restore_line);
 
-/// Hash over every option that changes the numbers; equal when two runs compute the same thing. How the micro-batches of a
-/// weight update are shared out over accumulation, replicas and processes does not count.
+/// Hash over every option that changes the numbers; equal when two runs compute the same thing. How the micro-batches
+/// of a weight update are shared out over accumulation, replicas and processes does not count.
 std::string numerics_fingerprint(const ParseResult& result);
 
 }  // namespace cnntrain::config

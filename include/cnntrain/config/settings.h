@@ -1,6 +1,6 @@
 // What a run does, as plain typed values: each module declares what it acts on in its settings.h, and the options fill
-// it in (parse.h). Every value that has a default is set; std::optional stands only where "not given" means something to
-// the reader. What every task has stands here; a task declares the rest and gets it back by its type.
+// it in (parse.h). Every value that has a default is set; std::optional stands only where "not given" means something
+// to the reader. What every task has stands here; a task declares the rest and gets it back by its type.
 #pragma once
 
 #include <concepts>

@@ -1,5 +1,5 @@
-// The rows that tasks share. A task takes the groups or the rows that mean something to it, and says with refine() what is
-// different with it.
+// The rows that tasks share. A task takes the groups or the rows that mean something to it, and says with refine() what
+// is different with it.
 #pragma once
 
 #include <string_view>

@@ -8,12 +8,13 @@
 
 namespace cnntrain::config {
 
-/// The text of a file of at most 1 MB. Error(data) when it cannot be read, Error(kind) as check_yaml(), naming the file.
+/// The text of a file of at most 1 MB. Error(data) when it cannot be read, Error(kind) as check_yaml(), naming the
+/// file.
 std::string yaml_text(const std::string& file, ErrorKind kind);
 
-/// Error(kind) saying what and in which line, unless the first document of `text` is YAML without an anchor that contains
-/// itself and, with every reference (*name) replaced by what it stands for, holds at most 20000 values, nested at most 64
-/// deep.
+/// Error(kind) saying what and in which line, unless the first document of `text` is YAML without an anchor that
+/// contains itself and, with every reference (*name) replaced by what it stands for, holds at most 20000 values, nested
+/// at most 64 deep.
 void check_yaml(std::string_view text, ErrorKind kind);
 
 }  // namespace cnntrain::config

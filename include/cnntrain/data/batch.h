@@ -52,8 +52,8 @@ struct Batch {
     std::span<const std::span<const std::byte>> fields;
     std::int64_t valid_count = 0;  // samples that are neither padding nor left out
     /// The number of the batch's first sample among those of all ranks; sample i of the batch has first_sample + i.
-    /// Training: in the endless stream, whose micro-batches b = 0, 1, 2, ... of N samples begin at b * N, whoever of the
-    /// ranks gets them and wherever the run was resumed. Evaluation: within the pass.
+    /// Training: in the endless stream, whose micro-batches b = 0, 1, 2, ... of N samples begin at b * N, whoever of
+    /// the ranks gets them and wherever the run was resumed. Evaluation: within the pass.
     std::int64_t first_sample = 0;
     Lease lease = {};
     std::chrono::steady_clock::time_point created = {};  // when its last sample was ready on the host

@@ -22,8 +22,8 @@ public:
     virtual ~BatchTransform() = default;
     /// What it makes from a micro-batch with these fields. The fields that are not replaced are delivered as they are.
     virtual std::vector<MadeField> makes(const std::vector<Field>& batch) const = 0;
-    /// Writes the made fields. `number`: of the micro-batch in the stream of all ranks. Depends on its arguments alone; called
-    /// by many threads.
+    /// Writes the made fields. `number`: of the micro-batch in the stream of all ranks. Depends on its arguments alone;
+    /// called by many threads.
     virtual void make(std::int64_t number, const std::vector<Field>& fields,
                       std::span<const std::span<const std::byte>> batch,
                       std::span<const std::span<std::byte>> made) const = 0;

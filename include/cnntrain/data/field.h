@@ -1,5 +1,5 @@
-// Samples as named fields. Only the data sets and the networks know what a field means; whatever lies between them passes
-// fields on by their number.
+// Samples as named fields. Only the data sets and the networks know what a field means; whatever lies between them
+// passes fields on by their number.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,8 @@ constexpr std::int64_t cutmix_distance(std::int64_t micro_batch) {
     return micro_batch > 2 ? 2 : 1;
 }
 
-/// The partners whose labels make a sample's target, from 0 (itself): mixup {0, 1}, cutmix {0, k}, both {0, 1, k, k + 1}.
+/// The partners whose labels make a sample's target, from 0 (itself): mixup {0, 1}, cutmix {0, k}, both {0, 1, k, k +
+/// 1}.
 inline std::vector<std::int64_t> target_distances(const MixingSettings& settings, std::int64_t micro_batch) {
     std::vector<std::int64_t> distances = {0};
     if (settings.mixup()) distances.push_back(1);

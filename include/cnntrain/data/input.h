@@ -40,8 +40,8 @@ struct SampleCount {
     bool exact = true;  // false: estimated from the sizes of the files
 };
 
-/// The samples that a run uses of the files in `settings.folder`, by their index, sizes and headers; nothing is written. It
-/// takes about a second at most. Error(data) when files are missing or damaged.
+/// The samples that a run uses of the files in `settings.folder`, by their index, sizes and headers; nothing is
+/// written. It takes about a second at most. Error(data) when files are missing or damaged.
 SampleCount count_samples(const InputSettings& settings, Split split);
 
 /// The ring of the split's stream, when the data are real. No file is looked for.

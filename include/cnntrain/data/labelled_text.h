@@ -1,8 +1,8 @@
 // The data set of text classification: a TSV or CSV file with one or two texts and a label in each row.
 //
-// The file name's ending tells the format (.tsv, .csv); with another ending it is TSV if the first line has a tab. TSV has
-// no quotes, like the files of GLUE. CSV follows RFC 4180; quoted cells may have line ends. The file is UTF-8. Empty lines
-// are skipped.
+// The file name's ending tells the format (.tsv, .csv); with another ending it is TSV if the first line has a tab. TSV
+// has no quotes, like the files of GLUE. CSV follows RFC 4180; quoted cells may have line ends. The file is UTF-8.
+// Empty lines are skipped.
 //
 // The first line is a header if it names a text and a label, in any case. Known names:
 //
@@ -23,7 +23,8 @@
 //   input_mask    i32[S]  1: a token, 0: padding
 //   labels        i32[]   0..classes-1; kNoLabel: padding, or labels are not read
 //
-// Texts that are too long lose their last tokens; of a pair the longer text does, and the second if both are equally long.
+// Texts that are too long lose their last tokens; of a pair the longer text does, and the second if both are equally
+// long.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 // stream is record shuffled_order(seed, p / size, size)[p % size]; batches straddle epochs and drop nothing. Passes:
 // every sample once, in order; the last batch of a pass is filled up with the data set's padding.
 //
-// Several ranks share a stream by taking its micro-batches in turn: rank r of n gets batches r, r + n, r + 2n, ...; each
-// pass is then padded to whole rounds, so that all ranks see equally many batches.
+// Several ranks share a stream by taking its micro-batches in turn: rank r of n gets batches r, r + n, r + 2n, ...;
+// each pass is then padded to whole rounds, so that all ranks see equally many batches.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ public:
     virtual std::int64_t samples() const = 0;      // per epoch or pass
     /// ceil(samples / (micro batch * ranks)): batches of a validation pass, on each rank.
     virtual std::int64_t batches_per_pass() const = 0;
-    /// Training: number of the first sample, over all ranks, of the round that next() returns a batch of; resume with it.
+    /// Training: number of the first sample, over all ranks, of the round that next() returns a batch of; resume with
+    /// it.
     virtual std::int64_t position() const = 0;
     virtual StreamStats stats() const = 0;
 };
@@ -65,7 +66,8 @@ struct LoaderSettings {
     std::shared_ptr<const BatchTransform> transform = {};  // of each micro-batch; null: none
 };
 
-/// What a Loader allocates: the batches ahead of the consumer, one that is being filled and one that the consumer holds.
+/// What a Loader allocates: the batches ahead of the consumer, one that is being filled and one that the consumer
+/// holds.
 struct RingSize {
     std::int64_t ahead = 0;
     std::uint64_t bytes = 0;
@@ -83,8 +85,8 @@ public:
     ~Loader() override;  // leases may outlive it
 
     std::vector<Field> fields() const override;
-    /// An error met while filling a batch is thrown when that batch is asked for, and ever after. Interrupted when a stop is
-    /// asked for before the batch is there.
+    /// An error met while filling a batch is thrown when that batch is asked for, and ever after. Interrupted when a
+    /// stop is asked for before the batch is there.
     Batch next() override;
 
     std::int64_t micro_batch() const override;

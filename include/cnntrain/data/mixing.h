@@ -1,9 +1,9 @@
-// Mixup (Zhang et al. 2017) and cutmix (Yun et al. 2019) of a training micro-batch: who is mixed with whom, how much, and
-// the mixing itself where the host does it.
+// Mixup (Zhang et al. 2017) and cutmix (Yun et al. 2019) of a training micro-batch: who is mixed with whom, how much,
+// and the mixing itself where the host does it.
 //
-// Samples are mixed with others of their micro-batch: the partner of sample n at distance d is sample (n - d) mod N. Mixup
-// first takes the partner at 1; cutmix then takes a box from the mixed partner at cutmix_distance(N). So an image consists of
-// up to four, and its target of as many labels.
+// Samples are mixed with others of their micro-batch: the partner of sample n at distance d is sample (n - d) mod N.
+// Mixup first takes the partner at 1; cutmix then takes a box from the mixed partner at cutmix_distance(N). So an image
+// consists of up to four, and its target of as many labels.
 #pragma once
 
 #include <array>
@@ -28,20 +28,20 @@ std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t mi
 /// Beta(alpha, alpha), alpha > 0.
 double sample_beta(double alpha, Rng& rng);
 
-/// Share of an image that cutmix leaves, before the box is rounded to pixels: version 2 lambda itself; version 1 is 1 (no
-/// cut) with probability 1.55 lambda - 0.96, otherwise 1 + ln(u) / 4 with u uniform in [exp(-4), 1).
+/// Share of an image that cutmix leaves, before the box is rounded to pixels: version 2 lambda itself; version 1 is 1
+/// (no cut) with probability 1.55 lambda - 0.96, otherwise 1 + ln(u) / 4 with u uniform in [exp(-4), 1).
 double sample_cutmix_share(const MixingSettings& settings, Rng& rng);
 
 /// Top, bottom, left, right; half-open.
 using Box4 = std::array<std::int32_t, 4>;
-/// A box that leaves about `share` of the picture, of the picture's aspect, whole inside of it; its centre is uniform and
-/// then pushed inwards.
+/// A box that leaves about `share` of the picture, of the picture's aspect, whole inside of it; its centre is uniform
+/// and then pushed inwards.
 Box4 sample_cutmix_box(double share, std::int64_t height, std::int64_t width, Rng& rng);
 /// 1 - box pixels / pixels.
 double share_outside(const Box4& box, std::int64_t height, std::int64_t width);
 
-/// The weight [N,P] of each partner's label, P as in target_distances(): from the shares of the own images (empty: no mixup)
-/// and the share outside the box (empty: no cutmix).
+/// The weight [N,P] of each partner's label, P as in target_distances(): from the shares of the own images (empty: no
+/// mixup) and the share outside the box (empty: no cutmix).
 void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares);
 
 /// The coefficients of one micro-batch. draw() allocates nothing after allocate() for as many samples.
@@ -65,8 +65,8 @@ private:
     std::vector<float> target_shares_;
 };
 
-/// Mixes the images of samples with image_fields(), or adds what the device needs to mix them. Images that the host mixes are
-/// f32, and are delivered in `host_mixed_type`. Null when the settings ask for no mixing.
+/// Mixes the images of samples with image_fields(), or adds what the device needs to mix them. Images that the host
+/// mixes are f32, and are delivered in `host_mixed_type`. Null when the settings ask for no mixing.
 std::shared_ptr<const BatchTransform> mixing_transform(const MixingSettings& settings, std::uint64_t seed,
                                                        DType host_mixed_type);
 

@@ -35,14 +35,14 @@ inline constexpr std::int32_t kNoSentenceLabel = -1;
 /// Of one sample, as listed above.
 std::vector<Field> pretraining_fields(const PretrainingSettings& settings);
 
-/// The files that the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell) name: pattern by pattern, those
-/// of one pattern sorted. Error(data) for a pattern that no file fits, Error(usage) when there is no pattern.
+/// The files that the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell) name: pattern by pattern,
+/// those of one pattern sorted. Error(data) for a pattern that no file fits, Error(usage) when there is no pattern.
 std::vector<std::string> pretraining_files(const std::string& patterns);
 
 /// Opens the files, or generates: `seed` is that of the generated sequences, `threads` index the files.
 /// Error(usage) for settings that cannot be. Error(data) for missing and damaged files, and when the first record has
-/// another layout or other lengths than the settings say. Reading a sample gives Error(data) with file, record and key for
-/// everything that is not as listed above.
+/// another layout or other lengths than the settings say. Reading a sample gives Error(data) with file, record and key
+/// for everything that is not as listed above.
 std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& settings, std::uint64_t seed, int threads);
 
 }  // namespace cnntrain::data

@@ -12,8 +12,8 @@ struct PretrainingSettings {
     bool static_mask = false;            // --static-mask: which of the two layouts the files have
     std::int64_t sequence_length = 128;  // S, --seq-length
     std::int64_t max_predictions = 20;   // M, --max-predictions-per-seq
-    /// Token ids lie below it. The published records hold every id of their vocabulary file, which may be larger than the
-    /// model's table.
+    /// Token ids lie below it. The published records hold every id of their vocabulary file, which may be larger than
+    /// the model's table.
     std::int64_t vocabulary_size = 30522;
     std::int64_t max_positions = 512;  // rows of the table of positions
     std::int64_t type_vocabulary = 2;  // rows of the table of segments

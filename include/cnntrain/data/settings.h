@@ -143,16 +143,16 @@ struct InputSettings : DataSettings {
     int threads = 1;  // to index the files when they are opened
 };
 
-/// --dataset-percentage-to-use: the first floor(percent * records / 100) training records, in file order. Validation is always
-/// whole, so that accuracies of different shares can be compared.
+/// --dataset-percentage-to-use: the first floor(percent * records / 100) training records, in file order. Validation is
+/// always whole, so that accuracies of different shares can be compared.
 std::int64_t used_share(std::int64_t records, std::int64_t percent);
 
 /// The settings' mixing where it applies: none for generated and synthetic images.
 MixingSettings effective_mixing(const DataSettings& settings);
 
-/// What the host stores. Eight-bit IO gives u8 and moves the normalisation by channel to the device. It has no effect on
-/// real images that are standardised one by one (CIFAR): that precedes the zero padding of the training crop, so that the
-/// device could not do it after the crop.
+/// What the host stores. Eight-bit IO gives u8 and moves the normalisation by channel to the device. It has no effect
+/// on real images that are standardised one by one (CIFAR): that precedes the zero padding of the training crop, so
+/// that the device could not do it after the crop.
 PixelFormat host_format(const InputSettings& settings);
 
 /// What the graph must apply to the images it is fed, after the cast to the compute type: data sets that are normalised

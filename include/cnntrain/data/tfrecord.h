@@ -35,8 +35,8 @@ struct RecordCacheStats {
 /// byte offset and what is wrong. Thread-safe.
 class RecordFiles {
 public:
-    /// Reads every record header (not the payloads), or takes the kept index where it fits the files. Error(data) for an
-    /// empty file, unless no file has more than one record.
+    /// Reads every record header (not the payloads), or takes the kept index where it fits the files. Error(data) for
+    /// an empty file, unless no file has more than one record.
     explicit RecordFiles(std::vector<std::string> paths, const RecordOptions& options = {},
                          FileSystem& files = posix_files());
     ~RecordFiles();

@@ -61,10 +61,10 @@ struct PretrainingWriterResult {
     std::uint64_t bytes = 0;
 };
 
-/// One sentence in each line, blank lines between documents. The records are those of the reference program with the same
-/// seed. A file is finished or absent; `<first output file>.conversion.jsonl` lists the finished ones: a job that was
-/// stopped goes on with the others, and gives the same bytes. All tokens of the text and a plan of all records are held in
-/// memory (4 bytes for each token, 40 for each record and 8 for each masked token).
+/// One sentence in each line, blank lines between documents. The records are those of the reference program with the
+/// same seed. A file is finished or absent; `<first output file>.conversion.jsonl` lists the finished ones: a job that
+/// was stopped goes on with the others, and gives the same bytes. All tokens of the text and a plan of all records are
+/// held in memory (4 bytes for each token, 40 for each record and 8 for each masked token).
 ///
 /// Error(usage) for settings that cannot be and for output files of another conversion, Error(data) for files that are
 /// missing and for a text without tokens, Error(storage) when a file cannot be written (finished ones stay).

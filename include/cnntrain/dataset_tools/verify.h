@@ -55,8 +55,8 @@ struct VerifyResult {
 
 /// Reads everything once. Everything that is wrong is a finding; Error(data) only when there is no such file or folder
 /// or no data file in it. What a record must hold: an image record (of files named train- or validation-, or with a key
-/// image/...) an image and a label in 1..1000, a pretraining record (key input_ids) the keys of its layout, as many values as
-/// the file's first record has, and values that some model takes; others are tf.Examples only.
+/// image/...) an image and a label in 1..1000, a pretraining record (key input_ids) the keys of its layout, as many
+/// values as the file's first record has, and values that some model takes; others are tf.Examples only.
 VerifyResult verify(const VerifySettings& settings);
 
 }  // namespace cnntrain::dataset_tools

@@ -17,9 +17,9 @@ struct GeneratedCifarSettings {
 };
 
 /// A small learnable set in the CIFAR-10 format: a round patch at a random place carries one of five patterns, fine or
-/// coarse, which is the class; colours, contrast, tilt and noise are random, so that neither a pixel nor the mean colour
-/// gives it away, and mirroring changes no class. Returns the folder written. Error(usage) for impossible counts,
-/// Error(storage) as files are written.
+/// coarse, which is the class; colours, contrast, tilt and noise are random, so that neither a pixel nor the mean
+/// colour gives it away, and mirroring changes no class. Returns the folder written. Error(usage) for impossible
+/// counts, Error(storage) as files are written.
 std::string write_generated_cifar(const GeneratedCifarSettings& settings);
 
 struct ImagenetWriterSettings {
@@ -27,7 +27,8 @@ struct ImagenetWriterSettings {
     std::string validation_folder;  // likewise
     std::string output_folder;
 
-    // Lists are text files; "" = none. Paths are relative to the split's folder, and the last separator of a line counts.
+    // Lists are text files; "" = none. Paths are relative to the split's folder, and the last separator of a line
+    // counts.
     std::string train_labels;       // "<path><blank, tab or comma><class>" in each line, instead of class folders
     std::string validation_labels;  // likewise, or one class in each line, in the sorted order of the images
     std::string classes;            // one class in each line, in label order; default: all classes, sorted
@@ -45,7 +46,8 @@ struct ImagenetWriterSettings {
 
 /// Sets the folders to `<raw>/train` and `<raw>/validation` (or `<raw>/val`); a folder without these is all training
 /// images. A validation_folder or validation_labels that is set already stays; otherwise `<raw>/synset_labels.txt` has
-/// the labels if it is there and the validation images are not in class folders. Error(data) if there is no such folder.
+/// the labels if it is there and the validation images are not in class folders. Error(data) if there is no such
+/// folder.
 void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings);
 
 struct ConversionProgress {
@@ -78,9 +80,9 @@ struct ImagenetWriterResult {
     std::uint64_t bytes = 0;
 };
 
-/// Image files to TFRecords `train-00000-of-01024`..., in an order shuffled with the seed over all classes. The class of
-/// an image is what the label file says, or the folder that it stands in (`n01440764/x.JPEG`), or for files directly in
-/// the given folder the name up to the first '_' (`n01440764_tench.JPEG`); labels are 1..n in sorted order of all
+/// Image files to TFRecords `train-00000-of-01024`..., in an order shuffled with the seed over all classes. The class
+/// of an image is what the label file says, or the folder that it stands in (`n01440764/x.JPEG`), or for files directly
+/// in the given folder the name up to the first '_' (`n01440764_tench.JPEG`); labels are 1..n in sorted order of all
 /// classes. PNG files and CMYK JPEGs become RGB JPEGs; damaged files are skipped. A job that was stopped goes on where
 /// it was, and gives the same bytes.
 ///

@@ -63,7 +63,8 @@ PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const File
 /// `called`: the program as its user calls it.
 std::string poprun_help(const std::string& called);
 
-/// Writes the settings where the request says, if it does. Error(usage) when the file is there and may not be overwritten.
+/// Writes the settings where the request says, if it does. Error(usage) when the file is there and may not be
+/// overwritten.
 void export_settings(const PoprunRequest& request, FileSystem& files);
 
 struct Instance {
@@ -122,9 +123,9 @@ struct LaunchOptions {
     std::function<bool()> stop_requested;
 };
 
-/// Starts the plan, waits for its end and returns the exit code: that of the first instance that failed, as mpirun tells it,
-/// kInterruptedExitCode after a stop. No process of this machine is left behind. Error(unsupported) and others for a plan
-/// with obstacles are the caller's.
+/// Starts the plan, waits for its end and returns the exit code: that of the first instance that failed, as mpirun
+/// tells it, kInterruptedExitCode after a stop. No process of this machine is left behind. Error(unsupported) and
+/// others for a plan with obstacles are the caller's.
 int run_launch(const Plan& plan, const LaunchOptions& options);
 
 }  // namespace cnntrain::launch

@@ -1,11 +1,11 @@
 // BERT (Devlin et al. 2019) as a graph: encoder, scores of masked words and of the next sentence, their losses.
 //
-// B sequences of S tokens, of which M are predicted; H hidden, V vocabulary. Post-norm; the scores of words are products
-// with the table of words. Variables have the names of the original programs: bert/encoder/layer_0/... Their rows are H
-// wide, the weights of dense layers [I,O], those of the next-sentence scores [2,H].
+// B sequences of S tokens, of which M are predicted; H hidden, V vocabulary. Post-norm; the scores of words are
+// products with the table of words. Variables have the names of the original programs: bert/encoder/layer_0/... Their
+// rows are H wide, the weights of dense layers [I,O], those of the next-sentence scores [2,H].
 //
-// With qkv_bias the original also has a variable for the keys' bias, which stays 0. Here there is none: a bias of keys adds
-// one number to all scores of a query, which the softmax takes out again.
+// With qkv_bias the original also has a variable for the keys' bias, which stays 0. Here there is none: a bias of keys
+// adds one number to all scores of a query, which the softmax takes out again.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ inline constexpr std::string_view kMaskedIds = "masked_lm_ids";                 
 inline constexpr std::string_view kMaskedWeights = "masked_lm_weights";          // f32[B,M]
 inline constexpr std::string_view kNextSentenceLabels = "next_sentence_labels";  // i32[B,1]
 
-// Outputs, each f32[]. Of a micro-batch: kMaskedLoss and kMaskedCorrect are means over its weighted tokens, those of the next
-// sentence are sums over its sequences.
+// Outputs, each f32[]. Of a micro-batch: kMaskedLoss and kMaskedCorrect are means over its weighted tokens, those of
+// the next sentence are sums over its sequences.
 inline constexpr std::string_view kMaskedLoss = "mlm_loss";
 inline constexpr std::string_view kMaskedCorrect = "mlm_correct";
 inline constexpr std::string_view kSentenceLoss = "nsp_loss";
@@ -59,8 +59,8 @@ struct BertRequest {
 /// The network's functions in order, after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".
 std::vector<std::string> bert_functions(const BertSettings& settings);
 
-/// Forward graph with the losses. Error(usage) for sizes that do not fit together and splits that are no functions of the
-/// network; Error(unsupported) for settings that this version does not have.
+/// Forward graph with the losses. Error(usage) for sizes that do not fit together and splits that are no functions of
+/// the network; Error(unsupported) for settings that this version does not have.
 graph::Graph build_bert_training(const BertRequest& request, const graph::OpTable& ops);
 /// The same without dropout, and with the sums over tokens.
 graph::Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& ops);

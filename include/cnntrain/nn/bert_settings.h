@@ -9,8 +9,8 @@
 
 namespace cnntrain::nn {
 
-/// Of the dense layer between the encoder and the scores of masked words. The encoder's own is gelu in its tanh form, or in its
-/// exact form (with erf) where this one is gelu_erf.
+/// Of the dense layer between the encoder and the scores of masked words. The encoder's own is gelu in its tanh form,
+/// or in its exact form (with erf) where this one is gelu_erf.
 enum class HeadActivation : std::uint8_t { linear, relu, gelu, tanh, gelu_erf };
 /// As flags and configurations spell them, in the enumerators' order.
 inline constexpr std::array<std::string_view, 5> kHeadActivationNames = {"linear", "relu", "gelu", "tanh", "gelu_erf"};
@@ -38,7 +38,8 @@ struct BertSettings {
     bool cls_layer = true;  // between the encoder and the scores of masked words
     bool prediction_bias = true;
     bool counts_correct = true;  // the graph counts correct predictions
-    /// What each pipeline stage computes, as tokens of the list below in the order of the data flow; empty: one stage has all.
+    /// What each pipeline stage computes, as tokens of the list below in the order of the data flow; empty: one stage
+    /// has all.
     std::vector<std::vector<std::string>> stages = {};
 };
 

@@ -1,5 +1,5 @@
-// What a model family is called and what it sets when the user does not, beyond its networks (model.h) and the numbers of
-// family_defaults(). Each family says it in its own file.
+// What a model family is called and what it sets when the user does not, beyond its networks (model.h) and the numbers
+// of family_defaults(). Each family says it in its own file.
 #pragma once
 
 #include <cstdint>

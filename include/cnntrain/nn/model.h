@@ -32,8 +32,8 @@ std::vector<std::string> split_points(const NetworkSettings& settings);
 /// Are shortcuts that change shape padded with zeros (the papers' type A) instead of projected (B)?
 bool pads_shortcuts(const NetworkSettings& settings);
 
-/// `functions`: of a network, in its order. Error(usage) for splits that are not among them (naming the nearest) or not in their
-/// order.
+/// `functions`: of a network, in its order. Error(usage) for splits that are not among them (naming the nearest) or not
+/// in their order.
 void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits);
 
 struct BuildRequest {

@@ -38,8 +38,8 @@ struct UpdateTime {
     std::vector<double> busy;  // share of the time that each lane works; the lanes of the first copy come first
 };
 
-/// Every copy has its own plan.lanes / plan.copies lanes; `lane_of` is the lane of each stage among them. With one lane the
-/// time is the sum of all work.
+/// Every copy has its own plan.lanes / plan.copies lanes; `lane_of` is the lane of each stage among them. With one lane
+/// the time is the sum of all work.
 UpdateTime update_time(const schedule::Placement& plan, std::span<const schedule::StageTimes> times,
                        std::span<const std::int32_t> lane_of);
 

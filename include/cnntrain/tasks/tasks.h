@@ -18,9 +18,9 @@ namespace cnntrain::tasks {
 /// The row of the task that the arguments were parsed for.
 const train::TaskRow& row_of(const config::ParseResult& arguments);
 
-/// For the task that --task names, else for that of the run in --restore-path (validation, inference), else for the first that
-/// serves the command. Error(usage) as config::parse_command_line(), and for a task that there is not or that does not serve
-/// the command.
+/// For the task that --task names, else for that of the run in --restore-path (validation, inference), else for the
+/// first that serves the command. Error(usage) as config::parse_command_line(), and for a task that there is not or
+/// that does not serve the command.
 config::ParseResult parse_command_line(config::Command command, const std::vector<std::string>& arguments,
                                        const config::Environment& environment, const FileSystem& files = posix_files());
 /// Of the task of a parsed line.
@@ -32,8 +32,8 @@ bool serves(config::Command command);
 /// Do two flags of `train` mean one thing (config::takes_place_of), with any task?
 bool takes_place_of(std::string_view flag, std::string_view other);
 
-/// The options of the run that the restore line names, with the line's own over them. Error(not_found) when the folder holds
-/// none.
+/// The options of the run that the restore line names, with the line's own over them. Error(not_found) when the folder
+/// holds none.
 config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files);
 
 // The runs of train/runs.h and the dry run, by the task of the arguments.

@@ -18,8 +18,8 @@
 
 namespace cnntrain::train {
 
-/// An error that all processes of a run have met, in the same words: when one of them tells it, all is said. Each of them throws
-/// it, and none has left the others yet.
+/// An error that all processes of a run have met, in the same words: when one of them tells it, all is said. Each of
+/// them throws it, and none has left the others yet.
 class ErrorOfAll : public Error {
 public:
     explicit ErrorOfAll(const Error& error) : Error(error) {}
@@ -30,8 +30,8 @@ inline constexpr const char* kTop1Column = "val_acc";
 inline constexpr const char* kTop5Column = "val_top5_acc";
 inline constexpr const char* kValidationLossColumn = "val_loss";
 
-/// What an evaluation says besides its own report: the lines of TensorFlow's Estimator. Their loss includes that of the weights,
-/// `weight_decay` / 2 times the sum of their squares; those of norms are left out.
+/// What an evaluation says besides its own report: the lines of TensorFlow's Estimator. Their loss includes that of the
+/// weights, `weight_decay` / 2 times the sum of their squares; those of norms are left out.
 struct EstimatorReport {
     double weight_decay = 0;
 };
@@ -46,8 +46,8 @@ struct Host {
     std::shared_ptr<comm::Communicator> communicator = comm::make_alone();
     int terminal_width = 0;                // columns; 0: the console is not a terminal
     std::function<bool()> stop_requested;  // asked between micro-batches and while waiting for one; empty: never
-    /// Told true while a stop must wait until the work is saved, false again after that. A process that is asked to stop at
-    /// another time may end at once. Empty: nobody wants to know.
+    /// Told true while a stop must wait until the work is saved, false again after that. A process that is asked to
+    /// stop at another time may end at once. Empty: nobody wants to know.
     std::function<void(bool)> hold_exit;
     std::optional<EstimatorReport> estimator = {};  // `validation` of one checkpoint of ImageNet
 };
@@ -57,9 +57,9 @@ inline bool is_first(const Host& host) {
     return host.communicator->rank() == 0;
 }
 
-/// `train`: trains, validates the run's checkpoints, and returns the process's exit code: 0, or kInterruptedExitCode after a
-/// stop that was asked for (a checkpoint has been written then). Error(diverged) at a loss that is not finite, unless that
-/// was switched off; Error(usage) when the folder holds another run or another process writes there.
+/// `train`: trains, validates the run's checkpoints, and returns the process's exit code: 0, or kInterruptedExitCode
+/// after a stop that was asked for (a checkpoint has been written then). Error(diverged) at a loss that is not finite,
+/// unless that was switched off; Error(usage) when the folder holds another run or another process writes there.
 int run_training(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
 
 /// `restore`: the same for the run that is recorded in the folder of the restore line.
@@ -72,8 +72,8 @@ config::ParseResult restored_arguments(const TaskRow& task, const config::ParseR
 /// `validation`: one checkpoint, all of a folder, or random weights. Error(not_found) when there is no checkpoint.
 int run_validation(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
 
-/// `inference`: with --iterations, throughput and latencies of requests; without, the five likeliest classes of what the task
-/// classifies. Error(unsupported) for a task without classes.
+/// `inference`: with --iterations, throughput and latencies of requests; without, the five likeliest classes of what
+/// the task classifies. Error(unsupported) for a task without classes.
 int run_inference(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
 
 }  // namespace cnntrain::train

@@ -1,5 +1,5 @@
-// What is trained: the data, the graphs, the results and the names of one kind of training. Everything else of a run is the
-// same for all tasks: the loop, checkpoints, validation, logs.
+// What is trained: the data, the graphs, the results and the names of one kind of training. Everything else of a run is
+// the same for all tasks: the loop, checkpoints, validation, logs.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ public:
     virtual std::int64_t count() const = 0;
     /// Of a micro-batch: what the graphs are built for.
     virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
-    /// Training batches or passes, as the split asks for. Its own are `settings.feed` and `settings.seed`: whoever calls this
-    /// does not set them.
+    /// Training batches or passes, as the split asks for. Its own are `settings.feed` and `settings.seed`: whoever
+    /// calls this does not set them.
     virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
 };
 
@@ -116,8 +116,8 @@ public:
     virtual bool has_real_data() const = 0;
     /// Samples of the published set; no file is looked for.
     virtual std::int64_t published_samples(data::Split split) const = 0;
-    /// Samples that a run uses: counted in its files when they are there, else of the published set. For plans, before the data
-    /// are opened. Error(data) when the files are damaged.
+    /// Samples that a run uses: counted in its files when they are there, else of the published set. For plans, before
+    /// the data are opened. Error(data) when the files are damaged.
     virtual std::int64_t used_samples(data::Split split) const = 0;
 
     /// Length, host steps, log lines and checkpoints of a training on so many samples. Error(usage) as
@@ -125,12 +125,15 @@ public:
     virtual schedule::RunPlan plan(std::int64_t samples) const = 0;
     /// The learning rate by HostStep::lr_iteration.
     virtual std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const = 0;
-    /// By how much the number in a checkpoint's name is below the weight updates that it holds (the first one's is 0 always).
+    /// By how much the number in a checkpoint's name is below the weight updates that it holds (the first one's is 0
+    /// always).
     virtual std::int64_t checkpoint_lag() const { return 0; }
-    /// Whether a training that begins with the weights of a checkpoint also takes over the optimiser's state, if it is there.
+    /// Whether a training that begins with the weights of a checkpoint also takes over the optimiser's state, if it is
+    /// there.
     virtual bool takes_over_optimiser() const { return false; }
 
-    /// One whole weight update, with all that the options ask for; with_update() in weight_update.h makes it of a forward graph.
+    /// One whole weight update, with all that the options ask for; with_update() in weight_update.h makes it of a
+    /// forward graph.
     /// `fields`: Samples::fields().
     virtual graph::Graph training_graph(const std::vector<data::Field>& fields) const = 0;
     /// Forward only, with the outputs that the columns of validation and inference read.
@@ -150,8 +153,8 @@ public:
 /// A row of the table of tasks (tasks/task_table.cpp).
 struct TaskRow {
     config::TaskOptions options;
-    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations of the
-    /// samples.
+    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations
+    /// of the samples.
     std::unique_ptr<Task> (*make)(const config::ParseResult& arguments, const backend::Backend& backend,
                                   std::uint64_t seed);
     /// Names of the network's functions, in its order: a pipeline stage may begin with each.

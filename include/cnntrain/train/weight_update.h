@@ -22,8 +22,8 @@ struct LossTerm {
     double divisor = 1;
 };
 
-/// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser, moving
-/// averages; with the passes that the backend wants. The loss scaling is a scalar of the graph.
+/// The whole weight update of a forward graph, as the settings ask: loss scaling, recomputation, gradients, optimiser,
+/// moving averages; with the passes that the backend wants. The loss scaling is a scalar of the graph.
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);
 /// `loss`: name of the output that is summed over a micro-batch's samples.

@@ -16,9 +16,9 @@ struct Isa {
 /// Of this processor, within the limit that the environment variable ONEDNN_MAX_CPU_ISA sets.
 Isa effective_isa();
 
-/// What is fastest with such a processor for a 16-bit precision. AMX multiplies bfloat16 many times faster than f32, and AMD's
-/// cores (Zen 4 and later) twice as fast; where Intel's AMX is masked, bfloat16 products ran at 0.57 of f32's rate, and
-/// without AVX512-BF16 they are emulated.
+/// What is fastest with such a processor for a 16-bit precision. AMX multiplies bfloat16 many times faster than f32,
+/// and AMD's cores (Zen 4 and later) twice as fast; where Intel's AMX is masked, bfloat16 products ran at 0.57 of f32's
+/// rate, and without AVX512-BF16 they are emulated.
 backend::Arithmetic fastest_arithmetic(const Isa& isa);
 
 /// Makes own kernels use no instructions that oneDNN may not use: one limit for both.

@@ -1,5 +1,5 @@
-// Where options act: which commands, backends and data they change, and what else must be asked for. Whoever gives an option that
-// changes nothing is told so.
+// Where options act: which commands, backends and data they change, and what else must be asked for. Whoever gives an
+// option that changes nothing is told so.
 #include <algorithm>
 #include <map>
 
@@ -53,8 +53,8 @@ std::string idle_reason(const Option& option, const Resolution& run) {
 
 namespace {
 
-/// A configuration is one for all commands, and its data folder is where real images are: only what contradicts the whole
-/// line is worth a word. A run that goes on has said everything when it began.
+/// A configuration is one for all commands, and its data folder is where real images are: only what contradicts the
+/// whole line is worth a word. A run that goes on has said everything when it began.
 bool needs_no_word(const Option& option, Command command, Source source) {
     if (source == Source::command_line) return false;
     if (source == Source::arguments) return true;

@@ -25,8 +25,8 @@ struct Layers {
     Layer command_line;
 };
 
-/// The options that exist beside the values that decide about it: the command line's, else the configuration's, else the
-/// default.
+/// The options that exist beside the values that decide about it: the command line's, else the configuration's, else
+/// the default.
 std::vector<const Option*> active_options(const TaskOptions& task, Command command, const FrontDoor& front,
                                           const Layer& config) {
     const OptionSet& all = task.options();

@@ -1,5 +1,5 @@
-// What becomes of the values of options that all tasks share, before the task's own steps: alternatives settled, values that
-// cannot be honoured changed with a notice.
+// What becomes of the values of options that all tasks share, before the task's own steps: alternatives settled, values
+// that cannot be honoured changed with a notice.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,8 @@ bool is_zero(const Value& value) {
     return value == Value(false) || value == Value(std::int64_t{0}) || value == Value(0.0);
 }
 
-/// The option that a flag means, with or without its hyphens, also in its --no- form or by an old name; null if none does.
+/// The option that a flag means, with or without its hyphens, also in its --no- form or by an old name; null if none
+/// does.
 const Option* option_of_flag(const OptionSet& options, std::string_view flag) {
     std::string key_text(flag.substr(std::min(flag.size(), flag.find_first_not_of('-'))));
     std::replace(key_text.begin(), key_text.end(), '-', '_');

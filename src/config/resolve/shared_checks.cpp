@@ -1,5 +1,5 @@
-// Rules between options that all tasks share: one function and one message each. What needs the network or the data's files is
-// checked where those are.
+// Rules between options that all tasks share: one function and one message each. What needs the network or the data's
+// files is checked where those are.
 #include <algorithm>
 #include <string>
 

@@ -16,7 +16,8 @@ JpegErrors& errors_of(j_common_ptr info) {
     return *reinterpret_cast<JpegErrors*>(info->err);
 }
 
-/// Must not return. Between setjmp and here there are only libjpeg's own frames and those of functions that own nothing.
+/// Must not return. Between setjmp and here there are only libjpeg's own frames and those of functions that own
+/// nothing.
 [[noreturn]] void on_error(j_common_ptr info) {
     JpegErrors& errors = errors_of(info);
     (*info->err->format_message)(info, errors.message.data());

@@ -1,9 +1,9 @@
 // libjpeg's errors and warnings, for all that decode or encode JPEGs with it.
 //
-// One rule says what is damage: a warning that pixels are missing or wrong (the data end early, a code cannot be read, a
-// restart marker is missing or out of turn) is an error, because libjpeg would go on with grey or displaced pixels. Other
-// warnings, such as stray bytes between markers, are common in the published set and harmless; the first one is kept for
-// those who want to tell it.
+// One rule says what is damage: a warning that pixels are missing or wrong (the data end early, a code cannot be read,
+// a restart marker is missing or out of turn) is an error, because libjpeg would go on with grey or displaced pixels.
+// Other warnings, such as stray bytes between markers, are common in the published set and harmless; the first one is
+// kept for those who want to tell it.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@
 
 namespace cnntrain::data {
 
-/// One libjpeg object's. libjpeg leaves an erring function by longjmp to `jump`, so every function that calls libjpeg does
-/// `if (setjmp(errors.jump) != 0) return false;` first and owns nothing that needs a destructor.
+/// One libjpeg object's. libjpeg leaves an erring function by longjmp to `jump`, so every function that calls libjpeg
+/// does `if (setjmp(errors.jump) != 0) return false;` first and owns nothing that needs a destructor.
 struct JpegErrors {
     jpeg_error_mgr base;  // first: libjpeg knows only this part
     std::jmp_buf jump;

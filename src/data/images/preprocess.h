@@ -19,8 +19,8 @@ int largest_shrink(ImageSize part, std::int64_t side);
 void preprocess_for_evaluation(std::span<const std::byte> jpeg, std::int64_t image_size, const PixelFormat& format,
                                std::span<std::byte> image, Workspace& workspace);
 
-/// The training preprocessing: a random crop (sample_crop()) resized to S x S, mirrored half of the time. The choices depend
-/// on `seed` and `position` alone.
+/// The training preprocessing: a random crop (sample_crop()) resized to S x S, mirrored half of the time. The choices
+/// depend on `seed` and `position` alone.
 void preprocess_for_training(std::span<const std::byte> jpeg, std::span<const Box> boxes, std::int64_t image_size,
                              const PixelFormat& format, std::uint64_t seed, SamplePosition position,
                              std::span<std::byte> image, Workspace& workspace);

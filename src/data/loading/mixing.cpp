@@ -12,8 +12,8 @@ namespace cnntrain::data {
 
 namespace {
 
-/// Logarithm of a Gamma(alpha, 1) number, which itself may be too small for a double. Marsaglia and Tsang, "A simple method
-/// for generating gamma variables" (2000), for alpha + 1; their section 6 leads from there to alpha.
+/// Logarithm of a Gamma(alpha, 1) number, which itself may be too small for a double. Marsaglia and Tsang, "A simple
+/// method for generating gamma variables" (2000), for alpha + 1; their section 6 leads from there to alpha.
 double log_gamma_variate(double alpha, Rng& rng) {
     const double d = alpha + 1 - 1.0 / 3.0;
     const double c = 1 / std::sqrt(9 * d);

@@ -20,8 +20,8 @@ public:
     /// Samples that all ranks together take at a time.
     std::int64_t round() const { return micro_batch_ * ranks_; }
     std::int64_t batches_per_pass() const { return (samples_ + round() - 1) / round(); }
-    /// This rank's batch number `batch` begins there: in the endless stream, or in its pass (beyond the last sample, if all
-    /// of the batch is padding).
+    /// This rank's batch number `batch` begins there: in the endless stream, or in its pass (beyond the last sample, if
+    /// all of the batch is padding).
     std::int64_t first_sample(std::int64_t batch) const {
         const std::int64_t in_stream = endless_ ? batch : batch % batches_per_pass();
         return start_ + in_stream * round() + rank_ * micro_batch_;

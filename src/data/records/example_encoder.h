@@ -1,5 +1,5 @@
-// A tf.Example written straight to bytes, for records that are made by the million. Equal features in the same order give
-// equal bytes; readers do not care for the order. Field numbers: example.proto.
+// A tf.Example written straight to bytes, for records that are made by the million. Equal features in the same order
+// give equal bytes; readers do not care for the order. Field numbers: example.proto.
 #pragma once
 
 #include <cstdint>

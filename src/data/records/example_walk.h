@@ -1,5 +1,5 @@
-// The one walk through a tf.Example, in place: Example > Features > map entries > Feature > list > values. Field numbers
-// and nesting: example.proto.
+// The one walk through a tf.Example, in place: Example > Features > map entries > Feature > list > values. Field
+// numbers and nesting: example.proto.
 //
 // Everything here is false where the bytes are malformed, or hold what no writer writes: an entry with two values, a
 // Feature with lists of two kinds. A visitor returns false to end the walk with false.

@@ -132,8 +132,8 @@ bool holds(const std::string& place, const std::vector<std::byte>& bytes, const 
     }
 }
 
-/// False when nothing can be written there. The processes of one host do this at the same time, each in a temporary file of
-/// its own: the last one's index stays.
+/// False when nothing can be written there. The processes of one host do this at the same time, each in a temporary
+/// file of its own: the last one's index stays.
 bool store_index(const std::string& place, const std::vector<std::byte>& bytes, FileSystem& files) {
     if (holds(place, bytes, files)) return true;
     bool written = false;

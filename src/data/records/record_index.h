@@ -1,6 +1,7 @@
 // Where the records of TFRecord files begin, and the index that keeps it on disk.
 //
-// Finding the records of a large data set means one small read for each record, so the lengths are kept beside the data:
+// Finding the records of a large data set means one small read for each record, so the lengths are kept beside the
+// data:
 // one index for the files of a folder, in that folder or, where it cannot be written, in the user's cache folder. An
 // entry counts as long as its file has the same name, size and time of modification. The index is never needed: without
 // a usable one the files are read, and failing to keep one is not an error.
@@ -41,8 +42,8 @@ FolderIndex decode_index(std::span<const std::byte> bytes);
 /// Reads every record's header; Error(data) when one is damaged or the last record is cut.
 IndexedFile scan_records(const InputFile& file);
 
-/// Is a file without a record one that lost them? Not where no file has more than one: then there are fewer records than
-/// files.
+/// Is a file without a record one that lost them? Not where no file has more than one: then there are fewer records
+/// than files.
 constexpr bool is_lost(std::int64_t records, std::int64_t most_in_a_file) {
     return records == 0 && most_in_a_file > 1;
 }
@@ -60,8 +61,8 @@ struct RecordCount {
     bool exact = true;  // false: the files that were not looked into are taken to be like the others
 };
 
-/// How many records `paths` hold: from the kept index where it fits and from the files otherwise; nothing is written. After
-/// `patience_seconds` the rest is estimated. Error(data) for damaged files.
+/// How many records `paths` hold: from the kept index where it fits and from the files otherwise; nothing is written.
+/// After `patience_seconds` the rest is estimated. Error(data) for damaged files.
 RecordCount count_records(const std::vector<std::string>& paths, const std::string& index_name, FileSystem& files,
                           double patience_seconds);
 

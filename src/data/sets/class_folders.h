@@ -12,8 +12,8 @@
 
 namespace cnntrain::data {
 
-/// The .jpg and .jpeg files (any case) of the folders in a folder, both sorted by name. Hidden ones do not count, links are
-/// followed.
+/// The .jpg and .jpeg files (any case) of the folders in a folder, both sorted by name. Hidden ones do not count, links
+/// are followed.
 struct ClassListing {
     std::vector<std::string> classes;              // names of the folders
     std::vector<std::size_t> begins;               // number of the first file of each, and of all files
@@ -31,8 +31,8 @@ ClassListing list_classes(const std::string& folder);
 /// The label of an image is the number of its folder among the sorted class folders of training.
 class ClassFolders final : public JpegDataset {
 public:
-    /// `folder`: holds train/ and validation/ or val/. Error(data): no folder for the split, fewer than two classes, a class
-    /// without training images, a class of validation that training lacks.
+    /// `folder`: holds train/ and validation/ or val/. Error(data): no folder for the split, fewer than two classes, a
+    /// class without training images, a class of validation that training lacks.
     ClassFolders(const std::string& folder, Split split, const JpegSettings& settings);
 
     std::int64_t size() const override { return static_cast<std::int64_t>(listing_.files()); }

@@ -52,8 +52,8 @@ std::string meant_by(const std::string& start, const std::vector<std::string>& n
     return longer.empty() ? nearest_name(start, names) : "";
 }
 
-/// What there is instead of the first folder or file of `pattern` that is missing: "; in /data/text there is no 'vald.txt'; did you
-/// mean 'valid.txt'?" A wildcard hides what was meant: then the folder's contents are listed.
+/// What there is instead of the first folder or file of `pattern` that is missing: "; in /data/text there is no
+/// 'vald.txt'; did you mean 'valid.txt'?" A wildcard hides what was meant: then the folder's contents are listed.
 std::string what_is_there(const fs::path& pattern) {
     constexpr std::size_t kShown = 8;
     fs::path folder = pattern.is_absolute() ? "/" : ".";

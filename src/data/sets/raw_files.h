@@ -18,8 +18,8 @@ struct ListedFiles {
     std::map<std::string, std::int64_t> left_out;  // other files, counted by extension (".webp", or "" without one)
 };
 
-/// The files in and below a folder (following links) that have one of the extensions (".jpg", lower case; files' may be of
-/// any case). Hidden files and folders do not count. Error(data) when a folder cannot be read.
+/// The files in and below a folder (following links) that have one of the extensions (".jpg", lower case; files' may be
+/// of any case). Hidden files and folders do not count. Error(data) when a folder cannot be read.
 ListedFiles list_files(const std::string& folder, std::initializer_list<std::string_view> extensions);
 
 /// "3 .webp, 1 without an extension"; "" when no file was left out.

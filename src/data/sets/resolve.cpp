@@ -19,8 +19,8 @@ bool holds_any(DatasetId dataset, const fs::path& folder) {
     return set.holds(dataset, folder.string(), Split::train) || set.holds(dataset, folder.string(), Split::validation);
 }
 
-/// Breadth first, in sorted order, following links; each real folder once, so that a loop of links ends. Error(data) when there
-/// are so many folders that `top` must be a mistake, such as the root of all files.
+/// Breadth first, in sorted order, following links; each real folder once, so that a loop of links ends. Error(data)
+/// when there are so many folders that `top` must be a mistake, such as the root of all files.
 std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
     constexpr std::size_t kMostFolders = 10'000;
     const std::string_view wanted = dataset_info(dataset).folder;

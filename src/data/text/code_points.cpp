@@ -31,7 +31,8 @@ constexpr Block kHangulSyllables = {0xac00, 0xd7a3};
 /// (Unicode standard, section 3.13, definition 136).
 constexpr CodePoint kInsideWords[] = {0x27,   0x2e,   0x3a,   0xb7,   0x387,  0x55f,  0x5f4,  0x2018, 0x2019,
                                       0x2024, 0x2027, 0xfe13, 0xfe52, 0xfe55, 0xff07, 0xff0e, 0xff1a};
-/// Cased characters that have neither a cased category nor a mapping to another case (Other_Lowercase, Other_Uppercase).
+/// Cased characters that have neither a cased category nor a mapping to another case (Other_Lowercase,
+/// Other_Uppercase).
 constexpr Block kCasedSigns[] = {
     {0xaa, 0xaa}, {0xba, 0xba}, {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
 
@@ -85,7 +86,8 @@ bool has_no_decomposition(CodePoint value) {
     return property(value).decomp_seqindex == UINT16_MAX && !kHangulSyllables.holds(value);
 }
 
-/// Canonical ordering: marks of one run stand in the order of their combining classes (Unicode standard, definition 109).
+/// Canonical ordering: marks of one run stand in the order of their combining classes (Unicode standard, definition
+/// 109).
 void order_marks(std::vector<CodePoint>& word) {
     const auto is_starter = [](CodePoint value) { return property(value).combining_class == 0; };
     for (auto at = word.begin(); at != word.end();) {

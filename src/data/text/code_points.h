@@ -15,8 +15,8 @@ using CodePoint = char32_t;
 /// Of the tables: "15.0.0".
 std::string unicode_version();
 
-/// Takes the character at the front of `text`, which then begins behind it. Bytes that belong to no character are dropped
-/// one at a time: false.
+/// Takes the character at the front of `text`, which then begins behind it. Bytes that belong to no character are
+/// dropped one at a time: false.
 bool take_code_point(std::string_view& text, CodePoint& value);
 void append_utf8(CodePoint value, std::string& text);
 

@@ -1,5 +1,5 @@
-// Text to the ids of WordPiece tokens, as BERT's reference does it: clean, separate ideographs, split at white space, lower
-// the case and strip accents, split at punctuation, and cut each word into the longest pieces of the vocabulary.
+// Text to the ids of WordPiece tokens, as BERT's reference does it: clean, separate ideographs, split at white space,
+// lower the case and strip accents, split at punctuation, and cut each word into the longest pieces of the vocabulary.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The vocabulary of a WordPiece tokeniser: one piece in each line, whose number is its id; pieces that do not begin a word
-// have "##" in front.
+// The vocabulary of a WordPiece tokeniser: one piece in each line, whose number is its id; pieces that do not begin a
+// word have "##" in front.
 //
 // The pieces stand in a trie of bytes, so that the longest one at the front of a text is found in one walk. A walk over
 // bytes never ends inside a character, because pieces are whole characters.
@@ -28,7 +28,8 @@ struct SpecialTokens {
 
 class Vocabulary {
 public:
-    /// `text`: of the file. Lines are stripped of white space; of a piece that stands in several lines the last one counts.
+    /// `text`: of the file. Lines are stripped of white space; of a piece that stands in several lines the last one
+    /// counts.
     explicit Vocabulary(std::string_view text);
     /// Error(data) names the file when it cannot be read or lacks a special token.
     static Vocabulary read(const FileSystem& files, const std::string& path);
@@ -41,7 +42,8 @@ public:
     /// The different pieces in order of their first lines, as ids: what random replacements are drawn from.
     const std::vector<TokenId>& distinct() const { return distinct_; }
 
-    /// Appends the pieces of `word` (UTF-8), longest first from the left. False, and nothing appended, if they do not cover it.
+    /// Appends the pieces of `word` (UTF-8), longest first from the left. False, and nothing appended, if they do not
+    /// cover it.
     bool append_pieces(std::string_view word, std::vector<TokenId>& ids) const;
 
 private:

@@ -54,7 +54,8 @@ struct CorpusSettings {
     std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)> progress = {};
 };
 
-/// Reads and tokenises the files in their order; the same corpus for every number of threads. Lines end at line feeds only.
+/// Reads and tokenises the files in their order; the same corpus for every number of threads. Lines end at line feeds
+/// only.
 /// Error(data) names a file that cannot be read. Throws Interrupted when a stop is asked for.
 Corpus read_corpus(const FileSystem& files, const data::Vocabulary& vocabulary, const CorpusSettings& settings);
 

@@ -1,7 +1,7 @@
 // Which tokens the pretraining sequences are made of: pairs of sentences, cut to length, and what is masked in them.
 //
-// All random draws of the reference program depend on lengths alone, so that they are made here, one after the other, for
-// all sequences; putting the tokens together is left to as many threads as there are.
+// All random draws of the reference program depend on lengths alone, so that they are made here, one after the other,
+// for all sequences; putting the tokens together is left to as many threads as there are.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +61,8 @@ struct PlanEvents {
     std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
-/// `vocabulary_pieces`: size of Vocabulary::distinct(). The settings are checked ones. Error(data) when there are too many
-/// sequences. Throws Interrupted when a stop is asked for.
+/// `vocabulary_pieces`: size of Vocabulary::distinct(). The settings are checked ones. Error(data) when there are too
+/// many sequences. Throws Interrupted when a stop is asked for.
 InstancePlan plan_instances(const Corpus& corpus, std::uint32_t vocabulary_pieces, const InstanceSettings& settings,
                             const PlanEvents& events = {});
 

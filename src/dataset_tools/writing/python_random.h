@@ -7,7 +7,8 @@
 
 namespace cnntrain::dataset_tools {
 
-/// Mersenne Twister MT19937 (Matsumoto, Nishimura 1998), seeded and read as CPython does: random(), randint(), shuffle().
+/// Mersenne Twister MT19937 (Matsumoto, Nishimura 1998), seeded and read as CPython does: random(), randint(),
+/// shuffle().
 class PythonRandom {
 public:
     /// The sign of the seed does not count.

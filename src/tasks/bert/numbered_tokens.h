@@ -7,7 +7,8 @@
 
 namespace cnntrain::tasks {
 
-/// The data set itself where it has the field nn::kInputPosition. Else the same with that field behind the others: 0, 1, 2, ...
+/// The data set itself where it has the field nn::kInputPosition. Else the same with that field behind the others: 0,
+/// 1, 2, ...
 /// for the tokens of every sequence.
 std::shared_ptr<const data::Dataset> with_numbered_tokens(std::shared_ptr<const data::Dataset> dataset);
 

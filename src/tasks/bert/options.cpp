@@ -179,7 +179,8 @@ std::vector<Option> bert_layer_options() {
 
 std::vector<Option> bert_rate_options() {
     return {
-        // The rate itself. Programs for images mean the exponent of a power of 2 by this flag, so that it is no shared row.
+        // The rate itself. Programs for images mean the exponent of a power of 2 by this flag, so that it is no shared
+        // row.
         {.flag = "--base-learning-rate",
          .type = Type::number,
          .fallback = 2e-5,

@@ -1,5 +1,5 @@
-// What becomes of the given values before they are judged: old spellings renewed, the data set found, values that cannot be
-// honoured changed with a notice.
+// What becomes of the given values before they are judged: old spellings renewed, the data set found, values that
+// cannot be honoured changed with a notice.
 #include <fnmatch.h>
 
 #include <algorithm>

@@ -25,7 +25,8 @@ nn::NetworkSettings network_settings(const config::Settings& settings);
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images);
 
-/// The network's functions in order, at which pipelines may be split. Error(usage) for a size that the family does not have.
+/// The network's functions in order, at which pipelines may be split. Error(usage) for a size that the family does not
+/// have.
 std::vector<std::string> image_functions(const config::Settings& settings);
 /// Where a pipeline is usually split: residual networks before a ReLU, which then is recomputed rather than sent twice.
 std::vector<std::string> usual_image_splits(const config::Settings& settings);

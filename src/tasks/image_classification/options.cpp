@@ -22,8 +22,8 @@ std::vector<Option> main_options() {
     return joined({rows, shared_main_options()});
 }
 
-/// --base-learning-rate, an old name here, is N. BERT's programs mean the rate itself by it, so that there it is a row of
-/// its own (bert/options.cpp).
+/// --base-learning-rate, an old name here, is N. BERT's programs mean the rate itself by it, so that there it is a row
+/// of its own (bert/options.cpp).
 std::vector<Option> rate_options() {
     return {
         {.flag = "--base-learning-rate-exponent",

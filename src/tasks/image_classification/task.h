@@ -24,7 +24,8 @@ using train::Topic;
 
 class ImageClassification final : public train::Task, public train::Classifier {
 public:
-    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations of the images.
+    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations
+    /// of the images.
     ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override;
@@ -51,8 +52,8 @@ public:
     std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
 
     const Classifier* classifier() const override { return this; }
-    /// The validation split, or the JPEG files of a folder: a data set's folder holds its files; any other folder is one of
-    /// JPEG files.
+    /// The validation split, or the JPEG files of a folder: a data set's folder holds its files; any other folder is
+    /// one of JPEG files.
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
     graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;

@@ -31,8 +31,8 @@ bool is_file(const fs::path& path) {
     return posix_files().exists(path) && !posix_files().is_directory(path);
 }
 
-/// What stands behind ".json" when a comma or a quotation mark follows: a published line has `.json","$DATASETS_DIR/...`,
-/// which a shell makes one word of.
+/// What stands behind ".json" when a comma or a quotation mark follows: a published line has
+/// `.json","$DATASETS_DIR/...`, which a shell makes one word of.
 std::size_t end_of_name(const std::string& word) {
     const std::size_t suffix = word.find(kSuffix);
     if (suffix == std::string::npos) return word.size();

@@ -1,5 +1,5 @@
-// From the values of pretraining's options to its settings: batch arithmetic, rules between options, members that several
-// decide.
+// From the values of pretraining's options to its settings: batch arithmetic, rules between options, members that
+// several decide.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -281,7 +281,8 @@ void tell_of_recomputation(Resolution& run) {
         "--no-enable-recomputation gives the same numbers");
 }
 
-/// A single checkpoint is given by its own flag, a run's folder by another: evaluation reads either, and takes no steps.
+/// A single checkpoint is given by its own flag, a run's folder by another: evaluation reads either, and takes no
+/// steps.
 void set_evaluation(Settings& settings) {
     if (settings.training.init_path)
         settings.main.restore_path = std::exchange(settings.training.init_path, std::nullopt);

@@ -64,7 +64,8 @@ std::int64_t samples_at_once(const config::Settings& settings, const backend::Ba
     return train::placement(settings, backend).samples;
 }
 
-/// The graph's means over a micro-batch are added over the micro-batches; `batch` samples of each make them the mean again.
+/// The graph's means over a micro-batch are added over the micro-batches; `batch` samples of each make them the mean
+/// again.
 metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
     const auto size = static_cast<double>(batch);
     const auto text = [](std::string_view name) { return std::string(name); };

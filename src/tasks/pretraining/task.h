@@ -21,8 +21,8 @@ using train::Topic;
 
 class Pretraining final : public train::Task {
 public:
-    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order of the sequences, and of generated
-    /// ones.
+    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order of the sequences, and of
+    /// generated ones.
     Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override { return columns_; }

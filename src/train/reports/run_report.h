@@ -33,14 +33,14 @@ struct Introduction {
     std::optional<std::int64_t> resumed_at = {};   // iteration; empty: a new run
 };
 
-/// Tells the observers, adds TensorBoard and Weights & Biases where the options ask for them, and writes the arguments.json of
-/// a run that begins. Error(unsupported) when --wandb cannot work here. The text of arguments.json is returned: a run
-/// that is resumed records it when it goes on.
+/// Tells the observers, adds TensorBoard and Weights & Biases where the options ask for them, and writes the
+/// arguments.json of a run that begins. Error(unsupported) when --wandb cannot work here. The text of arguments.json is
+/// returned: a run that is resumed records it when it goes on.
 std::string introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
                       const Host& host);
 
-/// report_run() of a run that trains nothing, introduced. `samples`: that it evaluates, or those of the data that it takes
-/// its requests from.
+/// report_run() of a run that trains nothing, introduced. `samples`: that it evaluates, or those of the data that it
+/// takes its requests from.
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
                                      const config::ParseResult& arguments, const RunFolder& folder,
                                      std::int64_t samples, const Host& host);

@@ -15,9 +15,10 @@ struct AveragedCheckpoint {
     std::string path;
 };
 
-/// Into the sub-folder ckpt of `folder`. They are made of the checkpoints that the plan asks for and that are there, except
-/// ckpt-0: a run that was stopped and resumed averages what an uninterrupted one does. One that is there and of these very
-/// checkpoints stays; the validation row of another one goes. Error(not_found) when there are no checkpoints.
+/// Into the sub-folder ckpt of `folder`. They are made of the checkpoints that the plan asks for and that are there,
+/// except ckpt-0: a run that was stopped and resumed averages what an uninterrupted one does. One that is there and of
+/// these very checkpoints stays; the validation row of another one goes. Error(not_found) when there are no
+/// checkpoints.
 std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std::string& folder,
                                                     const schedule::RunPlan& plan, const CheckpointSettings& settings);
 

@@ -43,8 +43,8 @@ std::string without_suffix(std::string path) {
     return path;
 }
 
-/// How the file's key differs from the one that is needed; "" when it does not. Where a checkpoint lies counts only when it
-/// cannot be looked at any more.
+/// How the file's key differs from the one that is needed; "" when it does not. Where a checkpoint lies counts only
+/// when it cannot be looked at any more.
 std::string difference(const std::map<std::string, std::string>& found,
                        const std::map<std::string, std::string>& wanted) {
     for (const auto& [part, value] : wanted) {

@@ -1,8 +1,9 @@
 // The file that lets a second inference run start without the checkpoint.
 //
-// On a CPU nothing of machine code outlives the process: building the graph and its primitives takes about a second and is
-// done each time. What the file holds is the model's weights, without optimiser slots, in the types in which this very
-// graph reads them, and a key of everything that they depend on. A file whose key differs, or that is damaged, is not used.
+// On a CPU nothing of machine code outlives the process: building the graph and its primitives takes about a second and
+// is done each time. What the file holds is the model's weights, without optimiser slots, in the types in which this
+// very graph reads them, and a key of everything that they depend on. A file whose key differs, or that is damaged, is
+// not used.
 // It is one safetensors file under the name that inference has always given its executable.
 #pragma once
 

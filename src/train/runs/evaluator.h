@@ -29,7 +29,8 @@ public:
     /// Those that rank 0 has loaded, to all.
     void share_weights();
 
-    /// `row` comes with name, iteration and epoch. The measured time begins with the input, nothing of which is ready then.
+    /// `row` comes with name, iteration and epoch. The measured time begins with the input, nothing of which is ready
+    /// then.
     /// Nothing when a stop was asked for on the way.
     std::optional<metrics::ValidationRow> run(metrics::ValidationRow row, metrics::Observers& observers);
 

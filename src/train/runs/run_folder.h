@@ -23,8 +23,8 @@ RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const
 /// Of a run that is resumed.
 RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder);
 
-/// For a new training, held and without the results of another one: --overwrite removes those. Error(usage) when there are
-/// any, saying which, or when another process writes there.
+/// For a new training, held and without the results of another one: --overwrite removes those. Error(usage) when there
+/// are any, saying which, or when another process writes there.
 RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
                            FileSystem& files);
 

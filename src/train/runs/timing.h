@@ -18,12 +18,12 @@ private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Of at least one time in milliseconds. Percentile p stands at position p * (n - 1) of the sorted times, linear between
-/// neighbours.
+/// Of at least one time in milliseconds. Percentile p stands at position p * (n - 1) of the sorted times, linear
+/// between neighbours.
 metrics::Latencies summarise(std::vector<double> milliseconds);
 
-/// Passes batches on and remembers when the last one was created; those that were ready before the tap was made count from
-/// then.
+/// Passes batches on and remembers when the last one was created; those that were ready before the tap was made count
+/// from then.
 class CreationTap final : public data::BatchSource {
 public:
     explicit CreationTap(data::BatchSource& source) : source_(source) {}

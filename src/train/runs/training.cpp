@@ -83,7 +83,8 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
                                       init_flag(start.arguments) + " " + start.resume->found.path);
 }
 
-/// The file of the checkpoint that a new run begins with: when it is not there, this is said before a run folder is made.
+/// The file of the checkpoint that a new run begins with: when it is not there, this is said before a run folder is
+/// made.
 void find_first_weights(RunStart& start, const Host& host) {
     std::optional<std::string>& path = start.arguments.settings.training.init_path;
     if (start.resume || !path || !is_first(host)) return;
@@ -103,7 +104,8 @@ RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
     return begin_run_folder(task, settings.logging, host.command_line, *host.files);
 }
 
-/// Rank 0's; others write nothing, or where --log-all-instances and --ckpt-all-instances ask for it, into one of their own.
+/// Rank 0's; others write nothing, or where --log-all-instances and --ckpt-all-instances ask for it, into one of their
+/// own.
 RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     RunFolder folder;
     if (is_first(host)) folder = own_folder(task, start, host);

@@ -1,5 +1,5 @@
-// Between executables and checkpoints. A 16-bit variable may have a 32-bit master (optim::Master), which starts with the
-// variable's own value, unrounded.
+// Between executables and checkpoints. A 16-bit variable may have a 32-bit master (optim::Master), which starts with
+// the variable's own value, unrounded.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace cnntrain::train {
 /// Draws every parameter and state of the graph anew.
 void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
 
-/// The variables of a process that trains alone, each of which is copied when it is asked for. `executable` must outlive it.
+/// The variables of a process that trains alone, each of which is copied when it is asked for. `executable` must
+/// outlive it.
 checkpoint::TensorSource variable_source(const backend::Executable& executable);
 /// Every variable of the executable, in its stored type.
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable);
@@ -25,14 +26,15 @@ std::map<std::string, HostTensor> stored_variables(const backend::Executable& ex
 void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
               const std::string& path);
 
-/// The model's own variables, in the graph's types: optimiser slots, `<variable>/<slot>`, are neither needed nor looked at.
+/// The model's own variables, in the graph's types: optimiser slots, `<variable>/<slot>`, are neither needed nor looked
+/// at.
 std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                                                   const std::string& path);
 /// The same, drawn anew.
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
 
-/// A BERT checkpoint of Hugging Face's transformers in the variables of the graph; any other as it is. Error(data) names tensors
-/// that are missing.
+/// A BERT checkpoint of Hugging Face's transformers in the variables of the graph; any other as it is. Error(data)
+/// names tensors that are missing.
 checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
                                      const std::string& path);
 

@@ -14,8 +14,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
-/// 2^(n + f), n an integer as the lowest bits of a sum with kNearest, |f| <= 0.5: 2^n by its exponent bits, 2^f by the minimax
-/// polynomial of degree 5 of 2^f - 1 without a constant term, so that 2^0 is exactly 1. The relative error is below 1e-6.
+/// 2^(n + f), n an integer as the lowest bits of a sum with kNearest, |f| <= 0.5: 2^n by its exponent bits, 2^f by the
+/// minimax polynomial of degree 5 of 2^f - 1 without a constant term, so that 2^0 is exactly 1. The relative error is
+/// below 1e-6.
 HWY_INLINE Floats power_of_two(Floats n, Floats f) {
     const FloatTag d;
     const BitsTag du;
@@ -79,7 +80,8 @@ HWY_INLINE Floats swish_slope(Floats x) {
     return hn::MulAdd(hn::Mul(x, s), hn::Sub(hn::Set(FloatTag(), 1.0F), s), s);
 }
 
-/// The normal distribution function. erfc(z) for z >= 0 is t * (a1 + t * (a2 + ... )) * exp(-z^2) with t = 1 / (1 + p * z):
+/// The normal distribution function. erfc(z) for z >= 0 is t * (a1 + t * (a2 + ... )) * exp(-z^2) with t = 1 / (1 + p *
+/// z):
 /// Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
 HWY_INLINE Floats normal_share(Floats x) {
     const FloatTag d;
@@ -107,7 +109,8 @@ HWY_INLINE Floats gelu_slope(Floats x) {
     return hn::MulAdd(x, density, normal_share(x));
 }
 
-/// GELU's approximation by tanh is x / (1 + e) with e = exp(-2 * sqrt(2 / pi) * (x + 0.044715 x^3)), which this returns.
+/// GELU's approximation by tanh is x / (1 + e) with e = exp(-2 * sqrt(2 / pi) * (x + 0.044715 x^3)), which this
+/// returns.
 HWY_INLINE Floats gelu_tanh_exponential(Floats x) {
     const FloatTag d;
     constexpr float kLinear = -2.302208198F;  // -2 * sqrt(2 / pi) / ln 2
@@ -129,8 +132,8 @@ HWY_INLINE Floats gelu_tanh_slope(Floats x) {
     return hn::MulAdd(hn::Mul(hn::Mul(x, s), rest), inner_slope, s);
 }
 
-/// (1 - e) / (1 + e) with e = exp(-2 |x|), and the sign of x. Where that difference would lose digits, the first terms of the
-/// power series, of which the next one is below 1e-7 of the sum. NaN stays NaN.
+/// (1 - e) / (1 + e) with e = exp(-2 |x|), and the sign of x. Where that difference would lose digits, the first terms
+/// of the power series, of which the next one is below 1e-7 of the sum. NaN stays NaN.
 HWY_INLINE Floats tanh_of(Floats x) {
     const FloatTag d;
     const Floats one = hn::Set(d, 1.0F);

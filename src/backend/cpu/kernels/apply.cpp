@@ -180,8 +180,8 @@ template <typename Pointer> Pointer shifted(Pointer pointer, std::int64_t by) {
     return pointer == nullptr ? nullptr : pointer + by;
 }
 
-/// Outputs beyond this are not read back from a cache anyway, and an ordinary store would first read the line. Copies of
-/// 51 MB took about half the time with such stores, copies of 1 MB longer.
+/// Outputs beyond this are not read back from a cache anyway, and an ordinary store would first read the line. Copies
+/// of 51 MB took about half the time with such stores, copies of 1 MB longer.
 constexpr std::int64_t kPastCacheBytes = std::int64_t{12} << 20;
 constexpr std::uintptr_t kLineBytes = 64;
 

@@ -1,4 +1,5 @@
-// Attention between its matrix products: softmax with mask and dropout, and its gradient, on scores that lie in the cache.
+// Attention between its matrix products: softmax with mask and dropout, and its gradient, on scores that lie in the
+// cache.
 #include <cmath>
 #include <cstdint>
 
@@ -85,8 +86,8 @@ HWY_INLINE void divide_by_sum(const AttentionTile& tile, std::int64_t query, flo
     });
 }
 
-/// Some queries at once, so that the sums of one row are added up while others wait for theirs. The largest score may miss a NaN, the
-/// sum of differences does not. Leaves the largest score and the sum of exponentials.
+/// Some queries at once, so that the sums of one row are added up while others wait for theirs. The largest score may
+/// miss a NaN, the sum of differences does not. Leaves the largest score and the sum of exponentials.
 template <std::int64_t kQueries, typename T> HWY_INLINE void probabilities_of(const AttentionTile& tile,
                                                                               std::int64_t query, float* scores, T* p,
                                                                               float* largest, float* sums) {

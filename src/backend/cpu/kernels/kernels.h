@@ -1,13 +1,13 @@
 // The memory-bound work of the CPU backend: everything that is neither a convolution nor a matrix product.
 //
 // Activations are contiguous memory [n][blocks][pixels][lanes] with channel = block * lanes + lane: plain NHWC is one
-// block of C lanes, oneDNN's nChw16c is C / 16 blocks of 16 lanes. T is float or BFloat16; arithmetic is fp32, sums over
-// chunks are fp64, conversions to bfloat16 round to nearest even. Per-channel parameters are float.
+// block of C lanes, oneDNN's nChw16c is C / 16 blocks of 16 lanes. T is float or BFloat16; arithmetic is fp32, sums
+// over chunks are fp64, conversions to bfloat16 round to nearest even. Per-channel parameters are float.
 //
 // Every kernel uses the OpenMP threads of the caller. Work is cut by shape alone and partial sums are added in a fixed
-// order, so results do not depend on the number of threads. Nothing allocates: kernels that need room take `scratch`, and
-// a function next to them says how many floats. Aliasing: an output may be the very same array as an input where the
-// comment says so; partial overlap is never allowed. C channels, N samples, G groups.
+// order, so results do not depend on the number of threads. Nothing allocates: kernels that need room take `scratch`,
+// and a function next to them says how many floats. Aliasing: an output may be the very same array as an input where
+// the comment says so; partial overlap is never allowed. C channels, N samples, G groups.
 #pragma once
 
 #include <algorithm>
@@ -146,8 +146,8 @@ std::int64_t standardise_scratch_floats(const Blocks& shape);
 /// y = (x - mean) * scale, where either vector may be null; y may be x.
 template <typename T> void standardise(const Blocks& shape, const T* x, const float* mean, const float* scale, T* y,
                                        std::span<float> scratch);
-/// dx = dy * scale, dmean[C] = -sum of dx, dscale[C] = sum of dy * y / scale, over N and pixels; dx may be y or dy, and dmean
-/// may be null.
+/// dx = dy * scale, dmean[C] = -sum of dx, dscale[C] = sum of dy * y / scale, over N and pixels; dx may be y or dy, and
+/// dmean may be null.
 template <typename T> struct StandardiseGradient {
     const T* y = nullptr;
     const T* dy = nullptr;
@@ -198,9 +198,9 @@ struct PartShape {
 /// The whole is zero where the part is not.
 void place_part(const PartShape& shape, const std::byte* part, std::byte* whole);
 
-/// A matrix as the right operand of a fast product: panels of neighbouring columns one after the other, in each of them the rows
-/// in turn; of bfloat16 two rows at a time, with the two elements of a column next to each other. Zeros fill up the last panel
-/// and its rows.
+/// A matrix as the right operand of a fast product: panels of neighbouring columns one after the other, in each of them
+/// the rows in turn; of bfloat16 two rows at a time, with the two elements of a column next to each other. Zeros fill
+/// up the last panel and its rows.
 struct Panels {
     std::int64_t rows = 0, columns = 0;  // of the matrix
     std::int64_t panel_rows = 0;         // with those of zeros, a multiple of 16
@@ -230,7 +230,8 @@ inline constexpr std::int64_t kMaxImageChannels = 16;
 template <typename In, typename Out> void normalise_image(std::int64_t pixels, std::int64_t channels, const In* x,
                                                           const float* scale, const float* shift, Out* y);
 
-/// mix_images (MixImagesAttrs in cnntrain/graph/op.h) over NHWC memory: every image is read at most twice and written once.
+/// mix_images (MixImagesAttrs in cnntrain/graph/op.h) over NHWC memory: every image is read at most twice and written
+/// once.
 struct MixImages {
     std::int64_t samples = 0, height = 0, width = 0, channels = 0;
     const float* own = nullptr;         // [samples]; null: no mixup
@@ -268,8 +269,8 @@ struct Picture {
     Blocks shape;
     std::int64_t height = 0, width = 0;
 };
-/// y gets every stride-th pixel of x, further channels are zero. x and y have one layout: both one block, or both blocks of
-/// the same number of lanes. y is ceil(height / stride) x ceil(width / stride).
+/// y gets every stride-th pixel of x, further channels are zero. x and y have one layout: both one block, or both
+/// blocks of the same number of lanes. y is ceil(height / stride) x ceil(width / stride).
 template <typename T>
 void shortcut_pad(const Picture& x_picture, const Picture& y_picture, std::int64_t stride, const T* x, T* y);
 /// The transpose: dx is zero where no pixel was taken; further channels of dy are dropped.
@@ -286,7 +287,8 @@ template <typename T>
 void depthwise_weight_grad(const DepthwiseShape& shape, const T* x, const T* dy, float* dw, std::span<float> scratch);
 std::int64_t depthwise_scratch_floats(const DepthwiseShape& shape);
 
-/// A row-major kernel [taps, I, O] of `groups` groups, and the same one as [taps, I * merged, O] of groups / merged groups:
+/// A row-major kernel [taps, I, O] of `groups` groups, and the same one as [taps, I * merged, O] of groups / merged
+/// groups:
 /// block-diagonal, with zeros where an input and an output were of different groups.
 struct MergedKernel {
     std::int64_t taps = 1, inputs = 1, outputs = 1;  // inputs of one group
@@ -336,10 +338,11 @@ template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::i
                                                     const MixedTargets& targets, float dloss, T* dlogits);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Parameter updates (update.cpp): UpdateAttrs in cnntrain/graph/update_rule.h, MovingAverageAttrs in cnntrain/graph/op.h.
+// Parameter updates (update.cpp): UpdateAttrs in cnntrain/graph/update_rule.h, MovingAverageAttrs in
+// cnntrain/graph/op.h.
 
-/// How results are rounded to bfloat16. Stochastic: up with the probability of the discarded fraction, so the mean is the
-/// exact value and representable values stay. The random bits are a function of these numbers, the variable and the
+/// How results are rounded to bfloat16. Stochastic: up with the probability of the discarded fraction, so the mean is
+/// the exact value and representable values stay. The random bits are a function of these numbers, the variable and the
 /// element's index in memory.
 struct Rounding {
     bool stochastic = false;
@@ -380,14 +383,15 @@ struct MatrixBlock {
     std::int64_t row = 0, column = 0;  // the first ones
     std::int64_t rows = 0, columns = 0;
 };
-/// The same of a row-major matrix [rows,columns] in blocks of `side` rows and of some multiple of `side` columns; it divides both axes.
+/// The same of a row-major matrix [rows,columns] in blocks of `side` rows and of some multiple of `side` columns; it
+/// divides both axes.
 /// after(block) runs on the thread that has just updated the block, in whose caches it is.
 void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std::int64_t side,
                    const UpdateTensors<float>& tensors, const UpdateFactors& factors, const UpdateRounding& rounding,
                    const std::function<void(const MatrixBlock&)>& after);
 
-/// The first pass of rules with a trust: sums of squares of the target and of the rule's other vector (lars: g). Equal for
-/// every number of threads.
+/// The first pass of rules with a trust: sums of squares of the target and of the rule's other vector (lars: g). Equal
+/// for every number of threads.
 struct SquareSums {
     double target = 0;
     double other = 0;

@@ -109,7 +109,8 @@ template <typename T> void set_coefficients(const Blocks& shape, const NormGradi
     }
 }
 
-/// Coefficients of a batch norm whose statistics are of several ranks' micro-batches; dgamma and dbeta are of this one's.
+/// Coefficients of a batch norm whose statistics are of several ranks' micro-batches; dgamma and dbeta are of this
+/// one's.
 template <typename T>
 void set_shared_coefficients(const Blocks& shape, const NormGradient<T>& args, const GradientArrays& arrays) {
     const auto channels = static_cast<std::size_t>(shape.channels());

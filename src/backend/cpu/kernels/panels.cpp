@@ -47,12 +47,13 @@ struct NoColumns {
     HWY_INLINE void store_to(Floats /*value*/, float* /*to*/) const {}
 };
 
-/// Rows of a vector's columns that are copied before the next columns are. By 64 and more, a copy of 4096 x 3072 bfloat16 from memory
-/// takes up to twice as long (Xeon with AMX).
+/// Rows of a vector's columns that are copied before the next columns are. By 64 and more, a copy of 4096 x 3072
+/// bfloat16 from memory takes up to twice as long (Xeon with AMX).
 constexpr std::int64_t kRowsInTurn = 32;
 constexpr std::int64_t kFetchedBytes = 128;
 
-/// body(extent, column, part) for all vectors of columns of all panels, and for parts of the rows, all columns of one after the other;
+/// body(extent, column, part) for all vectors of columns of all panels, and for parts of the rows, all columns of one
+/// after the other;
 /// `column` is that of the matrix.
 template <typename Body> HWY_INLINE void for_panel_columns(const PanelRows& rows, const Body& body) {
     const Panels& shape = rows.shape;

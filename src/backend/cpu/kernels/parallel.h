@@ -1,5 +1,5 @@
-// Splitting kernels over the OpenMP threads. This layer is plain C++: code inside an OpenMP region does not reliably get
-// the instruction set of the function around it, so vector code is only ever called from here.
+// Splitting kernels over the OpenMP threads. This layer is plain C++: code inside an OpenMP region does not reliably
+// get the instruction set of the function around it, so vector code is only ever called from here.
 #pragma once
 
 #include <omp.h>
@@ -38,8 +38,8 @@ template <typename Body> void parallel_ranges(std::int64_t count, const Body& bo
                    [&](std::int64_t i) { body(i * grain, std::min(count, (i + 1) * grain)); });
 }
 
-/// Are so many bytes, written by all threads, worth streaming stores? Those take whole lines, and read none of them first. They pay
-/// where a core's second-level cache would not keep its share until somebody reads it.
+/// Are so many bytes, written by all threads, worth streaming stores? Those take whole lines, and read none of them
+/// first. They pay where a core's second-level cache would not keep its share until somebody reads it.
 inline bool goes_past_cache(std::int64_t bytes, const void* to) {
     constexpr std::int64_t kMostCachedBytes = std::int64_t{512} << 10;
     constexpr std::uintptr_t kLine = 64;

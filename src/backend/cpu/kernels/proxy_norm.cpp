@@ -1,5 +1,5 @@
-// Proxy norm: standardised activations, and the moments of the proxy samples with their gradient. The latter is vectors of
-// channels: with hundreds of quantiles per channel the activation function decides their time.
+// Proxy norm: standardised activations, and the moments of the proxy samples with their gradient. The latter is vectors
+// of channels: with hundreds of quantiles per channel the activation function decides their time.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"

@@ -128,8 +128,8 @@ std::int64_t embedding_scratch_floats(const TableShape& shape) {
     return shape.count * static_cast<std::int64_t>(sizeof(std::uint64_t) / sizeof(float));
 }
 
-/// A task adds up the rows that begin within its range of the sorted places, so each row has one task. Few rows that are
-/// named often are cut by their features.
+/// A task adds up the rows that begin within its range of the sorted places, so each row has one task. Few rows that
+/// are named often are cut by their features.
 template <typename T> void embedding_grad(const TableShape& shape, const std::int32_t* ids, const T* dy, float* dtable,
                                           std::span<float> scratch) {
     constexpr std::int64_t kFeaturesPerTask = 256;

@@ -1,5 +1,5 @@
-// Blocks of 32 x 32 sums of tile products, and the units that multiply tiles: Intel's AMX, the dot products of AVX512-BF16, and the
-// multiply-adds of AVX-512.
+// Blocks of 32 x 32 sums of tile products, and the units that multiply tiles: Intel's AMX, the dot products of
+// AVX512-BF16, and the multiply-adds of AVX-512.
 #pragma once
 
 #include <immintrin.h>
@@ -118,7 +118,8 @@ struct AmxUnit {
     static constexpr bool kCopiesLeft = true;
     // Are copies of what comes next made while tiles are multiplied?
     static constexpr bool kCopiesAside = false;
-    // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one come; and sums.
+    // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one
+    // come; and sums.
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
     static constexpr std::int64_t kSumBytes = std::int64_t{384} << 10;
@@ -168,8 +169,8 @@ struct AmxUnit {
     }
 };
 
-/// Adds the products of pairs of bfloat16. It is several times slower than AMX, so that the second-level cache, of 1 MB on Zen 4, brings
-/// right tiles in time.
+/// Adds the products of pairs of bfloat16. It is several times slower than AMX, so that the second-level cache, of 1 MB
+/// on Zen 4, brings right tiles in time.
 struct DotProducts {
     static constexpr std::int64_t kSteps = 32;
     static constexpr bool kCopiesAside = false;
@@ -181,8 +182,8 @@ struct DotProducts {
     }
 };
 
-/// Adds the products of floats. Both places of the copies and the sums take 0.6 MB of the second-level cache; slices of up to 32 steps
-/// were not faster on Zen 4.
+/// Adds the products of floats. Both places of the copies and the sums take 0.6 MB of the second-level cache; slices of
+/// up to 32 steps were not faster on Zen 4.
 struct MultiplyAdds {
     static constexpr std::int64_t kSteps = 16;
     static constexpr bool kCopiesAside = true;
@@ -194,7 +195,8 @@ struct MultiplyAdds {
     }
 };
 
-/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs. A slice is one chunk.
+/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs. A slice is one
+/// chunk.
 template <typename Arithmetic> struct VectorUnit : Arithmetic {
     static constexpr std::int64_t kChunk = Arithmetic::kSteps;
     static constexpr std::int64_t kSlice = Arithmetic::kSteps;

@@ -80,7 +80,8 @@ inline Operand in_inner_rows(Operand::Order order, const float* data, std::int64
     return {tiles, order, row_bytes};
 }
 
-/// A copy that is made little by little: rows of memory in turn, of each row pairs of lines that lie next to each other.
+/// A copy that is made little by little: rows of memory in turn, of each row pairs of lines that lie next to each
+/// other.
 struct BlockCopy {
     const std::byte* from = nullptr;
     std::byte* to = nullptr;

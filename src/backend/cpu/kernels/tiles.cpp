@@ -154,7 +154,8 @@ private:
     Range rows_from(std::int64_t row) const { return rows_.piece(row, plan_.left_blocks); }
     Range slice_from(std::int64_t step) const { return plan_.all_steps().piece(step, plan_.slice); }
 
-    /// What is done for what comes later: lines come into the cache, those of the left operand in parts, one for each of the last columns;
+    /// What is done for what comes later: lines come into the cache, those of the left operand in parts, one for each
+    /// of the last columns;
     /// copies go on.
     struct Ahead {
         Tiles right, left;
@@ -243,8 +244,8 @@ private:
         return right_copies_.take(plan_.right, chunk);
     }
 
-    /// A copy of rows pays where it is used for all columns, and where rows are apart by a multiple of a power of two so large that they
-    /// push each other out of the cache.
+    /// A copy of rows pays where it is used for all columns, and where rows are apart by a multiple of a power of two
+    /// so large that they push each other out of the cache.
     bool copies_left() const {
         constexpr std::int64_t kApart = 4096;
         if (plan_.left.order != Operand::Order::rows) return plan_.left.order == Operand::Order::turned_rows;

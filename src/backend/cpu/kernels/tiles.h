@@ -1,15 +1,17 @@
-// Products of matrices in tiles of 16 rows of 64 bytes, with sums in f32. Intel's AMX has eight registers for tiles, and an
-// instruction that adds the product of two of them to a third one (Intel 64 and IA-32 Architectures Software Developer's Manual,
-// volume 1, chapter 18). AVX512-BF16, which AMD has since Zen 4, multiplies a row of a right tile by one pair of a left tile at a time.
+// Products of matrices in tiles of 16 rows of 64 bytes, with sums in f32. Intel's AMX has eight registers for tiles,
+// and an instruction that adds the product of two of them to a third one (Intel 64 and IA-32 Architectures Software
+// Developer's Manual, volume 1, chapter 18). AVX512-BF16, which AMD has since Zen 4, multiplies a row of a right tile
+// by one pair of a left tile at a time.
 //
-// A tile of a left operand holds 16 rows of 32 elements; a tile of a right operand 16 pairs of rows of 16 columns, the two elements of
-// a pair next to each other. Left operands are read as they lie or from panels, right operands from panels only:
+// A tile of a left operand holds 16 rows of 32 elements; a tile of a right operand 16 pairs of rows of 16 columns, the
+// two elements of a pair next to each other. Left operands are read as they lie or from panels, right operands from
+// panels only:
 //
 //   right panels  32 columns each, in them the pairs of rows in turn: Panels with 32 columns (kernels.h)
 //   left panels   32 rows each, in them blocks of 32 columns in turn, in a block its rows
 //
-// Of f32, a tile holds 16 rows of 16 elements. Operands are read as they lie: each thread copies a part of them into its cache, while it
-// multiplies the part before.
+// Of f32, a tile holds 16 rows of 16 elements. Operands are read as they lie: each thread copies a part of them into
+// its cache, while it multiplies the part before.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +23,12 @@ namespace cnntrain::cpu {
 /// Rows and columns of operands and results are multiples of this.
 inline constexpr std::int64_t kTileBlock = 32;
 
-/// What multiplies tiles: Intel's AMX, AVX512-BF16's dot products, or AVX-512's multiply-adds. The first two multiply bfloat16 and read
-/// the same panels, the third one multiplies f32.
+/// What multiplies tiles: Intel's AMX, AVX512-BF16's dot products, or AVX-512's multiply-adds. The first two multiply
+/// bfloat16 and read the same panels, the third one multiplies f32.
 enum class TileUnit : std::uint8_t { amx, dot_products, multiply_adds };
 
-/// Does this processor have the unit, and does the system let this process use it? Those for bfloat16 need AVX512-BF16, and so do the
-/// copies below.
+/// Does this processor have the unit, and does the system let this process use it? Those for bfloat16 need AVX512-BF16,
+/// and so do the copies below.
 bool has(TileUnit unit);
 
 /// [rows,inner] * [inner,columns] = [rows,columns]: multiples of kTileBlock.
@@ -53,7 +55,8 @@ void tile_product(TileUnit unit, const TileProduct& product, const LeftOperand& 
 struct TileResult {
     float* data = nullptr;
     bool adds = false;  // to what is there
-    /// [product.blocks()] gets the sum of the squares of what is there afterwards, for each block of 32 x 32, row by row; null: nobody asks.
+    /// [product.blocks()] gets the sum of the squares of what is there afterwards, for each block of 32 x 32, row by
+    /// row; null: nobody asks.
     float* squares = nullptr;
 };
 /// y = x * w or y += x * w.
@@ -65,8 +68,8 @@ struct FloatLeftOperand {
     const float* data = nullptr;
     bool is_turned = false;
 };
-/// y = x * w + bias or y += x * w + bias, all of f32, w and y row-major, by TileUnit::multiply_adds; no bias: null. The result does not
-/// depend on the number of threads.
+/// y = x * w + bias or y += x * w + bias, all of f32, w and y row-major, by TileUnit::multiply_adds; no bias: null. The
+/// result does not depend on the number of threads.
 void tile_product(const TileProduct& product, const FloatLeftOperand& x, const float* w, const float* bias,
                   const TileResult& y, std::span<float> scratch);
 

@@ -124,11 +124,11 @@ struct AttentionTile {
     std::span<const RowsAhead> ahead =
         {};  // one row of each, with the query's number, is fetched into the cache with a query
 };
-/// p[queries][keys] = dropout(softmax(scale * scores + mask)); log_sums[queries]: log of the sums of exponentials. Overwrites the
-/// scores; p may be the scores. On the caller's thread alone, like those that follow.
+/// p[queries][keys] = dropout(softmax(scale * scores + mask)); log_sums[queries]: log of the sums of exponentials.
+/// Overwrites the scores; p may be the scores. On the caller's thread alone, like those that follow.
 template <typename T> void attention_probabilities(const AttentionTile& tile, float* scores, T* p, float* log_sums);
-/// With q = exp(scale * scores + mask - log_sums): p = dropout(q), ds = scale * q * (dropout(dp) - dots). p may be the scores, ds may
-/// be dp.
+/// With q = exp(scale * scores + mask - log_sums): p = dropout(q), ds = scale * q * (dropout(dp) - dots). p may be the
+/// scores, ds may be dp.
 template <typename T> struct ScoreGradients {
     const float* scores = nullptr;
     const float* dp = nullptr;
@@ -166,7 +166,8 @@ void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::i
 // Weighted loss of tokens (softmax.cpp)
 
 std::int64_t token_loss_scratch_floats(std::int64_t tokens);
-/// token_cross_entropy: logits [tokens, classes]. A row with a non-finite logit makes the loss NaN where its weight is not 0.
+/// token_cross_entropy: logits [tokens, classes]. A row with a non-finite logit makes the loss NaN where its weight is
+/// not 0.
 template <typename T> LossSums token_cross_entropy(std::int64_t tokens, std::int64_t classes, const T* logits,
                                                    const std::int32_t* labels, const float* weights, float* log_sums,
                                                    std::span<float> scratch);

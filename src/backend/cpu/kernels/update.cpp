@@ -1,9 +1,10 @@
-// Parameter updates: one pass over target, gradient and slots; rules with a trust read them once more before, for norms.
+// Parameter updates: one pass over target, gradient and slots; rules with a trust read them once more before, for
+// norms.
 //
-// Stochastic rounding needs 16 random bits per rounded value. They come from a keyed hash of the element's index, not from
-// a generator with state, so they are the same for every thread count and vector width (word_key and random_word in
-// base/rng.h). One hash of an element feeds two results: the lower half the target, the upper half the first slot. The
-// second slot has a hash of its own.
+// Stochastic rounding needs 16 random bits per rounded value. They come from a keyed hash of the element's index, not
+// from a generator with state, so they are the same for every thread count and vector width (word_key and random_word
+// in base/rng.h). One hash of an element feeds two results: the lower half the target, the upper half the first slot.
+// The second slot has a hash of its own.
 #include <algorithm>
 #include <cstdint>
 
@@ -281,8 +282,8 @@ template <typename T> UpdateRange<T> range_of(UpdateRule rule, std::int64_t begi
             .second_key = key_at(rounding.how, rounding.second_slot, rounding.first_element + begin)};
 }
 
-/// Into how many blocks the rows of a strip are cut, so that all threads are busy about equally long: as few as possible, since memory
-/// is fastest when read in order.
+/// Into how many blocks the rows of a strip are cut, so that all threads are busy about equally long: as few as
+/// possible, since memory is fastest when read in order.
 std::int64_t parts_of_strip(std::int64_t strips, std::int64_t most) {
     constexpr std::int64_t kTasksPerThread = 4;
     const std::int64_t tasks = kTasksPerThread * omp_get_max_threads();

@@ -1,7 +1,7 @@
 // The rules of optimisers (UpdateAttrs in cnntrain/graph/update_rule.h) on vectors of float.
 //
-// A rule changes the target and the slots of one vector of elements; g is its gradient, scaled and decayed. Rules with a
-// trust also have a first pass, which may change the slots and gives what the second norm is taken of.
+// A rule changes the target and the slots of one vector of elements; g is its gradient, scaled and decayed. Rules with
+// a trust also have a first pass, which may change the slots and gives what the second norm is taken of.
 #if defined(CNNTRAIN_CPU_UPDATE_RULES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_UPDATE_RULES_INL_H_
 #undef CNNTRAIN_CPU_UPDATE_RULES_INL_H_
@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
 /// A rule has change(g, target, slots), which leaves the new values in target and slots. A rule with a trust also has
-/// first_pass(g, target, slots), which returns the vector of the second norm, and says in kFirstPassWritesSlots whether the
-/// slots have their new values then; change() finds these and must leave them.
+/// first_pass(g, target, slots), which returns the vector of the second norm, and says in kFirstPassWritesSlots whether
+/// the slots have their new values then; change() finds these and must leave them.
 template <UpdateRule kRule> struct RuleOf;
 
 template <> struct RuleOf<UpdateRule::sgd> {

@@ -1,7 +1,7 @@
 // Vectors of float over float or bfloat16 memory, for the code that Highway compiles once per instruction set.
 //
-// Tails never read or write beyond their elements. bfloat16 is rounded with integer arithmetic on every machine: the native
-// conversion instruction flushes denormals, and not every processor with AVX-512 has it.
+// Tails never read or write beyond their elements. bfloat16 is rounded with integer arithmetic on every machine: the
+// native conversion instruction flushes denormals, and not every processor with AVX-512 has it.
 #if defined(CNNTRAIN_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_VECTOR_INL_H_
 #undef CNNTRAIN_CPU_VECTOR_INL_H_
@@ -125,7 +125,8 @@ HWY_INLINE void store_past_cache(Floats value, BFloat16* to) {
     hn::Stream(upper_halves(rounded_bits(value)), HalfTag(), reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// A whole vector, or the first `count` elements of one: `load_from` fills with zeros, `store_to` leaves the rest alone.
+/// A whole vector, or the first `count` elements of one: `load_from` fills with zeros, `store_to` leaves the rest
+/// alone.
 struct Whole {
     static constexpr std::int64_t count = kWidth;  // NOLINT(readability-identifier-naming): as Part::count
     template <typename T> HWY_INLINE Floats load_from(const T* from) const { return load(from); }
@@ -192,8 +193,8 @@ template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const B
     if (i < count) body(Part{count - i}, i);
 }
 
-/// How far ahead memory is asked for that is read once, in order. GELU of 25 MB takes a third less time so (two cores of a Xeon with AMX,
-/// in a virtual machine).
+/// How far ahead memory is asked for that is read once, in order. GELU of 25 MB takes a third less time so (two cores
+/// of a Xeon with AMX, in a virtual machine).
 inline constexpr std::int64_t kPrefetchBytes = 2048;
 
 /// load_from() of memory that is read once, in order. Asking beyond its end does no harm.
@@ -206,9 +207,9 @@ inline constexpr std::int64_t kStripRows = 2;
 inline constexpr std::int64_t kNarrowLanes = 32;
 inline constexpr std::int64_t kNarrowStripRows = 64;
 
-/// body(extent, lane, offset, rows) over rows x lanes: strips of several rows, one vector wide, so that what belongs to a
-/// channel is loaded once per strip. With one vector of lanes a strip is everything; with many lanes it is low, because
-/// memory is fastest when read nearly in order.
+/// body(extent, lane, offset, rows) over rows x lanes: strips of several rows, one vector wide, so that what belongs to
+/// a channel is loaded once per strip. With one vector of lanes a strip is everything; with many lanes it is low,
+/// because memory is fastest when read nearly in order.
 template <typename Body> HWY_INLINE void for_strips(std::int64_t rows, std::int64_t lanes, const Body& body) {
     const std::int64_t strip = lanes <= kWidth ? rows : lanes <= kNarrowLanes ? kNarrowStripRows : kStripRows;
     for (std::int64_t row = 0; row < rows; row += strip) {
@@ -217,8 +218,8 @@ template <typename Body> HWY_INLINE void for_strips(std::int64_t rows, std::int6
     }
 }
 
-/// Loads and stores of activations in strips, which ask for what comes kPrefetchBytes later. The hardware does not foresee
-/// the jumps between rows, and starts late on lines that are only written.
+/// Loads and stores of activations in strips, which ask for what comes kPrefetchBytes later. The hardware does not
+/// foresee the jumps between rows, and starts late on lines that are only written.
 template <typename T> class Stream {
 public:
     explicit HWY_INLINE Stream(std::int64_t lanes) {

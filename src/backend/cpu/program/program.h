@@ -1,7 +1,7 @@
 // What a compiled graph runs: buffers and the steps that read and write them, in sections.
 //
-//   prepare         copies of parameters in the layouts and types that the other steps read; after a load and after an update
-//   forward(s, c)   stage s of the forward pass of one micro-batch, in copy c of the stages
+//   prepare         copies of parameters in the layouts and types that the other steps read; after a load and after an
+//   update forward(s, c)   stage s of the forward pass of one micro-batch, in copy c of the stages
 //   backward(s, c)  stage s of its backward pass, forward values that are computed again included
 //   update          once per weight update
 //

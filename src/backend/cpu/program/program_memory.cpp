@@ -111,8 +111,8 @@ std::int64_t Program::places_of(const Buffer& buffer) const {
     return schedule::ring_places(plan_.pipeline(), slot(first), slot(last), workers_of(first, last));
 }
 
-/// A section begins a micro-batch after the section before it has finished it. What it writes into a ring takes the place of
-/// an earlier micro-batch, whose last reader must have finished.
+/// A section begins a micro-batch after the section before it has finished it. What it writes into a ring takes the
+/// place of an earlier micro-batch, whose last reader must have finished.
 void Program::set_waits() {
     for (std::size_t i = 1; i + 1 < order_.size(); ++i) {
         const bool follows = slot(order_[i]) > 0 && lane(order_[i]) != lane(order_[i - 1]);
