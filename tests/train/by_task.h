@@ -4,7 +4,6 @@
 #include "cnntrain/tasks/tasks.h"
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/task.h"
-#include "train/by_task.h"
 
 namespace cnntrain::train::testing {
 

@@ -180,15 +180,14 @@ public:
     /// As long as the executable lives.
     virtual Inspection& inspection() = 0;
 
-    // A single one of the above
-    // ------------------------------------------------------------------------------------------
+    // A single one of the above ---------------------------------------------------------------------------------------
     void load(const std::string& name, HostTensor tensor);
     HostTensor store(const std::string& name) const;
     StepResult train_step(data::BatchSource& source, const StepScalars& scalars);
     std::vector<std::string> variable_names() const;
 };
 
-/// What a 16-bit precision computes in.
+/// Type in which a 16-bit precision computes.
 struct Arithmetic {
     DType type = DType::f32;  // of activations and their gradients
     std::string reason;       // for people, as in "f32: <reason>"
@@ -203,9 +202,8 @@ struct UpdateTypes {
 
 /// What does not depend on a graph.
 struct BackendInfo {
-    std::string name;  // as users choose it: "cpu"
-    std::string
-        library;  // what executes graphs, with version and instruction set, for people: "oneDNN 2.6.3 with AVX2"
+    std::string name;               // as users choose it: "cpu"
+    std::string library;            // that executes graphs, with version and instruction set: "oneDNN 2.6.3 with AVX2"
     DType half_type = DType::bf16;  // that `16` means here: weights of 16 bits are kept in it
     Arithmetic fastest = {};        // for a 16-bit precision: half_type or f32; follows from the processor's features
     graph::PassLists passes = {};   // that make graphs fast here, or fit to run at all

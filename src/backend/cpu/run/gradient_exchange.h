@@ -34,8 +34,7 @@ public:
     explicit GradientExchange(const backend::Peers& peers, const backend::CpuSettings& cpu = {})
         : peers_(peers), bucket_bytes_(cpu.bucket_bytes), overlap_(cpu.overlap_exchange) {}
 
-    // While the graph is compiled
-    // -----------------------------------------------------------------------------------------
+    // While the graph is compiled -------------------------------------------------------------------------------------
     /// Sums are added in the order in which the last micro-batch finishes them. `layout`: how their elements lie.
     std::size_t add(std::string name, std::int64_t elements, const std::string& layout);
     /// Where the optimiser is sharded: each rank updates a piece of the parameter whose gradient the sum is. `type`:
@@ -57,8 +56,7 @@ public:
     Piece piece(std::size_t sum, int rank) const;
     Piece own_piece(std::size_t sum) const { return piece(sum, peers_.communicator->rank()); }
 
-    // In an update
-    // ---------------------------------------------------------------------------------------------------------
+    // In an update ----------------------------------------------------------------------------------------------------
     void begin();
     /// The sum over this rank's micro-batches is there. Any thread may say so.
     void is_ready(std::size_t sum);
