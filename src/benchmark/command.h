@@ -1,4 +1,4 @@
-// From the command of an entry to the words of a process.
+// Converts the command of an entry to the words of a process.
 #pragma once
 
 #include <map>
@@ -13,27 +13,27 @@
 
 namespace cnntrain::benchmark {
 
-/// `{parameter}` replaced, `{{` and `}}` made single; `${NAME}` is left alone. Error(data) for a parameter that the
-/// entry does not have.
+/// Replaces `{parameter}`, and turns `{{` and `}}` into single braces; `${NAME}` is unchanged. Throws Error(data) for a
+/// parameter that the entry does not have.
 std::string fill_placeholders(const Entry& entry, const Variant& variant);
 
 using launch::Environment;
 
-/// A process to be started.
+/// A process to start.
 struct PlannedCommand {
-    std::vector<std::string> words;                          // the first is the program
-    std::string shown;                                       // before variables were replaced
-    Environment environment;                                 // all of it
-    std::vector<std::pair<std::string, std::string>> added;  // to the environment of the caller
-    std::string folder;                                      // where it runs
-    std::set<std::string> unset;                             // variables that it needs and nobody has set
-    std::string skip_reason;                                 // not empty: this program cannot run it
+    std::vector<std::string> words;                          // the first word is the program
+    std::string shown;                                       // the command before variables were replaced
+    Environment environment;                                 // the complete environment
+    std::vector<std::pair<std::string, std::string>> added;  // variables added to the caller's environment
+    std::string folder;                                      // working directory
+    std::set<std::string> unset;                             // required variables that are not set
+    std::string skip_reason;                                 // not empty: why the command cannot run here
     std::vector<std::string> notices;
 };
 
 PlannedCommand plan_command(const Entry& entry, const Variant& variant, const Request& request, const Host& host);
 
-/// N of "mpirun ... --np N": each of N processes prints its own throughput. 1 for everything else.
+/// N of "mpirun ... --np N", where each process prints its own throughput; 1 for all other commands.
 int printed_processes(const std::vector<std::string>& words);
 
 }  // namespace cnntrain::benchmark

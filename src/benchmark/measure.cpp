@@ -23,7 +23,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
-/// Rank of the tag "[1,3]<stdout>:" that mpirun puts before a line; 0 without one.
+/// The rank in the tag "[1,3]<stdout>:" that mpirun puts before a line; 0 without a tag.
 int instance_of(std::string_view line) {
     const std::size_t comma = line.find(',');
     const std::size_t close = line.find("]<std");
@@ -51,7 +51,7 @@ std::vector<Match> matches(const std::string& regexp, const Output& output) {
     return found;
 }
 
-/// As Python reads a float: blanks around it do not matter, "nan" and "inf" are numbers.
+/// Parses a number like Python's float(): surrounding blanks are ignored, "nan" and "inf" are numbers.
 std::optional<double> number(std::string_view text) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
     while (!text.empty() && is_blank(text.front()))
@@ -69,7 +69,7 @@ double mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// The mean without the smallest `skip` values; of latencies without the largest.
+/// The mean without the smallest `skip` values; for latencies, without the largest.
 double trimmed_mean(const Metric& metric, std::vector<double> values) {
     std::ranges::sort(values);
     if (metric.name == "latency") std::ranges::reverse(values);
@@ -105,7 +105,7 @@ std::optional<double> mean_after_first(const std::vector<double>& values, const 
     return mean(later);
 }
 
-/// The letters of a pattern that stand for themselves, as the words that a matching line holds.
+/// The literal words in a pattern, which a matching line must contain.
 std::vector<std::string> literal_words(const std::string& regexp) {
     std::vector<std::string> words;
     std::string word;
@@ -123,12 +123,12 @@ std::vector<std::string> literal_words(const std::string& regexp) {
     return words;
 }
 
-/// The line that holds most of the pattern's words, at least half of them; "" when none does.
+/// The line with most of the pattern's words, but at least half of them; "" if there is none.
 std::string nearest_line(const std::string& regexp, const Output& output) {
     const std::vector<std::string> words = literal_words(regexp);
     if (words.empty()) return "";
     std::string_view best;
-    auto most = static_cast<std::ptrdiff_t>(words.size() - 1) / 2;  // a few of many words are in any line
+    auto most = static_cast<std::ptrdiff_t>(words.size() - 1) / 2;  // at least half, since any line may contain a few
     for (const std::string_view stream : {output.out, output.err}) {
         for (const std::string_view line : lines_of(stream)) {
             const auto hits = std::ranges::count_if(
@@ -151,7 +151,7 @@ std::string nothing_found(const Metric& metric, const Output& output) {
     return start + (last.empty() ? "; there was no output" : "\n    last lines of the output:\n" + last);
 }
 
-/// Recursive descent over + - * / ** and parentheses.
+/// Recursive descent parser for + - * / ** and parentheses.
 class Calculator {
 public:
     explicit Calculator(std::string_view text) : text_(text) {}
@@ -202,7 +202,7 @@ private:
             }
         }
     }
-    /// Everything that is nested comes through here.
+    /// All nesting passes through this function.
     double sign() {
         constexpr int kDeepest = 200;
         if (++depth_ > kDeepest) throw Error(ErrorKind::data, "the expression is nested too deep");
@@ -238,7 +238,7 @@ private:
     int depth_ = 0;
 };
 
-/// The expression with its {names} replaced; replaced values are not expanded again.
+/// Replaces {names} in the expression; replaced values are not expanded again.
 std::string filled(std::string_view expression, const std::map<std::string, std::string>& values) {
     constexpr std::size_t kLongestName = 200;
     std::string text;
@@ -251,7 +251,7 @@ std::string filled(std::string_view expression, const std::map<std::string, std:
             text += expression.front();
             expression.remove_prefix(1);
         } else {
-            text += "(" + value->second + ")";  // whole: the square of -2 is 4
+            text += "(" + value->second + ")";  // in parentheses, so that the square of -2 is 4
             expression.remove_prefix(end + 1);
         }
     }

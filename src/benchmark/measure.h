@@ -1,4 +1,4 @@
-// Metrics from the output of a process.
+// Extracts metrics from the output of a process.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 namespace cnntrain::benchmark {
 
 struct Measured {
-    std::optional<double> value;             // reduced; empty: failed
-    std::vector<double> values;              // all that were found, in order
-    std::optional<double> mean_after_first;  // without the first one of each instance
-    std::string failure;                     // why there is no value: for the user
+    std::optional<double> value;             // the reduced value; empty: failed
+    std::vector<double> values;              // all values found, in order
+    std::optional<double> mean_after_first;  // mean without the first value of each instance
+    std::string failure;                     // why there is no value, for the user
 };
 
 struct Output {
@@ -23,19 +23,19 @@ struct Output {
     std::string_view err;
 };
 
-/// `scale`: factor of a metric called throughput. `metric.regexp` is well-formed.
+/// `scale`: factor applied to a metric named throughput. `metric.regexp` must be well-formed.
 Measured measure(const Metric& metric, const Output& output, double scale);
 
-/// The value of an expression of numbers, + - * / ** and parentheses. Error(data) when it is none.
+/// The value of an expression of numbers, + - * / ** and parentheses. Throws Error(data) for anything else.
 double arithmetic(std::string_view expression);
 
-/// `values`: metrics and parameters by name. A result that is not finite is a failure.
+/// `values`: metrics and parameters by name. A non-finite result counts as a failure.
 Measured derive(const DerivedMetric& metric, const std::map<std::string, std::string>& values);
 
-/// Largest of the programs' own compile times in seconds.
+/// The longest compile time that the programs report, in seconds.
 std::optional<double> compile_seconds(const Output& output);
 
-/// "" when it is a pattern (pattern.h) with exactly one group, else what is wrong with it.
+/// "" for a valid pattern (pattern.h) with exactly one group, otherwise a description of the mistake.
 std::string pattern_mistake(const std::string& regexp);
 
 /// The last `count` lines, indented.

@@ -12,7 +12,7 @@ namespace cnntrain::benchmark {
 namespace {
 
 constexpr std::size_t kLongestLine = 1'000'000;
-constexpr std::size_t kMostMatches = 1000;  // of a line: each may look at all the rest of it
+constexpr std::size_t kMostMatches = 1000;  // per line, because each match may scan the rest of the line
 
 [[noreturn]] void refuse(const std::string& what) {
     throw Error(ErrorKind::data, what);
@@ -37,7 +37,7 @@ bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Reads a pattern from left to right, once.
+/// Translates a pattern in one run from left to right.
 class Translator {
 public:
     explicit Translator(std::string_view pattern) : left_(pattern) {}
@@ -91,13 +91,13 @@ private:
             keep(2);
         } else {
             const bool plain =
-                c == '_' || (static_cast<unsigned char>(c) & 0x80U) != 0;  // the engine does not escape these
+                c == '_' || (static_cast<unsigned char>(c) & 0x80U) != 0;  // RE2 does not accept escapes of these
             if (plain) left_.remove_prefix(1);
             keep(plain ? 1 : 2);
         }
     }
 
-    /// \0 and \123 are characters, \1 is what the first group held.
+    /// \0 and \123 are characters, \1 is a backreference to the first group.
     void number_escape(bool in_set) {
         const bool octal = at(1) == '0' || in_set || (is_octal(at(1)) && is_octal(at(2)) && is_octal(at(3)));
         if (!octal) not_there(std::string("a backreference (\\") + at(1) + ")");
@@ -137,7 +137,7 @@ private:
             if (at(0) == '\\') {
                 escape(/*in_set=*/true);
             } else if (at(0) == '[') {
-                replace(1, "\\[");  // [:alpha:] is nothing special
+                replace(1, "\\[");  // in Python, [:alpha:] has no special meaning
             } else {
                 keep(1);
             }
@@ -146,7 +146,7 @@ private:
         keep(1);
     }
 
-    /// What begins with "(?".
+    /// Translates a construct that starts with "(?".
     void group() {
         struct Feature {
             std::string_view begin;
@@ -174,7 +174,8 @@ private:
         }
     }
 
-    /// "(?:", "(?i)", "(?s-i:": ASCII (a) and Unicode (u) do not matter to what programs print as numbers.
+    /// Translates "(?:", "(?i)", "(?s-i:". The flags a (ASCII) and u (Unicode) are dropped: they do not affect how
+    /// numbers match.
     void flags() {
         std::string kept;
         std::size_t i = 2;
@@ -195,7 +196,7 @@ private:
 
     void quantifier() {
         const std::size_t length = quantifier_length();
-        if (length == 0) return keep(1);  // a brace that stands for itself
+        if (length == 0) return keep(1);  // a literal brace
         if (left_.starts_with("{,")) {
             replace(2, "{0,");
             keep(length - 2);
@@ -206,7 +207,7 @@ private:
         if (at(0) == '?') keep(1);
     }
 
-    /// 0: none.
+    /// 0: not a quantifier.
     std::size_t quantifier_length() const {
         if (at(0) != '{') return 1;
         std::size_t i = 1;
@@ -240,8 +241,8 @@ std::string translated(std::string_view regexp) {
 Pattern::Pattern(const std::string& regexp) {
     RE2::Options options;
     options.set_log_errors(false);
-    // Bytes that are no UTF-8 may stand in a line; only a pattern that has more than ASCII must know where characters
-    // end.
+    // Lines may contain bytes that are not UTF-8. Only a pattern with non-ASCII characters needs to know where
+    // characters end.
     if (is_ascii(regexp)) options.set_encoding(RE2::Options::EncodingLatin1);
     engine_ = std::make_unique<RE2>(translated(regexp), options);
     if (!engine_->ok()) {

@@ -1,4 +1,4 @@
-// Patterns of benchmarks.yml: Python's regular expressions, matched in time that is linear in the text.
+// Patterns of benchmarks.yml: Python's regular expressions, matched in time linear in the text.
 #pragma once
 
 #include <memory>
@@ -14,22 +14,22 @@ namespace cnntrain::benchmark {
 
 class Pattern {
 public:
-    /// `regexp` in Python's syntax, with exactly one group. Error(data) says what is wrong, or which of Python's
-    /// features is not there (lookaround, backreferences and the like, which have no linear-time matching).
+    /// `regexp`: in Python's syntax, with exactly one group. Error(data) describes a mistake, or names an unsupported
+    /// feature (such as lookaround or backreferences, which have no linear-time matching).
     explicit Pattern(const std::string& regexp);
     ~Pattern();
     Pattern(Pattern&&) noexcept;
     Pattern& operator=(Pattern&&) noexcept;
 
-    /// What the group holds in each match of the line, from left to right; "" when it took no part. At most the first
-    /// megabyte and the first thousand matches are looked at.
+    /// The text of the group in each match in the line, from left to right; "" if the group took no part in the match.
+    /// Considers at most the first megabyte and the first thousand matches.
     std::vector<std::string> matches(std::string_view line) const;
 
 private:
     std::unique_ptr<re2::RE2> engine_;
 };
 
-/// A Python pattern in the engine's syntax. Error(data) as above.
+/// Translates a Python pattern to RE2's syntax. Throws Error(data) like the constructor.
 std::string translated(std::string_view regexp);
 
 }  // namespace cnntrain::benchmark

@@ -1,4 +1,4 @@
-// Results of the variants, as files, table and summary.
+// Writes the results of variants as files, tables and summary.
 #pragma once
 
 #include <map>
@@ -18,10 +18,10 @@ struct VariantResult {
     Variant variant;
     std::string name;
     Status status = Status::failed;
-    std::string reason;  // of a failure or a skip, one line
+    std::string reason;  // reason of a failure or skip, one line
     int exit_code = 0;
     std::string command;
-    std::vector<std::pair<std::string, std::string>> environment;  // added to the caller's
+    std::vector<std::pair<std::string, std::string>> environment;  // variables added to the caller's environment
     std::map<std::string, Measured> metrics;
     std::optional<double> compile_seconds;
     std::string start_time;
@@ -41,13 +41,13 @@ std::string results_xml(const std::vector<VariantResult>& results);
 
 /// One table per benchmark, one row per variant.
 std::string tables(const std::vector<VariantResult>& results);
-/// Lines PASSED, FAILED and SKIPPED between rules.
+/// Lines PASSED, FAILED and SKIPPED between horizontal rules.
 std::string summary(const std::vector<VariantResult>& results);
 
-/// "12.0", "1.2e-07", "inf": the fewest digits that are read back as the same number.
+/// "12.0", "1.2e-07", "inf": the fewest digits that parse to the same number.
 std::string number_text(double value);
 
-/// "0:01:02.345678"
+/// For example "0:01:02.345678".
 std::string duration_text(double seconds);
 
 }  // namespace cnntrain::benchmark

@@ -1,4 +1,4 @@
-// The commands as the program runs them: one function each.
+// The entry points of the commands: one function each.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@ namespace cnntrain::cli {
 
 /// The words of one call of the program.
 struct Invocation {
-    std::vector<std::string> arguments;  // behind the command
-    std::string command_line;            // all of them, as typed
-    std::string command;                 // the word that chose the command: "dataset", "some/path/imagenet_to_gcs.py"
+    std::vector<std::string> arguments;  // the words after the command
+    std::string command_line;            // the whole command line as typed
+    std::string command;                 // the command's word: "dataset", "some/path/imagenet_to_gcs.py"
 };
 
-/// The program as its user calls it, for help: "cnntrain train", or "train.py" when a script's name was typed.
+/// The program name to show in help: "cnntrain train", or "train.py" if the user typed a script's name.
 std::string called(const Invocation& invocation);
 
-/// Each returns the process's exit code and throws Error.
-/// A command that a task serves.
+/// Each command function returns the exit code of the process and may throw Error.
+/// A command that tasks implement.
 int task_command(config::Command command, const Invocation& invocation);
 int restore_command(const Invocation& invocation);
 int average_command(const Invocation& invocation);
@@ -33,18 +33,18 @@ int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
 int resnet_eval_command(const Invocation& invocation);
 int poprun_command(const Invocation& invocation);
 
-// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each takes how it is called and the words behind
-// that, returns the process's exit code and throws Error.
+// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. `called` is the name to show in help, `arguments`
+// are the words after it. Each function returns the exit code of the process and may throw Error.
 int dataset_bert(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments);
 
-/// On standard error, as the program tells all its errors. Returns the exit code of the kind.
+/// Prints an error to standard error. Returns the exit code for `kind`.
 int print_error(const std::string& message, ErrorKind kind);
 
-/// The whole program: `words` are argv[1], argv[2], ...; errors are printed to standard error.
+/// Runs the whole program. `words`: argv[1], argv[2], ... Errors are printed to standard error.
 int run_program(const std::string& program, const std::vector<std::string>& words);
 
 }  // namespace cnntrain::cli

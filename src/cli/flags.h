@@ -1,5 +1,5 @@
-// The command lines of commands whose options are not a model's: `--flag value`, `--flag=value` and switches. An
-// underscore in a flag's name is read as a hyphen, as scripts spell them.
+// Command lines of commands without model options: `--flag value`, `--flag=value` and switches. Underscores in flag
+// names are read as hyphens, because the original scripts use underscores.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,39 @@
 namespace cnntrain::cli {
 
 struct Flag {
-    std::string_view name;  // "--output-dir"; without the hyphens ("PATH") it is the word that has no flag before it
-    std::string_view fallback;  // used when it is not given
+    std::string_view name;      // "--output-dir"; a name without hyphens ("PATH") stands for a positional word
+    std::string_view fallback;  // value if the flag is not given
     std::string_view help;
-    std::string_view alias = {};  // another name; not listed
-    bool is_switch = false;       // takes no value
+    std::string_view alias = {};  // another accepted name, not shown in help
+    bool is_switch = false;       // the flag takes no value
 };
 
 class Flags {
 public:
-    /// Does another command read this word, in the place of a flag? `follows`: the word before it was such a word.
+    /// True if `word`, read where a flag may stand, belongs to another command. `follows`: so did the previous word.
     using Foreign = std::function<bool(const std::string& word, bool follows)>;
 
-    /// Nothing is read behind --help or -h. Error(usage) for unknown flags, with the nearest name, and for values that
-    /// are missing.
+    /// Parsing stops at --help or -h. Throws Error(usage) for unknown flags, naming the nearest one, and for missing
+    /// values.
     Flags(std::string command, std::vector<Flag> known, const std::vector<std::string>& arguments,
           const Foreign& foreign = {});
 
     bool wants_help() const { return wants_help_; }
-    /// Was help asked for? Then it is printed, with `more` behind it.
+    /// If help was asked for, prints it, followed by `more`, and returns true.
     bool print_help_if_wanted(std::string_view more = "") const;
-    const std::vector<std::string>& rest() const { return rest_; }  // the foreign words
+    const std::vector<std::string>& rest() const { return rest_; }  // the words of the other command
     std::string help() const;
 
-    bool given(std::string_view name) const;  // on the line, or with a fallback
-    /// Error(usage) when it is neither given nor has a fallback.
+    bool given(std::string_view name) const;  // true if on the command line, or if it has a fallback
+    /// Error(usage) if the flag is not given and has no fallback.
     const std::string& text(std::string_view name) const;
-    /// Error(usage) when it is not a whole number in [least, most].
+    /// Error(usage) unless the value is a whole number in [least, most].
     std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most = kMost) const;
-    /// Error(usage) when it is not a number in [least, most].
+    /// Error(usage) unless the value is a number in [least, most].
     double number(std::string_view name, double least, double most) const;
-    /// --threads; for 0 as many as there are processors.
+    /// The value of --threads; 0 means one thread per processor.
     int threads() const;
-    /// A number of files to write, from 1 on.
+    /// A number of output files, at least 1.
     int files(std::string_view name) const { return static_cast<int>(integer(name, 1, 1'000'000)); }
 
 private:

@@ -1,4 +1,4 @@
-// Topics of `cnntrain help`: what users need to know beyond the options of one command.
+// Topics of `cnntrain help`: subjects that concern more than one command.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 namespace cnntrain::cli {
 
 struct HelpTopic {
-    std::string_view name;     // one word
-    std::string_view summary;  // one line, for the list
+    std::string_view name;     // a single word
+    std::string_view summary;  // one line for the topic list
     std::string text;          // lines of at most 100 columns
 };
 
-/// In the order in which they are listed.
+/// All topics, in the order of the list.
 const std::vector<HelpTopic>& help_topics();
 
-/// Null when there is none of this name.
+/// Null if there is no topic with this name.
 const HelpTopic* help_topic(std::string_view name);
 
-/// Names and summaries, one topic a line.
+/// Names and summaries, one topic per line.
 std::string list_of_topics();
 
-/// Throws Error(usage) with the nearest topic or command.
+/// Throws Error(usage) that names the nearest topic or command.
 [[noreturn]] void refuse_topic(const std::string& word);
 
 }  // namespace cnntrain::cli

@@ -1,11 +1,11 @@
-// The file of this program, for commands that start it again.
+// The path of this program's executable, for commands that start it again.
 #pragma once
 
 #include <string>
 
 namespace cnntrain::cli {
 
-/// Its path, links followed. Error(unsupported) without /proc.
+/// The path with links resolved. Error(unsupported) without /proc.
 std::string own_program();
 
 }  // namespace cnntrain::cli

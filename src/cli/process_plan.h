@@ -1,4 +1,4 @@
-// The part of `cnntrain plan` that is about several processes: from its flags, and from a network that is measured.
+// The part of `cnntrain plan` that predicts several processes, on a network described by flags or measured.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace cnntrain::cli {
 
-/// Error(usage) for flags that say nothing without --processes, or contradict it.
+/// Error(usage) for flags that need --processes or contradict it.
 void check_process_flags(const Flags& flags);
 
-/// With --network measure, all ranks of `world` must call it; rank 0 prints what was measured.
+/// With --network measure, all ranks of `world` must call this function; rank 0 prints the measurements.
 plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::World>& world);
 
 }  // namespace cnntrain::cli

@@ -35,7 +35,7 @@ void ProgressReport::update(std::int64_t done, std::int64_t first, std::int64_t 
     const auto now = std::chrono::steady_clock::now();
     if (now - shown_ < kPlainInterval) return;
     shown_ = now;
-    console_ << metrics::progress_text(progress) << std::endl;  // flushed, so that a pipe or a file shows it at once
+    console_ << metrics::progress_text(progress) << std::endl;  // flushed, so that pipes and files show it at once
 }
 
 void ProgressReport::line(std::string_view text) {

@@ -1,4 +1,4 @@
-// How far a long job is: a line rewritten in place on a terminal, otherwise a plain line every ten seconds.
+// Progress of a long job: a line rewritten in place on a terminal, otherwise a plain line every ten seconds.
 #pragma once
 
 #include <chrono>
@@ -13,15 +13,15 @@ namespace cnntrain::cli {
 
 class ProgressReport {
 public:
-    /// `width` is the console's, 0 when it is not a terminal (metrics::terminal_width). `unit` is what is counted, in
-    /// the plural.
+    /// `width`: columns of the console, 0 if it is not a terminal (metrics::terminal_width). `unit`: what is counted,
+    /// in the plural.
     ProgressReport(std::ostream& console, int width, std::string_view unit);
-    explicit ProgressReport(std::string_view unit);  // on standard error
+    explicit ProgressReport(std::string_view unit);  // prints to standard error
 
-    /// `first`: how many were done before this process began. Call it as often as you like.
+    /// `first`: how many items were done before this process started. May be called as often as convenient.
     void update(std::int64_t done, std::int64_t first, std::int64_t total);
 
-    /// A line of its own, above the progress.
+    /// Prints a separate line above the progress line.
     void line(std::string_view text);
 
     double elapsed_seconds() const;
@@ -32,7 +32,7 @@ private:
     metrics::ProgressLine line_;
     std::string unit_;
     std::chrono::steady_clock::time_point start_;
-    std::chrono::steady_clock::time_point shown_;  // when a plain line was written last
+    std::chrono::steady_clock::time_point shown_;  // time of the last plain line
 };
 
 }  // namespace cnntrain::cli

@@ -1,5 +1,5 @@
-// The programs of the large-batch ResNet-50 recipe for CPUs, another project's resnet_main.py and resnet_eval.py: what
-// their lines mean as lines of `cnntrain train` and `cnntrain validation`.
+// Translates command lines of resnet_main.py and resnet_eval.py, another project's programs for the large-batch
+// ResNet-50 recipe on CPUs, into command lines of `cnntrain train` and `cnntrain validation`.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace cnntrain::cli {
 
-/// Where a line is run.
+/// The machine on which a command line runs.
 struct RecipeHost {
-    int workers = 1;  // that share each batch: the replicas of all processes
-    int cores = 1;    // that this process may use
-    int rank = 0;     // of this process
+    int workers = 1;  // processes or replicas that share each batch
+    int cores = 1;    // cores that this process may use
+    int rank = 0;     // rank of this process
 };
 RecipeHost recipe_host(const comm::Launched& launched);
 
-/// A word like "--train_batch_size" and its value may have been joined by a no-break space, as word processors do: such
-/// words are cut there, and no-break spaces at the ends of words are dropped.
+/// Splits words at a no-break space between a flag such as "--train_batch_size" and its value, which word processors
+/// insert, and drops no-break spaces at either end of a word.
 std::vector<std::string> without_no_break_spaces(const std::vector<std::string>& words);
 
 struct RecipeLine {
-    bool wants_help = false;           // nothing else is filled in then
-    std::vector<std::string> options;  // of our command; those that the user has given as they are come last
+    bool wants_help = false;           // if true, no other member is filled in
+    std::vector<std::string> options;  // options for our command; those that the user gave in our spelling come last
     std::vector<std::string> notices;
 };
 
-/// `files`: where the model_dir is. `called`: the program as it was typed, for errors. Error(usage): unknown flags, a
-/// batch that the workers cannot share (with the nearest numbers of workers that can), a missing folder.
-/// Error(unsupported): --use_tpu.
+/// `files`: the file system that holds the model_dir. `called`: the program as typed, for errors. Throws Error(usage)
+/// for unknown flags, for a batch that the workers cannot share evenly (naming the nearest numbers of workers that can)
+/// and for a missing folder; Error(unsupported) for --use_tpu.
 RecipeLine resnet_main_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
                             const FileSystem& files);
 RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
@@ -39,11 +39,11 @@ RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::st
 std::string resnet_main_help(const std::string& called);
 std::string resnet_eval_help(const std::string& called);
 
-/// Of the weights' squares, which the loss of both programs includes.
+/// Weight decay for the sum of squared weights that both programs add to the loss.
 inline constexpr double kRecipeWeightDecay = 5e-5;
 
-/// The images that a worker has in one pass and the passes of a weight update: passes * images = share, with as many
-/// images as `most` allows.
+/// Splits a worker's share of a batch into `count` micro-batches of `images`: count * images = share, with the largest
+/// `images` that does not exceed `most`.
 struct Passes {
     std::int64_t images = 1;
     std::int64_t count = 1;

@@ -1,4 +1,4 @@
-// `cnntrain restore`, and the commands that tasks serve: what each does with its parsed options.
+// `cnntrain restore`, the commands that tasks implement, and the recipe's programs.
 #include <iostream>
 
 #include "cli/commands.h"
@@ -12,7 +12,7 @@ namespace cnntrain::cli {
 
 namespace {
 
-/// The name of the script that was typed.
+/// The file name of the script that was typed.
 std::string script_of(const Invocation& invocation) {
     return std::string(last_part(invocation.command));
 }
@@ -21,7 +21,7 @@ RecipeHost this_host() {
     return recipe_host(comm::read_launched(comm::process_environment()));
 }
 
-/// The call of our command that a line of the recipe stands for. One process of a run says what that is.
+/// The call of our command that replaces the recipe's command line. Rank 0 logs it.
 Invocation announced(const Invocation& invocation, RecipeLine line, const std::string& command, int rank) {
     std::string words;
     for (const std::string& option : line.options)

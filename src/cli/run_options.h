@@ -1,4 +1,4 @@
-// What the commands that run a model have in common.
+// Common steps of the commands that run a model.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace cnntrain::cli {
 
-/// The process's console, terminal and stop signal.
+/// The host with this process's console, terminal and stop signal.
 train::Host process_host(const Invocation& invocation);
 
-/// Before OpenMP and other libraries are used, some of which end the process when they get no memory.
-/// Error(unsupported).
+/// Error(unsupported) if the machine has too little memory for threads and libraries. Called before OpenMP and other
+/// libraries are used, because some of them end the process when allocation fails.
 void require_run_memory(const config::Settings& settings, config::Command command);
 
-/// Parses, answers --help and --print-config, prints the notices, refuses what is not there yet, and then runs.
-/// `complete` may replace the arguments that the line gives by those that it means.
+/// Parses, handles --help and --print-config, prints notices, refuses unavailable options, and then calls `run`.
+/// `complete` may replace the parsed arguments, as `restore` does.
 int parse_and_run(config::Command command, const Invocation& invocation,
                   const std::function<int(const config::ParseResult&, const train::Host&)>& run,
                   const std::function<config::ParseResult(const config::ParseResult&)>& complete = {});

@@ -1,4 +1,4 @@
-// The only rank: every operation is done at once, and nothing is copied.
+// The communicator of a single rank: every operation completes immediately, without copying.
 #include <algorithm>
 
 #include "cnntrain/comm/communicator.h"

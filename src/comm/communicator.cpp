@@ -9,9 +9,9 @@
 namespace cnntrain::comm {
 namespace {
 
-constexpr std::int64_t kShardUnit = 16;  // elements
+constexpr std::int64_t kShardUnit = 16;  // in elements
 
-// Bits of the word that travels.
+// Bits of the word that ranks exchange.
 constexpr std::uint64_t kStop = 1;
 constexpr std::uint64_t kNotFinite = 2;
 constexpr std::uint64_t kDamagedData = 4;

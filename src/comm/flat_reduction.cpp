@@ -52,7 +52,7 @@ bool FlatReduction::advance(Transport& transport) {
     return state_ == State::done;
 }
 
-/// Every member gets its shard of all others. Each begins with the one after it, so that not all send to the same one.
+/// Sends each member's shard to it. Each rank starts with its successor, so that not all send to the same rank at once.
 void FlatReduction::start_scatter(Transport& transport) {
     state_ = State::scattering;
     const auto received = static_cast<std::size_t>(shard(team_->me).count) * team_->ranks.size();
@@ -94,7 +94,7 @@ void FlatReduction::sum_own_shard() {
     }
 }
 
-/// Every member's shard to all others.
+/// Sends this rank's reduced shard to all other members.
 void FlatReduction::start_gather(Transport& transport) {
     state_ = State::gathering;
     if (wire_ == Wire::bf16) pack(values_of(team_->me), packed_of(team_->me));

@@ -1,4 +1,4 @@
-// A reduction in which every member of a team exchanges its share of a bucket with every other.
+// A reduction in which every member of a team exchanges its share of a bucket with all others.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class FlatReduction {
 public:
     enum class Part : std::uint8_t { all_reduce, reduce_scatter, all_gather };
 
-    /// Begins; uses the tags `tag` and `tag + 1`. The buffers of earlier uses serve again.
+    /// Starts a reduction with the tags `tag` and `tag + 1`. Reuses the buffers of earlier reductions.
     void start(Transport& transport, const Team& team, std::span<float> values, Part part, Wire wire, int tag);
-    /// Goes on as far as it can without waiting; true when this rank has nothing more to send or to receive.
+    /// Continues as far as possible without waiting; returns true when this rank has nothing left to send or receive.
     bool advance(Transport& transport);
 
 private:
@@ -45,10 +45,10 @@ private:
     Wire wire_ = Wire::f32;
     int tag_ = 0;
     State state_ = State::done;
-    std::vector<Transport::Ticket> open_;  // messages that are not complete
-    std::vector<float> received_;          // own shard of each member, one after the other
+    std::vector<Transport::Ticket> open_;  // incomplete messages
+    std::vector<float> received_;          // this rank's shard as received from each member, concatenated
     std::vector<BFloat16> received_packed_;
-    std::vector<BFloat16> packed_;  // the bucket as it travels
+    std::vector<BFloat16> packed_;  // the bucket in wire format
     std::vector<const float*> parts_;
     std::vector<const BFloat16*> packed_parts_;
 };

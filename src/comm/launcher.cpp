@@ -23,7 +23,7 @@ std::optional<int> whole_number(std::string_view text) {
     return value;
 }
 
-/// The numbers that an environment holds, with errors that name the variable.
+/// Reads numbers from environment variables; errors name the variable.
 class Numbers {
 public:
     explicit Numbers(const Environment& environment) : environment_(&environment) {}
@@ -71,7 +71,8 @@ constexpr Variables kVariables[] = {
     {Launcher::slurm, "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
 };
 
-/// Tasks of each node from Slurm's list of them: "2(x3),1" is 2, 2, 2, 1. Empty when it is no such list.
+/// The number of tasks of each node, from Slurm's list: "2(x3),1" gives 2, 2, 2, 1. Empty if the text is not such a
+/// list.
 std::vector<int> tasks_per_node(std::string_view list) {
     std::vector<int> tasks;
     while (!list.empty()) {

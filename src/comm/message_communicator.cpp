@@ -1,4 +1,4 @@
-// The collective operations, over messages between pairs of ranks.
+// Implements the collective operations with messages between pairs of ranks.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -15,12 +15,12 @@
 namespace cnntrain::comm {
 namespace {
 
-constexpr std::size_t kLargestBytes = 0x7fffffff;    // MPI counts in int
-constexpr std::size_t kBroadcastPiece = 16u << 20u;  // bytes: one rank passes a piece on while the next one arrives
-constexpr int kTurnsPerCheck = 16;                   // looking for notices takes as long as looking for messages
+constexpr std::size_t kLargestBytes = 0x7fffffff;    // MPI counts are of type int
+constexpr std::size_t kBroadcastPiece = 16u << 20u;  // bytes: a rank forwards one piece while the next one arrives
+constexpr int kTurnsPerCheck = 16;                   // polling for notices costs as much as polling for messages
 constexpr int kTagsPerOperation = 2;
-// Tags go up to 32767, the least that MPI must offer. One half is for operations of all ranks, the other for those of
-// groups, of which different groups may have done differently many.
+// Tags go up to 32767, the minimum that MPI guarantees. One half is used for operations of all ranks, the other for
+// those of groups, since groups may have done different numbers of operations.
 constexpr std::uint64_t kTagOperations = 1u << 13u;
 constexpr int kFirstGroupTag = static_cast<int>(kTagOperations) * kTagsPerOperation;
 
@@ -54,7 +54,7 @@ private:
         Operation operation;
         FlatReduction flat;
         std::unique_ptr<NodeReduction> in_node;
-        bool hierarchical = false;  // which of the two is under way
+        bool hierarchical = false;  // which of the two reductions is in progress
         bool busy = false;
         std::uint64_t use = 0;
     };
@@ -85,7 +85,7 @@ private:
     std::uint64_t group_operations_ = 0;
     std::vector<Transport::Ticket> under_way_;  // messages of a group's operation
     Leavers left_;
-    std::vector<std::uint64_t> unfinished_;  // of an all-gather that failed: messages may still arrive in it
+    std::vector<std::uint64_t> unfinished_;  // buffer of a failed all-gather: messages may still arrive in it
     enum class State : std::uint8_t { in_use, left, finished } state_ = State::in_use;
 };
 
@@ -119,7 +119,7 @@ Team MessageCommunicator::leaders() const {
     return team;
 }
 
-/// Operations begin in the same order everywhere, so their tags agree.
+/// All ranks start operations in the same order, so their tags agree.
 int MessageCommunicator::next_tag() {
     return static_cast<int>(operations_++ % kTagOperations) * kTagsPerOperation;
 }
@@ -129,8 +129,8 @@ void MessageCommunicator::check_usable() const {
     throw Error(ErrorKind::internal, "an operation is started on a communicator that has ended");
 }
 
-/// Runs a part of an operation. A rank whose operation fails takes no part in later ones, so it notifies the others
-/// before the memory of pending messages is freed.
+/// Runs a part of an operation. A rank whose operation fails does not take part in later ones. It therefore notifies
+/// the others before the memory of pending messages is freed.
 template <typename Work> auto MessageCommunicator::guarded(Work&& work) {
     check_usable();
     try {
@@ -169,8 +169,8 @@ std::vector<std::uint64_t> MessageCommunicator::all_gather(std::span<const std::
     return guarded([&] { return gather_words({.name = "all-gather", .what = what}, words); });
 }
 
-/// In round k every rank knows the words of 2^k ranks from its own on and sends them to the rank 2^k before it:
-/// log2(size) messages (Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport
+/// In round k, every rank has the words of 2^k ranks, starting with its own, and sends them to the rank 2^k before it;
+/// this takes log2(size) messages (Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport
 /// message-passing systems").
 std::vector<std::uint64_t> MessageCommunicator::gather_words(Operation operation, std::span<const std::uint64_t> own) {
     operation.number = operations_;
@@ -178,7 +178,7 @@ std::vector<std::uint64_t> MessageCommunicator::gather_words(Operation operation
     const auto ranks = static_cast<std::size_t>(size());
     const auto me = static_cast<std::size_t>(rank());
     const std::size_t each = own.size();
-    std::vector<std::uint64_t> words(ranks * each);  // of rank me + i from i * each on
+    std::vector<std::uint64_t> words(ranks * each);  // words of rank me + i start at i * each
     std::ranges::copy(own, words.begin());
     try {
         for (std::size_t known = 1; known < ranks; known *= 2) {
@@ -209,8 +209,8 @@ void MessageCommunicator::broadcast(std::span<std::byte> bytes, int root, std::s
     });
 }
 
-/// A binomial tree: counted from the root, a rank gets the piece from the one without its lowest bit and passes it to
-/// those with one lower bit more.
+/// A binomial tree. With ranks counted from the root, each rank receives the piece from the rank without its lowest set
+/// bit, and sends it to ranks with one additional lower bit.
 void MessageCommunicator::broadcast_piece(Operation operation, std::span<std::byte> piece, int root) {
     operation.number = operations_;
     const int tag = next_tag();
@@ -248,7 +248,7 @@ void MessageCommunicator::exchange(std::span<const std::byte> out, std::span<std
     });
 }
 
-/// Every rank sends to every other one: groups and messages are small.
+/// Every rank sends to all others, because groups and messages are small.
 void MessageCommunicator::all_gather_among(Group group, std::span<const std::byte> mine, std::span<std::byte> all,
                                            std::string_view what) {
     const int me = rank() - group.first;
@@ -319,8 +319,8 @@ Handle MessageCommunicator::start_all_reduce(int bucket, std::span<float> values
     });
 }
 
-/// Sharing memory waits without a timeout, so the ranks meet before it. The memory of a smaller use remains: a slower
-/// rank may still read it.
+/// Sharing memory waits without a timeout, so the ranks synchronise before it. Smaller memory of an earlier use is
+/// kept, since a slower rank may still read it.
 void MessageCommunicator::share_bucket(BucketWork& work, std::size_t elements) {
     meet({.name = "sharing memory", .bucket = work.operation.bucket, .what = {}});
     const std::size_t bytes = NodeReduction::shared_bytes(elements, local_size());

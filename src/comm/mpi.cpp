@@ -1,9 +1,9 @@
-// Ranks that mpirun or srun started. The only file that includes MPI's header.
+// Ranks started by mpirun or srun. The only file that includes MPI's header.
 //
-// Messages are MPI_Isend and MPI_Irecv, as in libnbc, which makes Open MPI's own non-blocking collectives of them.
-// Notices have a communicator of their own. Memory that a node shares is an MPI window; what its ranks write there is
-// ordered by atomic counters in it (MPI 4.0, section 12.4: in the unified model loads and stores to such memory are
-// those of the machine), so a window needs no epochs beyond the one that is open all the time.
+// Messages use MPI_Isend and MPI_Irecv, like libnbc, which implements Open MPI's own non-blocking collectives. Notices
+// have a separate communicator. Memory shared by a node is an MPI window. Accesses to it are ordered by atomic counters
+// in it (MPI 4.0, section 12.4: in the unified model, loads and stores to such memory are those of the machine), so a
+// window needs only one epoch, which stays open.
 #include <mpi.h>
 #include <sched.h>
 
@@ -22,7 +22,7 @@ namespace cnntrain::comm {
 namespace {
 
 constexpr int kNoticeTag = 0;
-constexpr std::chrono::milliseconds kNoticeTime{200};  // for the network to take notices before the process ends
+constexpr std::chrono::milliseconds kNoticeTime{200};  // for the network to deliver notices before the process ends
 
 std::string text_of(int code) {
     std::string text(MPI_MAX_ERROR_STRING, '\0');
@@ -37,13 +37,13 @@ void check(int code, const char* call) {
     throw Error(ErrorKind::peers, std::string(call) + ": " + text_of(code));
 }
 
-/// Runs a call in which MPI waits for all ranks without a timeout. Error(peers) when it takes longer than `seconds`;
-/// the call then stays in its thread until the process ends, so `work` must own its data.
+/// Runs a call in which MPI waits for all ranks without a timeout. Throws Error(peers) if it takes longer than
+/// `seconds`; the call then stays in its thread until the process ends, so `work` must own its data.
 template <typename Work> auto within(double seconds, const std::string& operation, Work work) {
     std::packaged_task<decltype(work())()> task(std::move(work));
     auto result = task.get_future();
     std::thread thread(std::move(task));
-    // In steps: time in which this process itself is stopped counts as one of them.
+    // Waits in steps, so that time in which this process itself was stopped counts as one step.
     constexpr std::chrono::duration<double> kStep{0.1};
     bool done = false;
     for (auto waited = kStep * 0; !done && waited.count() < seconds; waited += kStep)
@@ -58,7 +58,7 @@ template <typename Work> auto within(double seconds, const std::string& operatio
     return result.get();
 }
 
-/// A rank's knowledge of the others once MPI has started.
+/// A rank's information about the others once MPI has started.
 struct Started {
     int rank = 0;
     int size = 1;
@@ -68,7 +68,7 @@ struct Started {
     MPI_Comm node = MPI_COMM_NULL;
 };
 
-/// Ranks that can share memory are a node; its key is its lowest rank.
+/// Ranks that can share memory form a node; its key is its lowest rank.
 void find_nodes(Started& world, int ranks_per_node) {
     MPI_Comm host = MPI_COMM_NULL;
     check(MPI_Comm_split_type(world.messages, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &host),
@@ -199,7 +199,7 @@ std::span<std::byte> MpiTransport::share_memory(std::size_t bytes, std::size_t z
     return {static_cast<std::byte*>(shared.memory), bytes};
 }
 
-/// A rank that is gone never takes its notice, so the wait for the network is short.
+/// A rank that has ended never receives its notice, so waiting for the network is limited.
 void MpiTransport::post(const Notice& notice) {
     std::vector<MPI_Request> requests;
     for (int to = 0; to < world_.size; ++to) {
@@ -212,7 +212,7 @@ void MpiTransport::post(const Notice& notice) {
     int done = 0;
     while (done == 0 && std::chrono::steady_clock::now() < end) {
         const int code = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-        if (code != MPI_SUCCESS) return;  // the network lost one: the others have been sent
+        if (code != MPI_SUCCESS) return;  // one notice failed; the others have been sent
     }
 }
 
@@ -231,8 +231,8 @@ bool MpiTransport::next_notice(Notice& notice) {
     return true;
 }
 
-/// Spins for the time that a message takes on a fast network, then leaves the core to others, then sleeps; after some
-/// seconds, which only a rank that is missing takes, less lightly.
+/// Spins for the time that a message takes on a fast network, then yields the core, then sleeps. After some seconds,
+/// which only happens if a rank is missing, sleeps longer.
 void MpiTransport::idle(int turn) {
     constexpr int kSpins = 200;
     constexpr int kYields = 2000;
@@ -256,8 +256,8 @@ void end_mpi(Started world, std::vector<MPI_Win> windows) {
     MPI_Finalize();
 }
 
-/// Without order nothing of MPI is called any more: finalising waits for all ranks, and the process ends in any case.
-/// So it does when a rank stalls after all have met: the run's work is done.
+/// After an error, no MPI function is called: finalising waits for all ranks, but the process must end. If another rank
+/// stalls while MPI ends, this process ends without it, because the run's work is done.
 void MpiTransport::close(bool orderly) {
     if (!orderly) return;
     MPI_Cancel(&incoming_request_);

@@ -14,10 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kSmallestMessage = 4;  // bytes
+constexpr std::int64_t kSmallestMessage = 4;  // in bytes
 constexpr std::int64_t kSmallestBucket = 64;
-constexpr std::int64_t kFactor = 4;  // from one size to the next
-constexpr int kCallsTogether = 10;   // between two looks at the clock that all agree on
+constexpr std::int64_t kFactor = 4;  // ratio of consecutive sizes
+constexpr int kCallsTogether = 10;   // calls between two clock readings that all ranks agree on
 constexpr std::size_t kMostCalls = 2000;
 
 double median(std::vector<double> values) {
@@ -26,7 +26,7 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-/// Ranks by node, and by their order on it.
+/// Ranks by node, and by their order within the node.
 class NodeTable {
 public:
     explicit NodeTable(Communicator& communicator) : node_(communicator.node()), local_(communicator.local_rank()) {
@@ -39,11 +39,11 @@ public:
 
     bool has_several() const { return members_.size() > 1; }
     std::size_t most_members() const { return std::ranges::max_element(members_, {}, &std::vector<int>::size)->size(); }
-    /// Ranks of the first node that have partners in the second one.
+    /// Number of ranks of the first node that have partners on the second.
     std::size_t pairs_between() const { return std::min(members_[0].size(), members_[1].size()); }
-    /// Neighbours on a node are pairs; one that has none is its own partner.
+    /// Neighbours on a node form pairs; a rank without a neighbour is its own partner.
     int partner_inside() const { return rank_at(node_, local_ ^ 1); }
-    /// Neighbouring nodes are pairs, and on them the ranks with the same place.
+    /// Neighbouring nodes form pairs; a rank's partner has the same position on its node.
     int partner_between() const { return rank_at(node_ ^ 1, local_); }
 
 private:
@@ -59,7 +59,7 @@ private:
     std::vector<std::vector<int>> members_;
 };
 
-/// Several times the largest bucket, walked through so that no part is met again soon.
+/// Several times the largest bucket, so that a piece has left the caches before it is used again.
 std::size_t walked_bytes(const Sweep& sweep) {
     constexpr std::int64_t kLargest = 4;
     return static_cast<std::size_t>(kLargest * sweep.largest_bytes);
@@ -80,7 +80,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// `together`: messages that share a way in one direction, whose bytes count together.
+/// `together`: number of messages that share a link in one direction; their bytes are added.
 std::vector<TimedMessage> one_pass(Communicator& communicator, int partner, std::size_t together, const Sweep& sweep) {
     const std::vector<std::byte> out(walked_bytes(sweep), std::byte{1});
     std::vector<std::byte> in(out.size(), std::byte{1});
@@ -98,7 +98,7 @@ std::vector<TimedMessage> one_pass(Communicator& communicator, int partner, std:
     return result;
 }
 
-/// Other programs disturb one time or another, so there are two passes over the sizes, of which the faster one counts.
+/// Measures all sizes twice and takes the faster result, because other programs may disturb either measurement.
 std::vector<TimedMessage> exchanges(Communicator& communicator, int partner, std::size_t together, const Sweep& sweep) {
     std::vector<TimedMessage> result = one_pass(communicator, partner, together, sweep);
     const std::vector<TimedMessage> again = one_pass(communicator, partner, together, sweep);
@@ -108,7 +108,7 @@ std::vector<TimedMessage> exchanges(Communicator& communicator, int partner, std
     return result;
 }
 
-/// Buckets take turns, as those of a network do.
+/// Sums several buckets in turn, as a training run does.
 std::vector<TimedSum> sums(Communicator& communicator, const Sweep& sweep) {
     constexpr int kBuckets = 4;
     std::vector<float> values(walked_bytes(sweep) / sizeof(float));
@@ -126,7 +126,7 @@ std::vector<TimedSum> sums(Communicator& communicator, const Sweep& sweep) {
                     bucket = (bucket + 1) % kBuckets;
                 };
                 for (int first = 0; first < kBuckets; ++first) {
-                    sum();  // makes the buffers of each
+                    sum();  // allocates the buffers of each bucket
                 }
                 result.push_back(
                     {options, static_cast<double>(bytes), median_seconds(communicator, sweep.seconds, sum)});
@@ -139,7 +139,7 @@ std::vector<TimedSum> sums(Communicator& communicator, const Sweep& sweep) {
 /// Seconds per byte to add received data to cache-cold gradients. A barrier after each call makes ranks that share a
 /// core share its time.
 double adding_time(Communicator& communicator, const Sweep& sweep) {
-    constexpr std::size_t kParts = 4;  // the largest bucket divided by 4: the share of one of 4 ranks
+    constexpr std::size_t kParts = 4;  // the largest bucket divided by 4: one rank's share of 4
     std::vector<float> own(walked_bytes(sweep) / sizeof(float), 1);
     const auto count = static_cast<std::size_t>(sweep.largest_bytes) / sizeof(float) / kParts;
     const std::vector<float> other(count, 2);
@@ -154,8 +154,8 @@ double adding_time(Communicator& communicator, const Sweep& sweep) {
     return seconds / static_cast<double>(count * sizeof(float));
 }
 
-/// Least squares of (latency + bytes / bandwidth - seconds) / seconds: the normal equations of two unknowns, each
-/// message weighted by 1 / seconds^2.
+/// Least squares of (latency + bytes / bandwidth - seconds) / seconds: the normal equations in two unknowns, with
+/// weight 1 / seconds^2 for each message.
 struct LineSums {
     double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
 
@@ -176,7 +176,7 @@ struct LineSums {
 }  // namespace
 
 double median_seconds(Communicator& communicator, double seconds, const std::function<void()>& call) {
-    call();  // makes buffers and connections
+    call();  // allocates buffers and opens connections
     communicator.barrier("before timing");
     std::vector<double> times;
     const Clock::time_point first = Clock::now();

@@ -1,4 +1,4 @@
-// In the place of mpi.cpp where CMake found no MPI.
+// Replaces mpi.cpp if CMake found no MPI.
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 

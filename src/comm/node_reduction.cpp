@@ -8,10 +8,10 @@
 namespace cnntrain::comm {
 namespace {
 
-constexpr std::size_t kLine = 64;  // bytes: each counter has a cache line of its own
+constexpr std::size_t kLine = 64;  // bytes: each counter has its own cache line
 constexpr std::size_t kPoints = 4;
 
-/// Elements of a contribution, padded to whole cache lines.
+/// Number of elements of a contribution, padded to whole cache lines.
 std::size_t padded(std::size_t elements) {
     constexpr std::size_t kPerLine = kLine / sizeof(float);
     return (elements + kPerLine - 1) / kPerLine * kPerLine;
@@ -73,7 +73,7 @@ bool NodeReduction::advance(Transport& transport) {
     return state_ == State::done;
 }
 
-/// True when it came a state further.
+/// Returns true if it reached the next state.
 bool NodeReduction::advance_once(Transport& transport) {
     switch (state_) {
         case State::writing:

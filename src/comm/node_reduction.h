@@ -1,5 +1,5 @@
-// The hierarchical all-reduce: the ranks of a node add in shared memory, and the first rank of each node exchanges the
-// sums with the first ranks of the others.
+// The hierarchical all-reduce: the ranks of a node add in shared memory, and the first rank of each node exchanges sums
+// with the first ranks of the other nodes.
 //
 // The shared memory of a bucket holds counters, the contribution of each local rank, and the sum. Each counter holds
 // the number of uses of the bucket in which a rank has passed a point; a use proceeds when the counters that it needs
@@ -22,15 +22,16 @@ namespace cnntrain::comm {
 
 class NodeReduction {
 public:
-    /// Bytes that a node of `local_size` ranks shares for buckets of up to `elements`, and how many of them must be 0.
+    /// Bytes shared by a node of `local_size` ranks for buckets of up to `elements`; and how many of them must be 0
+    /// initially.
     static std::size_t shared_bytes(std::size_t elements, int local_size);
     static std::size_t zeroed_bytes(int local_size);
 
-    /// `leaders`: the first ranks of all nodes; `me` counts only on such a rank.
+    /// `leaders`: the first ranks of all nodes; `leaders.me` is used only on these ranks.
     NodeReduction(std::span<std::byte> shared, std::size_t capacity, int local_rank, int local_size,
                   const Team& leaders);
 
-    std::size_t capacity() const { return capacity_; }  // elements
+    std::size_t capacity() const { return capacity_; }  // in elements
     void start(std::span<float> values, Wire wire, int tag);
     bool advance(Transport& transport);
 

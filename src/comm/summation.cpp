@@ -15,7 +15,7 @@ using Block = std::array<float, kBlock>;
 float as_float(float value) {
     return value;
 }
-/// to_float(), to_bfloat16() in a form that the compiler turns into vector instructions.
+/// to_float() and to_bfloat16() in a form that the compiler vectorises.
 float as_float(BFloat16 value) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }

@@ -26,11 +26,11 @@ struct World {
     explicit World(const Nodes& grouped) : nodes(grouped), notices(grouped.node_of.size()) {}
 
     const Nodes nodes;
-    std::mutex mutex;  // guards everything below
+    std::mutex mutex;  // guards all following members
     std::condition_variable changed;
     std::map<std::tuple<int, int, int>, std::deque<Bytes>> mail;  // by sender, receiver, tag
     std::vector<std::deque<Notice>> notices;                      // by receiver
-    std::map<std::pair<int, std::size_t>, Block> shared;          // by node, number of the block
+    std::map<std::pair<int, std::size_t>, Block> shared;          // by node and block number
 };
 
 class ThreadTransport final : public Transport {
@@ -53,7 +53,7 @@ private:
         int from = 0, tag = 0;
         std::span<std::byte> into;
     };
-    static constexpr Ticket kSent = 0;  // messages are copied when they are sent
+    static constexpr Ticket kSent = 0;  // messages are copied when sent
 
     std::shared_ptr<World> world_;
     int rank_;
@@ -121,13 +121,13 @@ bool ThreadTransport::next_notice(Notice& notice) {
     return true;
 }
 
-/// Shared memory changes without notice, so the wait is short.
+/// Changes in shared memory cannot be signalled, so the wait is short.
 void ThreadTransport::idle(int /*turn*/) {
     std::unique_lock lock(world_->mutex);
     world_->changed.wait_for(lock, std::chrono::microseconds(100));
 }
 
-/// Other ranks' threads may still use the world: it goes with the last of them.
+/// Threads of other ranks may still use the world; the last one destroys it.
 void ThreadTransport::close(bool /*orderly*/) {}
 
 }  // namespace

@@ -12,7 +12,7 @@ int Nodes::local_rank(int rank) const {
 
 Nodes group_nodes(std::span<const std::uint64_t> keys, int ranks_per_node) {
     Nodes nodes;
-    std::map<std::uint64_t, std::size_t> open;  // by key: the node that takes the next rank
+    std::map<std::uint64_t, std::size_t> open;  // node that takes the next rank, by key
     for (std::size_t rank = 0; rank < keys.size(); ++rank) {
         const auto found = open.find(keys[rank]);
         const bool full = found != open.end() && ranks_per_node > 0 &&

@@ -1,5 +1,5 @@
 // The primitives below a Communicator: messages between pairs of ranks, shared memory of a node, and notices.
-// Collective operations are written once, above them.
+// Collective operations are implemented once, on top of them.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ struct Notice {
     enum class Kind : std::uint8_t { left, present };
     Kind kind = Kind::left;
     std::int32_t rank = 0;
-    std::uint64_t finished = 0;    // operations to which a leaving rank has contributed, counted from the first
-    std::array<char, 500> text{};  // left: the reason; present: the operation that it waits in
+    std::uint64_t finished = 0;    // number of operations to which a leaving rank has contributed
+    std::array<char, 500> text{};  // left: the reason; present: the operation in which the rank waits
 };
 
 class Transport {
@@ -43,23 +43,23 @@ public:
     virtual int rank() const = 0;
     virtual const Nodes& nodes() const = 0;
 
-    /// Messages of one pair and tag arrive in order. The memory must stay until the ticket is complete.
+    /// Messages of one pair and tag arrive in order. The memory must stay valid until the ticket is complete.
     virtual Ticket send(int to, int tag, std::span<const std::byte> bytes) = 0;
     virtual Ticket receive(int from, int tag, std::span<std::byte> bytes) = 0;
-    /// Never waits. A complete ticket is void.
+    /// Never waits. A ticket becomes invalid once it is complete.
     virtual bool complete(Ticket ticket) = 0;
 
-    /// Memory that the ranks of this node share, until the transport ends; its first `zeroed` bytes are 0. All ranks
-    /// call it, right after they have met.
+    /// Memory shared by the ranks of this node until the transport ends; its first `zeroed` bytes are 0. All ranks must
+    /// call it together, right after they have synchronised.
     virtual std::span<std::byte> share_memory(std::size_t bytes, std::size_t zeroed) = 0;
 
-    /// Sends a notice to all other ranks, without waiting for them to receive it.
+    /// Sends a notice to all other ranks, without waiting until they receive it.
     virtual void post(const Notice& notice) = 0;
     virtual bool next_notice(Notice& notice) = 0;
 
-    /// Called between two polls of a wait; `turn` counts the polls.
+    /// Called between two polls of a wait; `turn` is the number of polls so far.
     virtual void idle(int turn) = 0;
-    /// No further calls follow. `orderly`: all ranks have met and nothing is under way.
+    /// Must be the last call. `orderly`: all ranks have synchronised and no operation is in progress.
     virtual void close(bool orderly) = 0;
 };
 

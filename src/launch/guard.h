@@ -1,4 +1,4 @@
-// The process between this program and one that it starts: whatever happens to either, nothing is left behind.
+// The guard is a process between this program and one that it starts. It ensures that no process is left behind.
 #pragma once
 
 #include <sys/types.h>
@@ -8,26 +8,24 @@
 
 namespace cnntrain::launch {
 
-/// A word that the guard writes: first the number of the guarded process, later its status from waitpid() or
-/// kStayedBehind.
+/// A word written by the guard: first the guarded process's id, later its status from waitpid() or kStayedBehind.
 using GuardWord = int;
 constexpr GuardWord kStayedBehind = -1;
 
 struct GuardOrder {
-    pid_t leader = 0;     // the process that was asked for, a child of the guard
-    int alive = -1;       // ends when this program wants a stop or is gone
-    int status_out = -1;  // takes GuardWords
+    pid_t leader = 0;     // the requested process, a child of the guard
+    int alive = -1;       // pipe that ends if this program wants a stop or has ended
+    int status_out = -1;  // pipe for GuardWords
     std::chrono::milliseconds patience{0};
-    std::string asked_first;  // as in ProcessRequest
+    std::string asked_first;  // see ProcessRequest
 };
 
-/// The time that a program gets which was asked only after those below it did not end, or whose processes have all
-/// ended.
+/// Time for the leader to end after it was signalled because its children did not end, or after all of them have ended.
 constexpr std::chrono::seconds kLeaderTime{5};
 
-/// The guard's work, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): everything that the
-/// leader has started stays below the guard, whatever became of its parent or session. Ends the process when nobody is
-/// left.
+/// The guard's main function, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): every
+/// process that the leader starts stays below the guard, even if its parent ends or it changes session. Exits when no
+/// process is left.
 [[noreturn]] void guard(const GuardOrder& order);
 
 }  // namespace cnntrain::launch

@@ -1,4 +1,4 @@
-// This machine, as the system describes it.
+// Facts about this machine, from the system.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -23,7 +23,7 @@ namespace cnntrain::launch {
 
 namespace {
 
-/// "" for kinds of addresses other than those of IP.
+/// "" for addresses other than IP addresses.
 std::string address_text(const sockaddr* address) {
     std::array<char, INET6_ADDRSTRLEN> text{};
     if (address == nullptr) return "";

@@ -14,7 +14,7 @@ struct Tag {
     std::size_t length = 0;
 };
 
-/// Digits from `at` on; moves `at` behind them. Nothing when there are none.
+/// Reads digits from position `at` and moves `at` behind them. Empty if there are none.
 std::optional<int> read_number(std::string_view text, std::size_t& at) {
     int value = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
@@ -23,7 +23,7 @@ std::optional<int> read_number(std::string_view text, std::size_t& at) {
     return value;
 }
 
-/// The tag "[job,rank]<stdout>:" or "<stderr>:" at the beginning of `text`.
+/// Reads the tag "[job,rank]<stdout>:" or "<stderr>:" at the start of `text`.
 Tag read_tag(std::string_view text, Stream stream) {
     const std::string_view rest = stream == Stream::out ? "]<stdout>:" : "]<stderr>:";
     if (text.empty() || text.front() != '[') return {};
@@ -44,7 +44,7 @@ Tag read_tag(std::string_view text, Stream stream) {
     return {Tag::Kind::whole, tag.rank, at + rest.size()};
 }
 
-/// The number behind `begin` in `line`.
+/// The number after the text `begin` in `line`.
 std::optional<int> number_behind(std::string_view line, std::string_view begin) {
     std::size_t at = line.find(begin);
     if (at == std::string_view::npos) return std::nullopt;
@@ -64,7 +64,7 @@ void OutputFilter::add(Stream stream, std::string_view chunk) {
         if (tag.kind == Tag::Kind::whole) input.owner = tag.rank;
         const std::size_t from = std::max<std::size_t>(tag.length, 1);
         const std::size_t line_end = text.find('\n', tag.length);
-        const std::size_t next_tag = text.find('[', from);  // mpirun also tags in the middle of a line
+        const std::size_t next_tag = text.find('[', from);  // mpirun may also write tags in the middle of a line
         const bool ends_line = line_end < next_tag;
         const std::size_t end = std::min({ends_line ? line_end + 1 : next_tag, text.size()});
         take(stream, text.substr(0, end));
@@ -97,8 +97,8 @@ void OutputFilter::take(Stream stream, std::string_view text) {
     if (lines.size() > kMostLines) lines.pop_front();
 }
 
-/// "Process name: [[7119,1],2]" of one that ended with a code, "process rank 2 with PID" of one that a signal has
-/// ended.
+/// Recognises mpirun's report of a failed process: "Process name: [[7119,1],2]" if it exited with a code, "process rank
+/// 2 with PID" if a signal ended it.
 void OutputFilter::read_verdict(std::string_view text) {
     verdict_line_ += text;
     if (!verdict_line_.ends_with('\n')) return;

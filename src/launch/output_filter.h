@@ -13,8 +13,8 @@
 
 namespace cnntrain::launch {
 
-/// Reads mpirun's tagged output ("[1,0]<stdout>:text") as it comes, and passes on the output of the shown instance and
-/// of mpirun itself, with tags. Keeps the end of the other instances' standard error.
+/// Reads mpirun's tagged output ("[1,0]<stdout>:text") as it arrives and forwards the output of the shown instance and
+/// of mpirun itself, with tags. Keeps the last lines of the other instances' standard error.
 class OutputFilter {
 public:
     using Sink = std::function<void(Stream, std::string_view)>;
@@ -22,18 +22,18 @@ public:
     OutputFilter(int shown, Sink sink) : shown_(shown), sink_(std::move(sink)) {}
 
     void add(Stream stream, std::string_view chunk);
-    /// Nothing more comes.
+    /// Call it when the output has ended.
     void finish();
 
-    /// The hidden instance that failed, with the last lines of its standard error; all hidden instances that wrote some
-    /// when mpirun has not said which one failed.
+    /// The hidden instance that failed, with the last lines of its standard error. If mpirun has not reported which
+    /// instance failed, all hidden instances that wrote to it.
     std::map<int, std::string> last_lines_of_failed() const;
 
 private:
-    /// One of mpirun's two streams.
+    /// One of mpirun's two output streams.
     struct Input {
-        std::string pending;       // may begin with an incomplete tag
-        std::optional<int> owner;  // of what comes next; none: mpirun itself
+        std::string pending;       // may start with an incomplete tag
+        std::optional<int> owner;  // instance that the following text belongs to; empty: mpirun
     };
     void take(Stream stream, std::string_view text);
     void read_verdict(std::string_view text);
@@ -41,8 +41,8 @@ private:
     int shown_;
     Sink sink_;
     std::array<Input, 2> inputs_;
-    std::map<int, std::deque<std::string>> last_lines_;  // of hidden instances; the newest may be incomplete
-    std::string verdict_line_;                           // mpirun's own, incomplete
+    std::map<int, std::deque<std::string>> last_lines_;  // of hidden instances; the newest line may be incomplete
+    std::string verdict_line_;                           // the current line of mpirun's own output
     std::optional<int> failed_;
 };
 

@@ -1,4 +1,4 @@
-// The options of a poprun line as a table, and the values that a line or a file gives them.
+// The table of poprun's options, and the values given on a command line or in a file.
 #pragma once
 
 #include <span>
@@ -12,13 +12,13 @@ namespace cnntrain::launch {
 
 enum class Takes {
     nothing,  // a switch
-    boolean,  // yes or no, in several spellings; never left out
-    number,   // at least the option's `least`
+    boolean,  // yes or no, in several spellings; the value is required
+    number,   // not less than the option's `least`
     text,
-    words,  // for mpirun: may begin with a hyphen, and be given again to add more
+    words,  // for mpirun: may start with a hyphen; repeated options append more words
 };
 
-/// What an option is given, read as the option takes it.
+/// An option's value, parsed according to the option's type.
 struct OptionValue {
     std::string text;
     int number = 0;
@@ -30,37 +30,37 @@ struct PoprunOption {
     Takes takes = Takes::nothing;
     int least = 0;
     std::string_view placeholder = {};
-    std::string_view help = {};  // empty: one of those that only steer IPUs
+    std::string_view help = {};  // empty: the option only steers IPUs
     void (*apply)(PoprunRequest& request, const OptionValue& value) = nullptr;
-    bool in_files = true;  // may stand in a file of settings
+    bool in_files = true;  // allowed in settings files
 };
 
 std::span<const PoprunOption> poprun_options();
 
-/// One option with its value, from a line or a file.
+/// An option and its value, from a command line or a file.
 struct GivenOption {
     const PoprunOption* option = nullptr;
     std::string text;
     std::string flag;  // its name
 };
 
-/// Stands for every option of the V-IPU server that has no row.
+/// Represents all options of the V-IPU server that have no row.
 extern const PoprunOption kOtherVipu;
 
-/// Null when there is none.
+/// Null if there is none.
 const PoprunOption* option_named(std::string_view flag);
 
-/// Does it only steer IPUs and their server?
+/// True if the option only steers IPUs and their server.
 inline bool is_for_ipus(const PoprunOption& option) {
     return option.help.empty();
 }
 
-/// Error(usage) when the text is none that the option takes.
+/// Throws Error(usage) if the option does not accept the text.
 OptionValue read_value(const GivenOption& given);
 
-/// The settings of a file: a mapping of flags without their hyphens to values. Error(usage), Error(data).
+/// Reads a settings file: a mapping from flags without hyphens to values. Throws Error(usage) and Error(data).
 std::vector<GivenOption> read_settings(const std::string& path, const FileSystem& files);
-/// The inverse.
+/// The inverse of read_settings().
 std::string settings_text(const std::vector<GivenOption>& given);
 
 [[noreturn]] void refuse_line(const std::string& message);

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Longest wait for killed processes to end.
+/// Maximum time to wait for killed processes to end.
 constexpr std::chrono::seconds kKillTime{1};
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -61,7 +61,7 @@ private:
     int write_ = -1;
 };
 
-/// A null-terminated array of pointers, as execve takes it.
+/// A null-terminated array of pointers, as execve expects.
 class Pointers {
 public:
     explicit Pointers(std::vector<std::string> texts) : texts_(std::move(texts)) {
@@ -84,7 +84,7 @@ std::vector<std::string> assignments(const std::map<std::string, std::string>& e
     return result;
 }
 
-/// Arguments of a new process. A stream of -1 is inherited.
+/// Parameters of a new process. A stream of -1 is inherited.
 struct Start {
     const char* file;
     char* const* words;
@@ -95,13 +95,13 @@ struct Start {
     int err = -1;
 };
 
-/// Runs in the child between fork and exec: system calls only.
+/// Runs in the child between fork and exec, and makes only system calls.
 [[noreturn]] void become(const Start& start, int report, pid_t parent) {
     setsid();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would wait for it any more
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // without a parent, no process would wait for this one
     int failure = 0;
     if (getppid() != parent) _exit(127);
-    for (const int number : {SIGTERM, SIGPIPE})  // what else the caller ignores stays ignored
+    for (const int number : {SIGTERM, SIGPIPE})  // other signals ignored by the caller stay ignored
         signal(number, SIG_DFL);
     const auto takes = [](int from, int to) { return from < 0 || dup2(from, to) >= 0; };
     const bool ready = takes(start.in, STDIN_FILENO) && takes(start.out, STDOUT_FILENO) &&
@@ -113,7 +113,7 @@ struct Start {
     _exit(127);
 }
 
-/// The process that is asked for, below a guard of its own.
+/// The requested process, below its own guard.
 class Child {
 public:
     explicit Child(const ProcessRequest& request) : request_(request) { start(); }
@@ -151,7 +151,7 @@ public:
     }
 
 private:
-    /// From a stop to the end of everything.
+    /// Maximum time from a stop until all processes have ended.
     std::chrono::milliseconds longest_end() const {
         return request_.patience + kKillTime + (request_.asked_first.empty() ? std::chrono::seconds(0) : kLeaderTime);
     }
@@ -185,9 +185,9 @@ private:
     }
 
     [[noreturn]] void start_below_guard(Start start, Pipe& report) {
-        setsid();  // Ctrl-C on the terminal is not meant for it
+        setsid();  // separates it from Ctrl-C on the terminal
         signal(SIGPIPE, SIG_IGN);
-        signal(SIGCHLD, SIG_DFL);  // where it is ignored, no exit code is kept
+        signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, exit codes would be lost
         prctl(PR_SET_CHILD_SUBREAPER, 1);
         const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (!request_.keeps_input) start.in = nothing;
@@ -204,9 +204,9 @@ private:
             static_cast<void>(ignored);
             _exit(127);
         }
-        for (const int number : {SIGTERM, SIGINT, SIGHUP})  // the guard goes when the last process below it has gone
+        for (const int number : {SIGTERM, SIGINT, SIGHUP})  // the guard ends after the last process below it
             signal(number, SIG_IGN);
-        for (Pipe* pipe : {&out_, &err_, &report, &alive_})  // each ends when those that use it have gone
+        for (Pipe* pipe : {&out_, &err_, &report, &alive_})  // each pipe closes when its other users have ended
             pipe->close_write();
         for (Pipe* pipe : {&out_, &err_, &report, &status_})
             pipe->close_read();
@@ -228,10 +228,10 @@ private:
         if (request_.on_output) request_.on_output(stream, chunk);
     }
 
-    /// The first call reads how the process ended. The second one finds the end of the pipe: the guard and all guarded
-    /// processes are gone.
+    /// The first call reads how the process ended. The second call finds the end of the pipe: the guard and all guarded
+    /// processes have ended.
     void take_status() {
-        GuardWord status = SIGKILL;  // of a guard that somebody else has killed
+        GuardWord status = SIGKILL;  // used if another program killed the guard
         const bool told = read(status_.read_end(), &status, sizeof status) == sizeof status;
         if (!told) status_.close_read();
         if (ended_) return;
@@ -243,19 +243,20 @@ private:
         result_.exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     }
 
-    /// Waits for output or an end, at most so long; false when nothing came.
+    /// Waits at most `most` for output or an end; returns false if nothing arrived.
     bool read_some(std::chrono::milliseconds most) {
         std::array<pollfd, 3> all = {
             {{out_.read_end(), POLLIN, 0}, {err_.read_end(), POLLIN, 0}, {status_.read_end(), POLLIN, 0}}};
         const int ready = poll(all.data(), all.size(), static_cast<int>(most.count()));
-        if (ready <= 0) return ready < 0 && errno == EINTR;  // a signal says nothing about the pipes
+        if (ready <= 0) return ready < 0 && errno == EINTR;  // after a signal, the state of the pipes is unknown
         if (all[0].revents != 0) take(Stream::out, out_, out_text_);
         if (all[1].revents != 0) take(Stream::err, err_, err_text_);
         if (all[2].revents != 0) take_status();
         return true;
     }
 
-    /// Reads to the end. A process that no signal ends, or a stranger that writes into the pipes, is not waited for.
+    /// Reads the remaining output. Gives up on a process that no signal ends, or on another process that keeps the
+    /// pipes open.
     void finish() {
         const auto limit = Clock::now() + longest_end();
         const auto in_time = [&] { return Clock::now() < limit; };
@@ -269,7 +270,7 @@ private:
     Pipe out_;
     Pipe err_;
     Pipe status_;  // from the guard
-    Pipe alive_;   // nothing is ever written: it ends when this process does, or closes it
+    Pipe alive_;   // never written to; it closes when this process closes it or ends
     pid_t guard_ = -1;
     bool ended_ = false;
     BoundedText out_text_{request_.most_output_bytes};

@@ -1,4 +1,4 @@
-// The box that shows which host, ILD and instance owns which replicas.
+// Draws the box that shows which replicas belong to which host, ILD and instance.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace cnntrain::launch {
 
 namespace {
 
-/// A cell of a row, as wide as the replicas that it owns.
+/// A cell of a row; its width is proportional to the number of its replicas.
 struct Cell {
     std::string text;
     int replicas = 1;
@@ -39,7 +39,7 @@ std::string centred(const std::string& text, std::size_t width) {
     return std::string(blanks / 2, ' ') + text + std::string(blanks - blanks / 2, ' ');
 }
 
-/// Cell of one replica, without the bar behind it, so that every text has a blank on both sides.
+/// Width of one replica's cell without the bar after it; every text gets a blank on both sides.
 std::size_t replica_width(const std::vector<Row>& rows) {
     std::size_t width = 0;
     for (const Row& row : rows) {

@@ -25,7 +25,7 @@ std::string single_quoted(const std::string& word) {
 std::vector<std::string> split_words(std::string_view text) {
     std::vector<std::string> words;
     std::string word;
-    bool inside = false;  // of a word, which may be empty: ''
+    bool inside = false;  // inside a word, which may be empty: ''
     char quote = '\0';
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];

@@ -9,7 +9,7 @@ namespace cnntrain::metrics {
 
 namespace {
 
-/// Sums, the least and the most element; false: not all are finite.
+/// Computes sums, minimum and maximum; returns false if any value is not finite.
 bool measure(std::span<const float> values, Histogram& histogram) {
     histogram.least = histogram.most = static_cast<double>(values[0]);
     for (const float value : values) {

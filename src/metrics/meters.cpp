@@ -14,7 +14,7 @@ double mean(double sum, std::int64_t count) {
     return count > 0 ? sum / static_cast<double>(count) : 0;
 }
 
-/// Words separated by spaces; doubles survive exactly.
+/// Words separated by spaces; doubles are written without loss.
 void write_double(std::string& text, double value) {
     std::array<char, 32> digits{};
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;

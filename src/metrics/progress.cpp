@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kInterval(200);
 
-/// "0:09:12"
+/// For example "0:09:12".
 std::string clock_text(double seconds) {
     const auto total = static_cast<long long>(std::llround(seconds));
     std::array<char, 48> text{};
@@ -44,7 +44,7 @@ void ProgressLine::show(const Progress& progress) {
     if (length_ > 0 && now - written_ < kInterval) return;
     written_ = now;
     std::string text = progress_text(progress);
-    text.resize(std::min(text.size(), static_cast<std::size_t>(width_ - 1)));  // a line that wraps could not be erased
+    text.resize(std::min(text.size(), static_cast<std::size_t>(width_ - 1)));  // a wrapped line could not be erased
     erase();
     console_ << text << std::flush;
     length_ = text.size();

@@ -29,8 +29,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kInstall = "install the client with `pip install wandb`, or leave --wandb out";
-constexpr int kChannel = 3;           // file descriptor of the script
-constexpr int kSendTimeoutMs = 5000;  // a client that takes nothing for so long hangs
+constexpr int kChannel = 3;           // file descriptor in the script
+constexpr int kSendTimeoutMs = 5000;  // a client that reads nothing for this time counts as hanging
 constexpr const char* kCompilation = "compilation_status";
 
 Error cannot_start(const std::string& what) {
@@ -45,7 +45,7 @@ nlohmann::json json_of(const Field& field) {
     return std::visit(
         [](const auto& value) -> nlohmann::json {
             if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
-                if (std::isnan(value)) return "nan";  // JSON has no such numbers
+                if (std::isnan(value)) return "nan";  // JSON cannot represent these numbers
                 if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
             }
             return value;
@@ -75,7 +75,7 @@ public:
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
-    /// False when the client is gone or takes nothing any more.
+    /// Returns false if the client has ended or does not read.
     bool send(std::string_view text) {
         while (!text.empty()) {
             const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -90,7 +90,7 @@ public:
         return true;
     }
 
-    /// The next line from the client; nothing when it ends, or stays silent, before that.
+    /// The next line from the client; empty if it ends or the timeout passes first.
     std::optional<std::string> receive(double timeout_seconds) {
         const Clock::time_point end = Clock::now() + std::chrono::milliseconds(milliseconds(timeout_seconds));
         while (true) {
@@ -110,7 +110,7 @@ public:
         }
     }
 
-    /// Says that nothing follows and waits for the process; false when it has not ended by then.
+    /// Closes the connection for writing and waits for the process; returns false if it has not ended in time.
     bool end(double timeout_seconds) {
         shutdown(socket_, SHUT_WR);
         const bool closed = !receive(timeout_seconds).has_value();
@@ -123,13 +123,13 @@ public:
     }
 
     void kill() {
-        ::kill(-process_, SIGKILL);  // its own group: what the client has started goes, too
+        ::kill(-process_, SIGKILL);  // kills the client's process group, including processes it started
         waitpid(process_, nullptr, 0);
     }
 
 private:
-    /// The client has its own process group: Ctrl-C stops this process, and the client must survive until the run's
-    /// end. Its output goes to standard error.
+    /// The client gets its own process group: Ctrl-C stops this process, but the client must survive until the end of
+    /// the run. Its output goes to standard error.
     int spawn(const std::vector<std::string>& words, int child_end) {
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);

@@ -1,10 +1,10 @@
-// The Python side of Weights & Biases.
+// The Python part of the Weights & Biases integration.
 #pragma once
 
 namespace cnntrain::metrics {
 
-/// Run by `python3 -c`. Speaks JSON lines over the socket that is its file descriptor 3: answers "init" with
-/// {"run": ..., "url": ...} or {"error": ...}, and "finish" by ending.
+/// Executed by `python3 -c`. Communicates in JSON lines through the socket with file descriptor 3: replies to "init"
+/// with {"run": ..., "url": ...} or {"error": ...}, and exits on "finish".
 inline constexpr const char* kWandbScript = R"python(
 import sys
 sys.path = [folder for folder in sys.path if folder]  # the client's own ./wandb is no module

@@ -13,8 +13,8 @@ namespace cnntrain::plan {
 
 namespace {
 
-/// The slot whose pass is the last to read a result; that of its maker where nobody else does. `stage_of`: of a
-/// function.
+/// The slot of the last forward or backward pass that reads a result; its producer's slot if no other pass reads it.
+/// `stage_of`: maps a function to its stage.
 template <typename StageOf>
 std::int32_t last_slot(const schedule::Pipeline& pipeline, Kept kept, const PassResult& result, StageOf stage_of) {
     const std::int32_t own = stage_of(result.maker);
@@ -41,7 +41,7 @@ std::int32_t last_slot(const schedule::Pipeline& pipeline, Kept kept, const Pass
     return last;
 }
 
-/// Costs of any run of functions, by sums from the first one on.
+/// Costs of any range of functions, computed from prefix sums.
 class Sums {
 public:
     Sums(const schedule::Pipeline& pipeline, const NetworkCost& network)
@@ -72,7 +72,7 @@ public:
         return stage;
     }
 
-    /// `stage_of`: the stage of a function; `workers`: of two stages.
+    /// `stage_of`: maps a function to its stage; `workers`: maps two stages to one or several workers.
     template <typename StageOf, typename WorkersOf>
     void add_results(std::int32_t number, StageOf stage_of, WorkersOf workers, StageCost& stage) const {
         stage.stash_depth = schedule::stash_depth(pipeline_, number);
@@ -80,7 +80,7 @@ public:
             for (const PassResult* result : made_by_[function]) {
                 const std::int32_t first = schedule::slot_of(pipeline_, number, result->of_backward);
                 const std::int32_t last = last_slot(pipeline_, kept_, *result, stage_of);
-                if (last == first) continue;  // lives in one pass
+                if (last == first) continue;  // used within a single pass only
                 const std::int32_t reader = last < pipeline_.stages ? last : pipeline_.slots() - 1 - last;
                 if (reader == number) {
                     stage.stash_bytes += result->bytes;
@@ -92,7 +92,7 @@ public:
         }
     }
 
-    /// With the stage's stashes, as if all other functions were in the neighbouring stages.
+    /// With the stage's stashes, assuming that all other functions are in the adjacent stages.
     StageCost whole_stage(std::int32_t number, std::size_t first, std::size_t end, schedule::Workers workers) const {
         StageCost whole = stage(number, first, end);
         const auto stage_of = [&](std::size_t function) {
@@ -107,7 +107,7 @@ public:
 private:
     schedule::Pipeline pipeline_;
     Kept kept_;
-    std::vector<FunctionCost> sums_;                       // of the functions before
+    std::vector<FunctionCost> sums_;                       // costs of the preceding functions
     std::vector<std::vector<const PassResult*>> made_by_;  // by function
 };
 
@@ -118,11 +118,11 @@ struct Partition {
     std::vector<std::size_t> splits;
 };
 
-/// The partition whose cost, joined from stage to stage, is least. `cost` of a stage [first, end) may be kImpossible;
-/// of equal partitions the one with later splits is taken.
+/// The partition with the least cost, joined from stage to stage. `cost` of a stage [first, end) may be kImpossible.
+/// Among equal partitions, takes later splits.
 template <typename Cost, typename Join>
 Partition least(std::size_t functions, std::int32_t stages, Cost cost, Join join) {
-    std::vector<Partition> best(functions + 1);  // of the functions before, in the stages up to the present one
+    std::vector<Partition> best(functions + 1);  // for the preceding functions, in the stages up to the current one
     for (std::size_t end = 1; end <= functions; ++end)
         best[end].cost = cost(0, 0, end);
     for (std::int32_t stage = 1; stage < stages; ++stage) {
@@ -145,7 +145,7 @@ double larger(double a, double b) {
     return std::max(a, b);
 }
 
-/// Rounded up, so that the number in GB is a limit that fits, too.
+/// Rounds up, so that the printed number in GB is also a sufficient limit.
 std::string limit_text(std::uint64_t bytes) {
     constexpr double kStep = 1e5;
     return std::to_string(bytes) + " bytes (" +

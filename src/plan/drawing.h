@@ -1,4 +1,4 @@
-// Pieces of SVG files that charts are made of. Lengths are pixels.
+// Parts of SVG charts. Lengths are in pixels.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cnntrain::plan {
 
-/// The beginning of a file: its size, `style` (CSS), and a white ground.
+/// The start of a file: its size, `style` (CSS) and a white background.
 inline std::string svg_begin(double width, double height, const std::string& style) {
     return formatted(
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",

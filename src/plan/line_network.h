@@ -1,4 +1,4 @@
-// The network of a training line as plan sees it, before anything is measured.
+// The network of a training command line, before any measurement.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,13 @@ namespace cnntrain::plan {
 
 struct NetworkOfLine {
     FunctionNames names;
-    graph::Graph graph;          // the whole weight update, in one stage, without --enable-recomputation
+    graph::Graph graph;          // of the whole weight update, in one stage, without --enable-recomputation
     PlannedNetwork network;      // without a profile
-    std::string without_copies;  // why the backend's copies of variables are not known; empty: they are
+    std::string without_copies;  // why copies of variables in the backend are unknown; empty: they are known
 };
 
-/// Compiles the graph to learn what the backend keeps. A network that is too large for this machine is planned without
-/// that:
-/// it may be for another one.
+/// Compiles the graph to find out what the backend keeps in memory. A network that is too large for this machine is
+/// planned without that information, since the plan may be for another machine.
 NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResult& arguments,
                               const backend::Backend& backend);
 

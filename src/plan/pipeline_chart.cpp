@@ -16,9 +16,9 @@ std::string label(const schedule::StageWork& work) {
     return (work.backward ? "B" : "F") + std::to_string(work.micro_batch);
 }
 
-/// One column of the table, all cells of the same width.
+/// One column of the table; all cells have the same width.
 struct Column {
-    std::vector<std::string> cells;  // the heading, then one per stage; "" is idle
+    std::vector<std::string> cells;  // heading, then one cell per stage; "" is idle
     std::size_t width = 0;
 };
 
@@ -35,7 +35,7 @@ Column column_of(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
 
 constexpr std::string_view kCut = "...";
 
-/// The columns that find room: from the beginning, and from the end.
+/// The columns that fit: from the start, and from the end.
 struct Columns {
     std::deque<Column> first;
     std::deque<Column> last;
@@ -50,7 +50,7 @@ Columns columns_within(const schedule::Pipeline& pipeline, std::int64_t micro_ba
         const bool from_begin = i % 2 == 0;
         Column next = column_of(pipeline, micro_batches, from_begin ? i / 2 : ticks - 1 - i / 2);
         taken += 1 + next.width;
-        const std::size_t cut = i + 1 < ticks ? 1 + kCut.size() : 0;  // room for the sign of omitted ticks
+        const std::size_t cut = i + 1 < ticks ? 1 + kCut.size() : 0;  // room for the mark of omitted ticks
         if (taken + cut > room && i >= 2) return columns;
         from_begin ? columns.first.push_back(std::move(next)) : columns.last.push_front(std::move(next));
     }
@@ -58,7 +58,7 @@ Columns columns_within(const schedule::Pipeline& pipeline, std::int64_t micro_ba
     return columns;
 }
 
-/// Padded to `width` columns; a dot in the middle of the line for a stage that does nothing.
+/// Pads to `width` columns; an idle stage gets a dot in the middle.
 std::string padded(const std::string& cell, std::size_t width) {
     const std::size_t length = cell.empty() ? 1 : cell.size();
     return (cell.empty() ? "\u00b7" : cell) + std::string(width - length, ' ');
@@ -90,15 +90,15 @@ std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_ba
 
 namespace {
 
-constexpr double kLeft = 80;  // pixels, as all lengths of the drawing
+constexpr double kLeft = 80;  // in pixels, like all lengths here
 constexpr double kTop = 56;
 constexpr double kPlotWidth = 1280;
 constexpr double kRowHeight = 28;
 constexpr double kBoxHeight = 22;
-constexpr double kBelow = 44;  // the axis
+constexpr double kBelow = 44;  // for the axis
 constexpr double kLeastLabelled = 22;
 
-/// The passes that are drawn, and where each moment stands.
+/// The boxes to draw, and the x position of each point in time.
 class Picture {
 public:
     Picture(std::span<const TimedWork> work, std::size_t most) : work_(work.begin(), work.end()) {
@@ -118,12 +118,12 @@ public:
     double cut_at() const { return first_end_ms_; }
     double x(double ms) const { return kLeft + (shown_ms_ > 0 ? on_paper(ms) / shown_ms_ * kPlotWidth : 0); }
     double shown_ms() const { return shown_ms_; }
-    /// Is there anything drawn at this moment?
+    /// True if this point in time is part of the picture.
     bool shows(double ms) const { return !is_cut() || ms <= first_end_ms_ || ms >= last_begin_ms_; }
     double end_ms() const { return shown_ms_ + removed_ms_; }
 
 private:
-    /// Keeps this many passes at both ends and closes the gap between them.
+    /// Keeps this many boxes at both ends and closes the gap between them.
     void cut(std::size_t each_end) {
         left_out_ = work_.size() - 2 * each_end;
         const auto first = work_.begin() + static_cast<std::ptrdiff_t>(each_end);
@@ -146,7 +146,7 @@ private:
     double shown_ms_ = 0;
 };
 
-/// 1, 2 or 5 times a power of ten, so that about ten of them make the whole.
+/// 1, 2 or 5 times a power of ten, so that the axis has about ten steps.
 double axis_step(double whole) {
     const double tenth = whole / 10;
     const double power = std::pow(10, std::floor(std::log10(tenth)));
@@ -185,7 +185,7 @@ std::string axis(const Picture& picture) {
     std::string text = svg_line(kLeft, bottom, kLeft + kPlotWidth, bottom);
     if (picture.shown_ms() <= 0) return text;
     const double step = axis_step(picture.shown_ms());
-    // Only as many marks as stand on the paper, however long the part is that was cut out.
+    // Draws only the marks that are visible, however long the removed part is.
     double ms = 0;
     while (ms <= picture.end_ms()) {
         if (!picture.shows(ms)) {

@@ -9,7 +9,7 @@ namespace cnntrain::plan {
 
 namespace {
 
-/// The length of the steady state is taken from this many micro-batches.
+/// Number of micro-batches from which the time of the steady state is taken.
 constexpr std::int64_t kSteady = 256;
 
 double duration(const schedule::StageWork& work, std::span<const schedule::StageTimes> times) {
@@ -30,7 +30,7 @@ double simulated_barrier_ms(const schedule::Pipeline& pipeline, std::int64_t mic
     return whole;
 }
 
-/// Simulates one copy's pipeline, work after work.
+/// Simulates one copy's pipeline, one piece of work at a time.
 class Simulation {
 public:
     Simulation(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
@@ -66,7 +66,7 @@ private:
             const std::int32_t last = pipeline_.slots() - 1 - slot;
             return done(last, micro_batch - schedule::in_flight(pipeline_, slot, last, workers_));
         }
-        if (slot + 1 == pipeline_.slots()) return 0;  // the first stage's backward pass leaves nothing behind
+        if (slot + 1 == pipeline_.slots()) return 0;  // the first stage's backward pass has no output buffer
         return done(slot + 1, micro_batch - schedule::ring_places(pipeline_, slot, slot + 1, workers_));
     }
 
@@ -74,7 +74,7 @@ private:
     std::span<const schedule::StageTimes> times_;
     std::span<const std::int32_t> lane_of_;
     std::vector<double> lane_free_;
-    std::vector<std::vector<double>> done_;  // by slot and micro-batch
+    std::vector<std::vector<double>> done_;  // end times by slot and micro-batch
     schedule::Workers workers_;
 };
 
@@ -91,10 +91,10 @@ double simulated_ms(const schedule::Pipeline& pipeline, std::int64_t micro_batch
     return end;
 }
 
-/// The length of `micro_batches`, of which the first ones are simulated.
+/// The time of `micro_batches`, of which only the first ones are simulated.
 template <typename Simulate> double continued(std::int64_t micro_batches, std::int64_t steady, Simulate simulate) {
     if (micro_batches <= 2 * steady) return simulate(micro_batches);
-    // The rest is whole steady periods.
+    // The remainder consists of whole steady periods.
     const std::int64_t first = steady + micro_batches % steady;
     const double length = simulate(first);
     const double period = simulate(first + steady) - length;

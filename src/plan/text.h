@@ -1,4 +1,4 @@
-// Pieces of a plan's text.
+// Parts of a plan's text.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,7 @@ namespace cnntrain::plan {
 
 /// "Model:         resnet 50, ..." with a line end.
 std::string topic(const std::string& name, const std::string& text);
-/// "1 stage", "2 stages".
-/// "81.0 %"
+/// For example "81.0 %".
 std::string percent(double share);
 
 }  // namespace cnntrain::plan

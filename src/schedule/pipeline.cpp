@@ -12,7 +12,7 @@ namespace cnntrain::schedule {
 
 namespace {
 
-/// Ticks from one micro-batch to the next in the same slot.
+/// Number of ticks between consecutive micro-batches in the same slot.
 std::int64_t period(const Pipeline& pipeline) {
     switch (pipeline.schedule) {
         case PipelineSchedule::grouped:
@@ -130,7 +130,7 @@ double bubble(const Pipeline& pipeline, std::int64_t micro_batches, const StageT
             whole = (count + stages - 1) * each.total();
             break;
         case PipelineSchedule::interleaved:
-            // Fill and drain: K forward and K backward ticks; between them, ticks in which some stages go forward and
+            // Fill and drain take K forward and K backward ticks; in the ticks in between, some stages go forward and
             // others backward.
             whole = stages * each.total() + (2 * count - 2) * (pipeline.stages > 1 ? longer : each.total() / 2);
             break;

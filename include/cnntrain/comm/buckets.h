@@ -30,10 +30,9 @@ struct BucketPlan {
     std::uint64_t digest = 0;
 };
 
-/// Parameters in the order in which backward finishes their gradients; floats lie in the buffer in the same order
-/// without gaps. A bucket takes parameters while it holds at most `max_bytes`, and while they are sharded alike; one
-/// that is larger by itself is a bucket of its own.
-/// Error(usage) unless `max_bytes` is at least one float.
+/// Parameters in the order in which backward finishes their gradients; the buffer has the same order without gaps. A
+/// bucket takes parameters while it holds at most `max_bytes`, and while all or none of them are sharded. A larger
+/// parameter gets its own bucket. Throws Error(usage) unless `max_bytes` is at least one float.
 BucketPlan plan_buckets(std::span<const Parameter> parameters, std::int64_t max_bytes = kDefaultBucketBytes);
 
 }  // namespace cnntrain::comm

@@ -1,5 +1,5 @@
-// The launcher's ranks, read from the environment. No MPI is needed to know them, so a command can check its line
-// before it begins.
+// The ranks that a launcher defines, read from environment variables. This needs no MPI, so a command can check its
+// options before MPI starts.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace cnntrain::comm {
 
 using Environment = std::map<std::string, std::string>;
-/// Of this process.
+/// The environment of this process.
 Environment process_environment();
 
 enum class Launcher : std::uint8_t {
@@ -23,7 +23,7 @@ const char* name(Launcher launcher);
 struct World {
     Launcher launcher = Launcher::open_mpi;
     int rank = 0, size = 1;
-    std::optional<int> local_rank, local_size;  // among the ranks of this host, if the launcher tells
+    std::optional<int> local_rank, local_size;  // among the ranks of this host, if the launcher provides them
 };
 
 /// POPDIST_*: the run of a poprun line (spec/benchmarks.md, section 4.4).
@@ -39,10 +39,10 @@ struct Launched {
     std::optional<PopDist> popdist;
 };
 
-/// Open MPI's variables count before PMI's, these before Slurm's: the daemons of mpirun may themselves be started by
-/// srun. Slurm counts within a step of srun only; in a batch script or an salloc shell its variables speak of the
-/// allocation. Error(usage) for malformed or contradictory numbers, and for a poprun line whose instances differ from
-/// the started processes.
+/// Open MPI's variables take precedence over PMI's, and these over Slurm's, because srun may have started mpirun's
+/// daemons. Slurm's variables count only within a step of srun; in a batch script or an salloc shell they describe the
+/// allocation. Throws Error(usage) for malformed or contradictory numbers, and if the instances of a poprun line differ
+/// from the started processes.
 Launched read_launched(const Environment& environment);
 
 }  // namespace cnntrain::comm

@@ -11,8 +11,8 @@
 
 namespace cnntrain::comm {
 
-/// Median seconds of one call on the slowest rank; takes about `seconds`. Rank 0 decides when to end, so that all ranks
-/// make the same number of calls.
+/// Median time of one call on the slowest rank, in seconds; measures for about `seconds`. Rank 0 decides when to stop,
+/// so that all ranks make the same number of calls.
 double median_seconds(Communicator& communicator, double seconds, const std::function<void()>& call);
 
 struct TimedMessage {
@@ -26,8 +26,8 @@ struct LinkFit {
     double bytes_per_second = 0;
     double residual = 0;  // root mean square of (predicted - measured) / measured
 };
-/// Least squares of the relative differences, so that small messages count as much as large ones; where the best
-/// latency is below 0, the best line without one. At least two sizes.
+/// Least squares of the relative differences, so that small messages count as much as large ones. If the best latency
+/// is negative, the best line without latency. Needs at least two sizes.
 LinkFit fit_link(std::span<const TimedMessage> messages);
 
 struct TimedSum {
@@ -37,20 +37,20 @@ struct TimedSum {
 };
 
 struct NetworkTimes {
-    std::vector<TimedMessage> between_nodes;  // `bytes`: of all ranks of a node; empty when there is one node
-    std::vector<TimedMessage> inside_node;    // empty when each rank has a node of its own
-    double adding_seconds_per_byte = 0;       // to add another rank's gradients while all ranks do so
+    std::vector<TimedMessage> between_nodes;  // `bytes`: over all ranks of a node; empty if there is one node
+    std::vector<TimedMessage> inside_node;    // empty if each rank has its own node
+    double adding_seconds_per_byte = 0;       // time to add another rank's gradients while all ranks do so
     std::vector<TimedSum> sums;               // both routes, 32 and 16 bits
 };
 
 struct Sweep {
     std::int64_t largest_bytes = 16 << 20;  // of a message or bucket; at least 64
-    double seconds = 0.05;                  // for each number
+    double seconds = 0.05;                  // for each measurement
 };
 
-/// Times messages in both directions between all pairs at once, so that ranks share cores, memory and network as they
-/// do in a sum. Sent and added memory is cache-cold, like the gradients of a network. Measures between nodes first,
-/// then inside them. The result is the same on all ranks. Needs at least two ranks.
+/// Measures messages in both directions between all pairs at once, so that ranks share cores, memory and network as in
+/// a sum. Sent and added memory is cache-cold, like the gradients of a network. Measures between nodes first, then
+/// within them. All ranks get the same result. Needs at least two ranks.
 NetworkTimes measure_network(Communicator& communicator, const Sweep& sweep);
 
 /// For this process alone; not collective.

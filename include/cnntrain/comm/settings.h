@@ -16,15 +16,15 @@ inline constexpr std::array<std::string_view, 2> kWireNames{"f32", "bf16"};
 enum class Route : std::uint8_t { flat, hierarchical };
 inline constexpr std::array<std::string_view, 2> kRouteNames{"flat", "hierarchical"};
 
-/// --max-cross-replica-buffer-size when it is not given.
+/// Default of --max-cross-replica-buffer-size.
 inline constexpr std::int64_t kDefaultBucketBytes = 10'485'760;
 
 struct CommSettings {
     double timeout_seconds = 300;  // longest wait for another process
     Wire wire = Wire::f32;
     Route route = Route::hierarchical;
-    std::int64_t bucket_bytes = kDefaultBucketBytes;  // of gradients that are summed in one operation
-    bool overlap = true;                              // gradients travel while backward goes on
+    std::int64_t bucket_bytes = kDefaultBucketBytes;  // size of gradient buckets summed in one operation
+    bool overlap = true;                              // send gradients during the backward pass
     bool shard_optimiser = false;                     // each process keeps a part of the optimiser's state
 };
 

@@ -1,4 +1,4 @@
-// Writes an option's value into the member of Settings that the row names.
+// Connects an option row to the member of Settings that holds the option's value.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct Binding {
     void (*write)(Settings& settings, const Value& value) = nullptr;
 };
 
-/// An unset value leaves the member as it is (an optional becomes empty).
+/// An unset value leaves the member unchanged; it empties a std::optional member.
 template <typename T> void assign(T& member, const Value& value) {
     if (std::holds_alternative<std::monostate>(value)) return;
     if constexpr (std::is_enum_v<T>) {
@@ -38,7 +38,7 @@ template <typename T> void assign(std::optional<T>& member, const Value& value) 
 template <typename T> struct ClassOfMember;
 template <typename Class, typename Member> struct ClassOfMember<Member Class::*> { using Type = Class; };
 
-/// The struct that a path of members begins in: the settings themselves, or those of the task.
+/// The struct in which a member path starts: Settings itself, or the task's own settings.
 template <typename Root> Root& root_of(Settings& settings) {
     if constexpr (std::is_same_v<Root, Settings>) {
         return settings;
@@ -47,15 +47,15 @@ template <typename Root> Root& root_of(Settings& settings) {
     }
 }
 
-/// to<&Settings::comm, &comm::CommSettings::wire>() writes settings.comm.wire. Where the first member is one of a
-/// task's settings, those are written.
+/// to<&Settings::comm, &comm::CommSettings::wire>() writes settings.comm.wire. If the first member belongs to a task's
+/// settings struct, the binding writes into settings.task.
 template <auto kFirst, auto... kPath> constexpr Binding to() {
     using Root = typename ClassOfMember<decltype(kFirst)>::Type;
     return {
         [](Settings& settings, const Value& value) { assign(((root_of<Root>(settings).*kFirst).*....*kPath), value); }};
 }
 
-/// For a flag that says no: the member is what the flag is not.
+/// Writes the negated value: for a flag whose member has the opposite meaning.
 template <auto kFirst, auto... kPath> constexpr Binding to_opposite() {
     using Root = typename ClassOfMember<decltype(kFirst)>::Type;
     return {[](Settings& settings, const Value& value) {

@@ -1,4 +1,4 @@
-// The commands of cnntrain and the script names that they answer to.
+// The commands of cnntrain and the names of the original scripts that select them.
 #pragma once
 
 #include <cstdint>
@@ -27,31 +27,32 @@ enum class Command : std::uint8_t {
 struct CommandInfo {
     Command command;
     std::string_view name;
-    std::vector<std::string_view> scripts;  // program names that mean the same command
+    std::vector<std::string_view> scripts;  // names of original scripts that select this command
     std::string_view help;
 };
 
-/// Every command, in the order in which help lists them.
+/// All commands, in the order of the help text.
 const std::vector<CommandInfo>& commands();
 
 const CommandInfo& info(Command command);
 std::string_view name(Command command);
 
-/// The command called `word`: its name, a script name, or a path that ends in a script name
-/// (`some/folder/train.py`). Error(usage) with the nearest name when there is none.
+/// The command with this name or script name; a path that ends in a script name (`some/folder/train.py`) is accepted
+/// too. Throws Error(usage) with the nearest name if no command matches.
 Command command_named(std::string_view word);
 
-/// Scripts of another project that this program stands for without a command of its own: training and evaluation.
+/// Scripts of another project that this program can run in place of, although no command is named after them: training
+/// and evaluation.
 inline constexpr std::string_view kRecipeScripts[] = {"resnet_main.py", "resnet_eval.py"};
 
-/// Is `word` the name of a script that this program stands for, or a path that ends in one?
+/// True if `word` is the name of a script that this program can run in place of, or a path that ends in such a name.
 bool is_script(std::string_view word);
 
-/// Why this program does not stand for an original script (a name, or a path that ends in one); "" for all others.
+/// The reason why this program does not replace an original script (given by name or path); "" for any other word.
 std::string_view why_not_here(std::string_view script);
 
-/// What the names of configurations, benchmarks and scripts say of a network or a task that is not part of this program
-/// (GroupBERT, SQuAD, GLUE), as a sentence; "" when they say none.
+/// One sentence if the name of a configuration, benchmark or script refers to a network or task that is not part of
+/// this program (GroupBERT, SQuAD, GLUE); otherwise "".
 std::string_view missing_part(std::string_view name);
 
 }  // namespace cnntrain::config

@@ -1,4 +1,4 @@
-// Reads the command line of every program here: the spellings of its options in, what the line gives out.
+// Reads a command line for any program of this project: option spellings in, option values out.
 #pragma once
 
 #include <cstdint>
@@ -10,56 +10,57 @@
 
 namespace cnntrain::config {
 
-/// The words that a flag takes, besides one that is joined to it (--flag=word).
+/// How many words a flag takes as its value. A word joined to the flag (--flag=word) counts as one of them.
 enum class Takes : std::uint8_t {
     nothing,
-    optional,  // one or none
+    optional,  // zero or one
     one,
-    any,      // the next word, even if it looks like a flag
+    any,      // the next word, even if it starts with a hyphen
     several,  // every word up to the next flag
 };
 
 /// One way to write an option.
 struct Spelling {
-    std::string flag;    // "--no-validation", "-h"; a name without hyphens is that of a word without a flag
+    std::string flag;    // "--no-validation", "-h"; a name without hyphens stands for a positional word
     std::string option;  // the option's own flag: "--validation"
     Takes takes = Takes::one;
-    std::string value = "true";  // of the option, when the line gives none
-    bool preferred = true;       // its beginnings go before those of other spellings
+    std::string value = "true";  // the option's value if the command line gives none
+    bool preferred = true;       // prefixes match preferred spellings before all others
 };
 
-/// Where programs differ in how they read a line.
+/// How a program's command line is read, where programs differ.
 struct LineHabits {
-    std::string program = {};    // named in errors; may be empty
-    bool quotes = false;         // errors name a "flag '--x'" and not an "option --x"
-    bool underscores = false;    // --data_dir is --data-dir
-    bool gathers = false;        // like argparse: all words up to the next flag belong to the flag before them
-    bool hyphen_values = false;  // only words with two hyphens end the words of a flag
-    bool trims = false;          // blanks in front of words are dropped, and empty words between options
-    /// Does another program read this word, in the place of a flag? `follows`: the word before it was such a word.
+    std::string program = {};    // prefix of error messages; may be empty
+    bool quotes = false;         // errors say "flag '--x'" instead of "option --x"
+    bool underscores = false;    // --data_dir means --data-dir
+    bool gathers = false;        // as in argparse, all words up to the next flag belong to the previous flag
+    bool hyphen_values = false;  // only words that start with two hyphens end a flag's list of values
+    bool trims = false;          // drops leading blanks of words, and empty words between options
+    /// True if `word`, read where a flag may stand, belongs to another program. `follows`: so did the previous word.
     std::function<bool(const std::string& word, bool follows)> foreign = {};
-    /// Is asked before a flag is refused that has no spelling, or several. May throw a better error.
+    /// Called for an unknown or ambiguous flag before it is refused. May return the spelling that was meant, or throw a
+    /// more specific error.
     std::function<std::optional<Spelling>(const std::string& word, bool ambiguous)> unknown = {};
 };
 
 struct GivenValues {
     std::string option;
-    std::vector<std::string> values;  // one at least
+    std::vector<std::string> values;  // at least one
 };
 
 struct Line {
-    std::vector<GivenValues> options;  // in the order of the line; repeated ones stay
-    std::vector<std::string> rest;     // the foreign words
+    std::vector<GivenValues> options;  // in command-line order; repeated options are all kept
+    std::vector<std::string> rest;     // words of the other program (LineHabits::foreign)
 };
 
-/// Unambiguous beginnings of flags are enough. Error(usage) for unknown flags, with the nearest name, and for values
-/// that are missing or too many.
+/// A flag may be abbreviated to an unambiguous prefix. Throws Error(usage) for unknown flags, naming the nearest one,
+/// and for too few or too many values.
 Line read_line(const std::vector<Spelling>& known, const std::vector<std::string>& words, const LineHabits& habits);
 
-/// A whole number in [least, most]. Error(usage) says that `name` expects one.
+/// Parses a whole number in [least, most]. Throws Error(usage), naming `name`, for anything else.
 std::int64_t whole_number(const std::string& name, std::string_view word, std::int64_t least, std::int64_t most);
 
-/// Empty when the word is not a number from its first letter to its last.
+/// Empty unless the whole word is a number.
 std::optional<double> decimal_number(std::string_view word);
 
 }  // namespace cnntrain::config

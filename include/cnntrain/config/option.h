@@ -1,5 +1,6 @@
-// One row of a table of options. Parser, configuration reader, help, arguments.json and provenance read these rows and
-// nothing else. A task's table is made of the rows that all tasks share (shared_options.h) and of its own.
+// One row of an option table. The parser, the configuration reader, the help text, arguments.json and value sources are
+// all derived from these rows. A task's table consists of rows that all tasks share (shared_options.h) and its own
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +23,15 @@ enum class Type : std::uint8_t {
     integer,
     number,
     text,
-    choice,    // one of `choices`, in any case
-    integers,  // lists take every word up to the next option
-    numbers,   // ... also separated by commas
+    choice,    // one of `choices`, case-insensitive
+    integers,  // a list takes all words up to the next option
+    numbers,   // a list whose words may also be separated by commas
     texts,
-    patterns,   // names of files with wildcards: every word up to the next option; one text, with commas between
+    patterns,   // file names with wildcards: all words up to the next option, stored as one text separated by commas
     structure,  // nested lists or an object, as JSON text
 };
 
-/// Sets are bit masks: of commands, backends and kinds of data.
+/// Bit masks represent sets of commands, of backends and of kinds of data.
 template <typename E> constexpr std::uint32_t bit(E value) {
     return 1U << static_cast<std::uint32_t>(value);
 }
@@ -42,7 +43,7 @@ inline constexpr std::uint32_t kR = bit(Command::restore);
 inline constexpr std::uint32_t kTVE = kT | kV | kE;
 inline constexpr std::uint32_t kIpu = bit(backend::BackendKind::ipu);
 
-/// What another option must be: one of these values, or anything but its default.
+/// A condition on another option: its value is in `values`, or, if `values` is empty, differs from its default.
 struct Need {
     std::string_view key;
     std::vector<std::string_view> values = {};
@@ -50,7 +51,7 @@ struct Need {
 
 struct Alias {
     std::string_view flag;
-    std::string_view fixed_value = {};  // when set, the alias takes no value and means this one
+    std::string_view fixed_value = {};  // if set, the alias takes no value and stands for this one
 };
 
 struct Range {
@@ -63,52 +64,52 @@ constexpr Range at_least(double low) {
 constexpr Range between(double low, double high) {
     return {low, high};
 }
-// Beyond these nothing sensible can be asked for. That several of them fit together is for base/checked.h to see.
+// Upper limits of sensible single values. base/checked.h guards against overflow of their products.
 inline constexpr double kMostIterations = 1e12;
 inline constexpr double kMostEpochs = 1e9;
 inline constexpr double kMostReplicas = 1e6;
 inline constexpr double kMostChannels = 4096;
-inline constexpr double kMostThreads = 4096;  // of any machine; this one's are in shared_checks.cpp
+inline constexpr double kMostThreads = 4096;  // on any machine; shared_checks.cpp holds the limit of this machine
 inline constexpr double kMostBytes = 1e15;
-inline constexpr Range kExponents{-126, 127};  // powers of 2 that a 32-bit float holds
-inline constexpr Range kDropped{0, 0.999999};  // something must be left
+inline constexpr Range kExponents{-126, 127};  // powers of two that float32 can represent
+inline constexpr Range kDropped{0, 0.999999};  // below 1, so that something remains
 
 struct Option {
     std::string_view flag = {};
     Type type = Type::boolean;
-    Value fallback = {};  // the default; std::monostate: none, or the model's
+    Value fallback = {};  // the default; std::monostate: no default, or one set by the model
     std::string_view help = {};
     std::string_view unit = {};
     std::vector<Alias> aliases = {};
     std::vector<std::string_view> choices = {};
-    Range range = {};  // of numbers, or of each in a list; besides, a number that is not whole fits into 32 bits
-    std::uint32_t commands = kTVE;       // that take it
-    std::vector<Need> exists_with = {};  // it is no option at all unless all these hold
-    // Where it changes something (acting.cpp); where it does not, its user is told so.
-    std::uint32_t acts_in = kAll;           // commands
-    std::uint32_t acts_on_backends = kAll;  // all, or kIpu: it steers the IPU's compiler or memory
-    std::uint32_t acts_on = kAll;           // kinds of data, which the task tells apart (TaskOptions::data_reason),
-    std::uint32_t acts_on_in = kAll;        // in these commands; any in the others
-    std::string_view acts_on_reason = {};   // why not on others; empty: the task says it
-    std::vector<Need> needs = {};           // one of these, if there are any
-    bool needs_processes = false;           // more than one
-    std::string_view idle = {};             // why it never does
-    bool numerics = false;                  // changes the numbers that a run computes
-    bool off_switch = false;                // a boolean whose documented flag is the --no- form
-    bool action = false;                    // for this one call (printing, trusting); no part of a run's arguments
-    bool names_data = false;                // says where the data are, in configurations for all kinds of data alike
-    bool path = false;                      // a file or a folder: arguments.json has its name from the root on
-    bool expands = false;                   // variables of the environment in it are replaced ($NAME)
-    std::string_view missing = {};          // the capability this version does not have, or
-    std::vector<std::string_view> missing_choices = {};  // the choices that it does not have
-    std::uint32_t missing_in = kT;                       // commands on which these have an effect
-    Binding bind = {};                                   // where it stands in Settings, if one member holds it
+    Range range = {};  // of a number, or of each number in a list; a non-integer must also fit into float32
+    std::uint32_t commands = kTVE;       // commands that accept the option
+    std::vector<Need> exists_with = {};  // the option exists only if all of these hold
+    // When the option has an effect (acting.cpp). Otherwise the user gets a notice.
+    std::uint32_t acts_in = kAll;           // commands in which it has an effect
+    std::uint32_t acts_on_backends = kAll;  // all, or kIpu: it only steers the IPU's compiler or memory
+    std::uint32_t acts_on = kAll;           // kinds of data, as defined by the task (TaskOptions::data_reason);
+    std::uint32_t acts_on_in = kAll;        // applies in these commands only
+    std::string_view acts_on_reason = {};   // why it has no effect on other data; empty: the task gives the reason
+    std::vector<Need> needs = {};           // at least one of these must hold, if any are listed
+    bool needs_processes = false;           // has an effect only with more than one process
+    std::string_view idle = {};             // why the option never has an effect; empty if it can have one
+    bool numerics = false;                  // changes numerical results
+    bool off_switch = false;                // a boolean documented by its --no- form
+    bool action = false;                    // for this call only (printing, trusting a file); not in arguments.json
+    bool names_data = false;                // names the data folder; no notice if a configuration sets it
+    bool path = false;                      // a file or folder; arguments.json stores its absolute path
+    bool expands = false;                   // environment variables ($NAME) in the value are replaced
+    std::string_view missing = {};          // a capability that this version lacks, or
+    std::vector<std::string_view> missing_choices = {};  // the choices that this version lacks
+    std::uint32_t missing_in = kT;                       // commands in which the missing capability would matter
+    Binding bind = {};                                   // the member of Settings, if exactly one holds the value
     // Filled in by OptionSet:
-    std::string_view group = {};        // its title in help
-    std::string_view shared_flag = {};  // what shared_options.h calls it; its own flag where it is no shared row
+    std::string_view group = {};        // title of its help group
+    std::string_view shared_flag = {};  // flag of the original row in shared_options.h; otherwise its own flag
 };
 
-/// Changes to a shared row. Members that are not set keep the row's values.
+/// Changes to a shared row. Unset members keep the row's values.
 struct Refinement {
     std::optional<std::string_view> flag = {};
     std::optional<Type> type = {};
@@ -135,29 +136,29 @@ struct OptionGroup {
     std::vector<Option> options;
 };
 
-/// The group of options that the original programs do not have: abbreviated flags mean these last.
+/// Title of the group of options that the original programs lack. An abbreviated flag matches other groups first.
 inline constexpr std::string_view kThisProgram = "This program";
 
-/// Every option of a task, in the order of help.
+/// All options of a task, in the order of the help text.
 class OptionSet {
 public:
     explicit OptionSet(std::vector<OptionGroup> groups);
-    OptionSet(const OptionSet&) = delete;  // others keep addresses of its rows
+    OptionSet(const OptionSet&) = delete;  // other objects hold addresses of the rows
     OptionSet& operator=(const OptionSet&) = delete;
     ~OptionSet() = default;
 
     const std::vector<Option>& rows() const { return rows_; }
-    /// By its key or an old name's, which `alias` then receives; nullptr when there is none.
+    /// The option with this key or old name; for an old name, `*alias` is set. nullptr if there is none.
     const Option* with_key(std::string_view key, const Alias** alias) const;
-    /// By its key; nullptr when there is none.
+    /// The option with this key, or nullptr.
     const Option* find(std::string_view key) const;
-    /// Error(internal) when there is none.
+    /// The option with this key. Error(internal) if there is none.
     const Option& at(std::string_view key) const;
-    /// The row that says here what this shared one says; nullptr when there is none.
+    /// The row derived from the shared row with this flag, or nullptr.
     const Option* with_shared(std::string_view flag) const;
-    /// Error(internal) when there is none.
+    /// The row derived from the shared row with this flag. Error(internal) if there is none.
     const Option& of_shared(std::string_view flag) const;
-    /// Keys of the options that decide which others exist.
+    /// Keys of the options whose values decide which other options exist.
     const std::vector<std::string_view>& selectors() const { return selectors_; }
 
 private:
@@ -165,22 +166,22 @@ private:
     std::vector<std::string_view> selectors_;
 };
 
-/// Does the option's value meet the need?
+/// True if `value`, a value of `option`, satisfies `need`.
 bool allows(const Need& need, const Option& option, const Value& value);
 
-/// Key in configuration files and arguments.json.
+/// The option's key in configuration files and in arguments.json.
 std::string key(const Option& option);
-/// "--validation" and "--no-validation"; "--no-dataset-cache" and "--dataset-cache".
+/// The opposite form of a boolean flag: "--validation" and "--no-validation" map to each other.
 std::string negated(std::string_view flag);
-/// The flag as documented: the --no- form of an off switch.
+/// The flag shown in help and messages: the --no- form of an off switch.
 std::string documented_flag(const Option& option);
 
 bool is_boolean(const Option& option);
 bool is_list(const Option& option);
 
-/// One after the other.
+/// Concatenates the lists.
 std::vector<Option> joined(std::vector<std::vector<Option>> parts);
-/// `rows` with `more` behind the one with this flag; Error(internal) when there is none.
+/// `rows` with `more` inserted after the row with this flag. Error(internal) if there is none.
 std::vector<Option> with_behind(std::vector<Option> rows, std::string_view flag, std::vector<Option> more);
 
 }  // namespace cnntrain::config

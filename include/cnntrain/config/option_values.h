@@ -1,4 +1,4 @@
-// The values of one command's options while they are being worked out, each with who set it.
+// The values of one command's options during resolution, each with its source.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,33 @@ struct ResolvedOption {
     Source source;
 };
 
-/// What a launcher has said about the processes of a run.
+/// What the launcher (mpirun, srun, poprun) set for this run.
 struct Launch {
-    std::int64_t processes = 1;                 // that share each weight update, or a validation
-    std::int64_t index = 0;                     // of this one
-    std::optional<std::int64_t> replicas = {};  // of each process; poprun says so
+    std::int64_t processes = 1;                 // number of processes that share each weight update, or a validation
+    std::int64_t index = 0;                     // index of this process
+    std::optional<std::int64_t> replicas = {};  // replicas per process, set by poprun only
 };
 
-/// Values from one source, by option.
+/// Option values from one source.
 using Layer = std::map<const Option*, Value>;
 
 class OptionValues {
 public:
-    /// Every option at its default.
+    /// Starts with all options at their defaults.
     explicit OptionValues(const std::vector<const Option*>& options, const Launch& launch = {});
 
     const Launch& launch() const { return launch_; }
 
     void apply(const Layer& layer, Source source);
     void set(std::string_view key, Value value, Source source);
-    void reset(std::string_view key);  // to the default
+    void reset(std::string_view key);  // back to the default
 
-    bool has(std::string_view key) const;  // does the command take it?
+    bool has(std::string_view key) const;  // true if the command accepts the option
     const ResolvedOption& at(std::string_view key) const;
-    /// Set by the user: on the command line, in a configuration or by the environment.
+    /// True if the user set the value on the command line, in a configuration or in the environment.
     bool given(std::string_view key) const;
 
-    // The value of an option that the command may not take: then, and when unset, false, 0 or empty.
+    // The option's value; false, 0 or empty if it is unset or the command does not accept the option.
     bool flag(std::string_view key) const;
     std::int64_t integer(std::string_view key) const;
     double number(std::string_view key) const;

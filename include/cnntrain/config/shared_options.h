@@ -1,5 +1,4 @@
-// The rows that tasks share. A task takes the groups or the rows that mean something to it, and says with refine() what
-// is different with it.
+// The option rows that tasks share. A task takes the groups or rows that apply to it and changes them with refine().
 #pragma once
 
 #include <string_view>
@@ -9,7 +8,7 @@
 
 namespace cnntrain::config {
 
-// The groups, in the order of help; one file each.
+// The groups, in the order of the help text; one source file each.
 std::vector<Option> shared_main_options();
 std::vector<Option> shared_run_options();
 std::vector<Option> shared_data_options();
@@ -17,11 +16,11 @@ std::vector<Option> shared_training_options();
 std::vector<Option> shared_ipu_options();
 std::vector<Option> shared_logging_options();
 
-/// One of their rows; Error(internal) when there is none with this flag.
+/// One of these rows. Error(internal) if none has this flag.
 Option shared(std::string_view flag);
 std::vector<Option> shared(const std::vector<std::string_view>& flags);
 
-/// For a task with one command: it takes all of the rows, and they act in it.
+/// For a task with a single command: that command accepts all of `rows`, and they all have an effect in it.
 std::vector<Option> for_one_command(std::vector<Option> rows);
 
 }  // namespace cnntrain::config

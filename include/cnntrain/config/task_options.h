@@ -1,4 +1,4 @@
-// What a task tells the options' engine: its rows, and how its values are worked out.
+// What a task gives to option parsing: its rows and the functions that resolve their values.
 #pragma once
 
 #include <string>
@@ -14,68 +14,70 @@ namespace cnntrain::config {
 struct TaskOptions;
 struct Environment;
 
-/// Values that are being worked out, and what there is to say about them.
+/// The state of resolution: option values, notices and violations.
 struct Resolution {
     const TaskOptions& task;
     Command command;
     OptionValues values;
     std::vector<std::string> notices;
-    std::vector<std::string> violations;  // of rules; all are reported together
+    std::vector<std::string> violations;  // messages of violated rules; all are reported together
 };
 
-/// Rather than evaluating only.
+/// True if the run trains; false if it only evaluates.
 bool trains(const Resolution& run);
 
-/// A configuration that a line names.
+/// A configuration named on the command line.
 struct NamedConfig {
-    std::string name = {};  // without what a slip has added
+    std::string name = {};  // the name as found, without accidental extra characters
     Layer layer = {};
-    std::vector<std::string> notices = {};  // for the user
+    std::vector<std::string> notices = {};  // messages for the user
 };
 
-/// Two ways to say one thing: a configuration's gives way to the command line's.
+/// Two options for the same quantity: a value from the command line overrides the other option's value from a
+/// configuration.
 struct Alternatives {
     std::string_view one;
     std::string_view other;
-    bool zero_counts = false;  // does 0 for `one` say something?
+    bool zero_counts = false;  // if true, the value 0 for `one` counts as given
 };
 
 struct TaskOptions {
     std::string_view name;          // "pretraining"
-    std::vector<Command> commands;  // that it serves; the first one trains
-    /// The rows, made once.
+    std::vector<Command> commands;  // accepted commands; the first one trains
+    /// The rows; constructed once.
     const OptionSet& (*options)();
-    /// Lines to begin with, for help.
+    /// Example command lines for the help text.
     std::string_view (*examples)(Command command);
     std::vector<Alternatives> alternatives = {};
-    /// Reads the configuration that a line names; null: one of YAML.
+    /// Reads the configuration named on the command line. Null: a YAML configuration.
     NamedConfig (*read_config)(const std::string& config, const Environment& environment) = nullptr;
-    /// Is a line without a word a question for help?
+    /// True: an empty command line prints the help text.
     bool empty_line_asks_help = false;
-    /// Does the line train rather than evaluate? Null: as its command does.
+    /// True if the command line trains rather than evaluates. Null: the command decides.
     bool (*trains)(const Resolution& run) = nullptr;
 
-    // The steps from values to settings, after those that all tasks have in common.
-    /// Finds what is not given: defaults that depend on other options. Null: nothing.
+    // Steps of resolution. Each runs after the corresponding step that all tasks share.
+    /// Fills in unset values that depend on other options. Null: nothing to do.
     void (*fill)(Resolution& run) = nullptr;
-    /// Changes values, with a notice.
+    /// Adjusts values and adds a notice for each.
     void (*adjust)(Resolution& run) = nullptr;
-    /// Rules between options.
+    /// Checks rules between options.
     void (*check)(Resolution& run) = nullptr;
     TaskSettings (*settings)();
-    /// Members that several options decide, after those that one option decides.
+    /// Sets the members of Settings that depend on several options, after those that depend on one.
     void (*complete)(Settings& settings, const Resolution& run) = nullptr;
 
-    /// Why an option changes nothing with the data of this run, by its `acts_on`; "" when it acts. Null: they all act.
+    /// Why an option (by its `acts_on`) has no effect with this run's data; "" if it has one. Null: all options have an
+    /// effect.
     std::string (*data_reason)(const Option& option, const OptionValues& values) = nullptr;
-    /// What a run that goes on must not take from its arguments.json, because other options say more.
+    /// Options that a resumed run must not take from arguments.json, because other options determine them.
     std::vector<std::string_view> not_resumed = {};
 };
 
-/// "" when the rule holds.
+/// The message of a violated rule; "" if the rule holds.
 using Violation = std::string;
 
-/// A rule of a task, and the commands in which it holds.
+/// A rule between a task's options, and the commands to which it applies.
 struct Rule {
     std::uint32_t commands;
     Violation (*check)(const OptionValues& values);

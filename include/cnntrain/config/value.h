@@ -1,4 +1,4 @@
-// Values of options, and who set them.
+// Option values and their sources.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace cnntrain::config {
 
-/// Value of an option; std::monostate is "not given, and there is no default".
+/// The value of an option. std::monostate: not given, and no default.
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                            std::vector<double>, std::vector<std::string>>;
 
-/// As it stands on a command line: "0.1", "true", "a b"; "none" for std::monostate.
+/// The value as written on a command line: "0.1", "true", "a b"; "none" for std::monostate.
 std::string to_string(const Value& value);
 bool is_unset(const Value& value);
 
-/// Who set a value. A later one wins over an earlier one.
+/// The source of a value, in increasing precedence.
 enum class Source : std::uint8_t { default_value, model, environment, config, arguments, command_line, adjusted };
 
-/// Was it the user who set this?
+/// True if the user set the value.
 bool given(Source source);
 
 }  // namespace cnntrain::config

@@ -1,4 +1,4 @@
-// YAML files, held against limits before anything is made of them: anchors let a short file stand for an endless one.
+// Reads YAML text and enforces size limits before it is parsed: with anchors, a short file can expand without bound.
 #pragma once
 
 #include <string>
@@ -8,13 +8,12 @@
 
 namespace cnntrain::config {
 
-/// The text of a file of at most 1 MB. Error(data) when it cannot be read, Error(kind) as check_yaml(), naming the
-/// file.
+/// The text of a file of at most 1 MB, checked by check_yaml(). Throws Error(data) if the file cannot be read, and
+/// check_yaml()'s Error(kind) otherwise; both name the file.
 std::string yaml_text(const std::string& file, ErrorKind kind);
 
-/// Error(kind) saying what and in which line, unless the first document of `text` is YAML without an anchor that
-/// contains itself and, with every reference (*name) replaced by what it stands for, holds at most 20000 values, nested
-/// at most 64 deep.
+/// Throws Error(kind), with the line, if the first document of `text` is not valid YAML, has an anchor that contains
+/// itself, or, with all references (*name) expanded, holds more than 20000 values or nests deeper than 64 levels.
 void check_yaml(std::string_view text, ErrorKind kind);
 
 }  // namespace cnntrain::config

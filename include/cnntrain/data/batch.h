@@ -1,4 +1,4 @@
-// What a backend sees of the data pipeline: micro-batches, pulled one at a time.
+// The backend's view of the data pipeline: a source of micro-batches.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,14 @@
 
 namespace cnntrain::data {
 
-/// Who takes a batch's memory back.
+/// Receives the memory of batches that are no longer used.
 class SlotOwner {
 public:
     virtual ~SlotOwner() = default;
     virtual void release(std::size_t slot) noexcept = 0;
 };
 
-/// Keeps a batch's memory until it is destroyed. Costs no allocation.
+/// Keeps a batch's memory until destroyed. Makes no allocation.
 class Lease {
 public:
     Lease() = default;
@@ -46,19 +46,19 @@ private:
     std::size_t slot_ = 0;
 };
 
-/// One micro-batch: the bytes of each field, in the order of the source's fields. The memory, that of the list of spans
-/// too, stays valid until the lease is destroyed.
+/// One micro-batch: the bytes of each field, in the order of the source's fields. The memory, including that of the
+/// list of spans, stays valid until the lease is destroyed.
 struct Batch {
     std::span<const std::span<const std::byte>> fields;
     std::int64_t valid_count = 0;  // samples that are neither padding nor left out
-    /// The number of the batch's first sample among those of all ranks; sample i of the batch has first_sample + i.
-    /// Training: in the endless stream, whose micro-batches b = 0, 1, 2, ... of N samples begin at b * N, whoever of
-    /// the ranks gets them and wherever the run was resumed. Evaluation: within the pass.
+    /// The number of the batch's first sample, counted over all ranks; sample i of the batch has number first_sample +
+    /// i. Training: the position in the endless stream. Micro-batch b = 0, 1, 2, ... of N samples starts at b * N,
+    /// independent of the number of ranks and of resuming. Evaluation: the position in the pass over the data.
     std::int64_t first_sample = 0;
     Lease lease = {};
-    std::chrono::steady_clock::time_point created = {};  // when its last sample was ready on the host
+    std::chrono::steady_clock::time_point created = {};  // time at which its last sample was ready on the host
 
-    /// A field whose elements are of type T.
+    /// The elements of a field whose type is T.
     template <typename T> std::span<const T> as(std::size_t field) const {
         return {reinterpret_cast<const T*>(fields[field].data()), fields[field].size() / sizeof(T)};
     }
@@ -67,9 +67,10 @@ struct Batch {
 class BatchSource {
 public:
     virtual ~BatchSource() = default;
-    /// Of a micro-batch: those of the samples with N in front ([N,H,W,C], i32[N]), then what a batch has once.
+    /// Fields of a micro-batch: first the sample fields with a leading N ([N,H,W,C], i32[N]), then fields that a batch
+    /// has once.
     virtual std::vector<Field> fields() const = 0;
-    /// Blocks until the next micro-batch is ready. Error(data) when input is damaged.
+    /// Blocks until the next micro-batch is ready. Throws Error(data) if input is damaged.
     virtual Batch next() = 0;
 };
 

@@ -1,4 +1,4 @@
-// What the features of a tf.Example hold, and the range of their values.
+// Types of tf.Example features and the range of their values.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace cnntrain::data {
 
 template <typename T> struct Range {
-    std::int64_t count = 0;  // 0: the other members mean nothing
+    std::int64_t count = 0;  // if 0, the other members are meaningless
     T min{};
     T max{};
     double sum = 0;

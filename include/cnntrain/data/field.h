@@ -1,5 +1,4 @@
-// Samples as named fields. Only the data sets and the networks know what a field means; whatever lies between them
-// passes fields on by their number.
+// Samples as named fields. Only data sets and networks interpret fields; all code in between passes them on by number.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace cnntrain::data {
 
-/// One named tensor: of a sample ("images": f32[H,W,C], "labels": i32[]) or of a micro-batch ("images": f32[N,H,W,C]).
+/// One named tensor, of a sample ("images": f32[H,W,C], "labels": i32[]) or of a micro-batch ("images": f32[N,H,W,C]).
 struct Field {
     std::string name;
     TensorDesc desc;
@@ -20,14 +19,14 @@ struct Field {
     bool operator==(const Field&) const = default;
 };
 
-/// Of all fields together.
+/// Total size of all fields.
 std::size_t total_bytes(const std::vector<Field>& fields);
 
-/// Error(internal) with the names that there are.
+/// Error(internal), with the existing names, if there is no field of this name.
 std::size_t field_number(const std::vector<Field>& fields, std::string_view name);
 const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view name);
 
-/// Where the fields of one sample are written to: their bytes, in the order of the data set's fields.
+/// Where to write one sample: the bytes of each field, in the order of the data set's fields.
 using SampleView = std::span<const std::span<std::byte>>;
 
 }  // namespace cnntrain::data

@@ -1,4 +1,4 @@
-// How images are normalised and mixed, on the host or on the device: the data pipeline and the networks read it.
+// Normalisation and mixing of images, on the host or on the device. Both the data pipeline and the networks use them.
 #pragma once
 
 #include <array>
@@ -14,25 +14,25 @@ struct Normalisation {
     bool operator==(const Normalisation&) const = default;
 };
 
-/// How the samples of a training micro-batch are mixed; made real in mixing.h.
+/// How samples of a training micro-batch are mixed (mixing.h).
 struct MixingSettings {
-    double mixup_alpha = 0;           // of Beta(alpha, alpha); 0: no mixup
+    double mixup_alpha = 0;           // parameter of Beta(alpha, alpha); 0: no mixup
     double cutmix_lambda = 1;         // share of an image that stays, 0..1; 1: no cutmix
-    std::int64_t cutmix_version = 1;  // 1: the share is drawn around lambda; 2: it is lambda
-    bool on_host = false;             // images; otherwise the device mixes them
+    std::int64_t cutmix_version = 1;  // 1: the share is random around lambda; 2: it equals lambda
+    bool on_host = false;             // the host mixes images; otherwise the device does
 
     bool mixup() const { return mixup_alpha > 0; }
     bool cutmix() const { return cutmix_lambda < 1; }
     bool any() const { return mixup() || cutmix(); }
 };
 
-/// The partner that cutmix takes a box from: 2, or 1 where a micro-batch has only two samples.
+/// Distance of the cutmix partner: 2, or 1 in a micro-batch of two samples.
 constexpr std::int64_t cutmix_distance(std::int64_t micro_batch) {
     return micro_batch > 2 ? 2 : 1;
 }
 
-/// The partners whose labels make a sample's target, from 0 (itself): mixup {0, 1}, cutmix {0, k}, both {0, 1, k, k +
-/// 1}.
+/// Distances of the partners whose labels form a sample's target; 0 is the sample itself. With k = cutmix_distance():
+/// mixup {0, 1}, cutmix {0, k}, both {0, 1, k, k + 1}.
 inline std::vector<std::int64_t> target_distances(const MixingSettings& settings, std::int64_t micro_batch) {
     std::vector<std::int64_t> distances = {0};
     if (settings.mixup()) distances.push_back(1);

@@ -1,4 +1,4 @@
-// What the user says about a file of labelled texts (data/labelled_text.h).
+// User settings of a file of labelled texts (data/labelled_text.h).
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@ namespace cnntrain::data {
 
 struct LabelledTextSettings {
     std::string file = {};               // TSV or CSV
-    std::string vocabulary_file = {};    // of the WordPiece tokeniser
-    bool lower_case = true;              // also without accents
+    std::string vocabulary_file = {};    // vocabulary of the WordPiece tokeniser
+    bool lower_case = true;              // also strips accents
     std::int64_t sequence_length = 128;  // S
-    /// Token ids lie below it. The vocabulary file may have more lines than the model's table has rows.
+    /// Upper limit of token ids (exclusive). The vocabulary file may have more lines than the model's embedding has
+    /// rows.
     std::int64_t vocabulary_size = 30522;
-    std::int64_t type_vocabulary = 2;  // rows of the table of segments
-    // Columns by their name in the header line; empty: by the names and places of data/labelled_text.h.
+    std::int64_t type_vocabulary = 2;  // rows of the segment embedding
+    // Column names in the header line; empty: found by the known names and positions of data/labelled_text.h.
     std::string text_column = {};
     std::string pair_column = {};
     std::string label_column = {};
-    bool reads_labels = true;  // false: the file needs none, and those that it has are not read
+    bool reads_labels = true;  // false: labels are not needed, and existing ones are ignored
 };
 
 }  // namespace cnntrain::data

@@ -1,9 +1,9 @@
-// Mixup (Zhang et al. 2017) and cutmix (Yun et al. 2019) of a training micro-batch: who is mixed with whom, how much,
-// and the mixing itself where the host does it.
+// Mixup (Zhang et al. 2017) and cutmix (Yun et al. 2019) of a training micro-batch: partners, coefficients, and mixing
+// on the host.
 //
-// Samples are mixed with others of their micro-batch: the partner of sample n at distance d is sample (n - d) mod N.
-// Mixup first takes the partner at 1; cutmix then takes a box from the mixed partner at cutmix_distance(N). So an image
-// consists of up to four, and its target of as many labels.
+// Each sample is mixed with others of its micro-batch: the partner of sample n at distance d is sample (n - d) mod N.
+// Mixup first mixes in the partner at distance 1; cutmix then copies a box from the mixed partner at
+// cutmix_distance(N). An image thus combines up to four images, and its target up to four labels.
 #pragma once
 
 #include <array>
@@ -21,36 +21,36 @@
 
 namespace cnntrain::data {
 
-/// What a mixed micro-batch has besides its samples: kMixup and kCutmixBox where the device mixes in such a way, and
-/// kTargetShares.
+/// The fields of a mixed micro-batch in addition to those of its samples: kMixup and kCutmixBox for the kinds of mixing
+/// that the device does, and kTargetShares.
 std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t micro_batch);
 
-/// Beta(alpha, alpha), alpha > 0.
+/// Draws from Beta(alpha, alpha), alpha > 0.
 double sample_beta(double alpha, Rng& rng);
 
-/// Share of an image that cutmix leaves, before the box is rounded to pixels: version 2 lambda itself; version 1 is 1
+/// Draws the share of an image that cutmix leaves, before the box is rounded to pixels. Version 2: lambda. Version 1: 1
 /// (no cut) with probability 1.55 lambda - 0.96, otherwise 1 + ln(u) / 4 with u uniform in [exp(-4), 1).
 double sample_cutmix_share(const MixingSettings& settings, Rng& rng);
 
 /// Top, bottom, left, right; half-open.
 using Box4 = std::array<std::int32_t, 4>;
-/// A box that leaves about `share` of the picture, of the picture's aspect, whole inside of it; its centre is uniform
-/// and then pushed inwards.
+/// Draws a box that leaves about `share` of the image. It has the image's aspect ratio and lies completely inside the
+/// image: its centre is uniform and then moved inwards as far as necessary.
 Box4 sample_cutmix_box(double share, std::int64_t height, std::int64_t width, Rng& rng);
 /// 1 - box pixels / pixels.
 double share_outside(const Box4& box, std::int64_t height, std::int64_t width);
 
-/// The weight [N,P] of each partner's label, P as in target_distances(): from the shares of the own images (empty: no
-/// mixup) and the share outside the box (empty: no cutmix).
+/// Computes the weight [N,P] of each partner's label, with P as in target_distances(). `mixup`: share of each sample's
+/// own image; empty: no mixup. `outside`: share of the image outside the box; empty: no cutmix.
 void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares);
 
-/// The coefficients of one micro-batch. draw() allocates nothing after allocate() for as many samples.
+/// The coefficients of one micro-batch. After allocate(), draw() makes no allocation for the same number of samples.
 class MixingCoefficients {
 public:
     void allocate(const MixingSettings& settings, std::int64_t samples);
-    /// A function of its arguments alone; `images` is [N,H,W,C].
+    /// The result depends only on the arguments. `images` is [N,H,W,C].
     void draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number, const Shape& images);
-    /// The bytes of each of mixing_fields(), in their order.
+    /// The bytes of each of mixing_fields(), in the same order.
     void view(std::span<std::span<const std::byte>> fields) const;
 
     const std::vector<float>& mixup() const { return mixup_; }
@@ -65,8 +65,8 @@ private:
     std::vector<float> target_shares_;
 };
 
-/// Mixes the images of samples with image_fields(), or adds what the device needs to mix them. Images that the host
-/// mixes are f32, and are delivered in `host_mixed_type`. Null when the settings ask for no mixing.
+/// Mixes the images of samples with image_fields(), or adds the fields that the device needs to mix them. The host
+/// mixes f32 images and converts the result to `host_mixed_type`. Null if the settings ask for no mixing.
 std::shared_ptr<const BatchTransform> mixing_transform(const MixingSettings& settings, std::uint64_t seed,
                                                        DType host_mixed_type);
 

@@ -1,6 +1,6 @@
-// The data set of BERT pretraining: TFRecord files that `cnntrain dataset bert` writes, or generated sequences.
+// The data set of BERT pretraining: TFRecord files as written by `cnntrain dataset bert`, or generated sequences.
 //
-// S: tokens of a sequence; M: masked tokens that a sequence has at most. Fields of one sample, in this order:
+// S: number of tokens in a sequence; M: maximum number of masked tokens. Fields of one sample, in this order:
 //
 //   name                   type    normal  static  values
 //   input_ids              i32[S]  yes     yes     0..vocabulary_size-1
@@ -14,8 +14,8 @@
 //   masked_lm_weights      f32[M]  yes     yes     0..1; 0: there is no such prediction
 //   next_sentence_labels   i32[1]  yes     yes     1: the second part was drawn at random; kNoSentenceLabel: padding
 //
-// The static layout has the masked tokens of a sequence in its first M places and the others behind them, so that a
-// graph reads what it must predict at places that never change.
+// The static layout places the masked tokens of a sequence in its first M positions and the others after them, so that
+// a graph always reads the tokens to predict at the same positions.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,20 @@
 
 namespace cnntrain::data {
 
-/// The next-sentence label of samples that count for nothing; their masked_lm_weights are 0.
+/// The next-sentence label of padding samples; their masked_lm_weights are 0.
 inline constexpr std::int32_t kNoSentenceLabel = -1;
 
-/// Of one sample, as listed above.
+/// Fields of one sample, as listed above.
 std::vector<Field> pretraining_fields(const PretrainingSettings& settings);
 
-/// The files that the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell) name: pattern by pattern,
-/// those of one pattern sorted. Error(data) for a pattern that no file fits, Error(usage) when there is no pattern.
+/// The files that match the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell), in the order of the
+/// patterns, and sorted within each. Throws Error(data) for a pattern without a match, Error(usage) without a pattern.
 std::vector<std::string> pretraining_files(const std::string& patterns);
 
-/// Opens the files, or generates: `seed` is that of the generated sequences, `threads` index the files.
-/// Error(usage) for settings that cannot be. Error(data) for missing and damaged files, and when the first record has
-/// another layout or other lengths than the settings say. Reading a sample gives Error(data) with file, record and key
-/// for everything that is not as listed above.
+/// Opens the files, or generates sequences. `seed`: of generated sequences. `threads`: for indexing the files. Throws
+/// Error(usage) for impossible settings; Error(data) for missing or damaged files, or if the layout or lengths of the
+/// first record differ from the settings. Reading a sample throws Error(data), with file, record and key, for anything
+/// that is not as listed above.
 std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& settings, std::uint64_t seed, int threads);
 
 }  // namespace cnntrain::data

@@ -1,4 +1,4 @@
-// What the user says about the sequences of BERT's pretraining (data/pretraining.h).
+// User settings of the sequences for BERT pretraining (data/pretraining.h).
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 namespace cnntrain::data {
 
 struct PretrainingSettings {
-    std::string files = {};              // --train-file: patterns of file names, separated by commas
-    bool generated = false;              // --generated-data: random sequences; `files` is not read
-    bool static_mask = false;            // --static-mask: which of the two layouts the files have
+    std::string files = {};              // --train-file: file name patterns, separated by commas
+    bool generated = false;              // --generated-data: random sequences instead of `files`
+    bool static_mask = false;            // --static-mask: the layout of the files
     std::int64_t sequence_length = 128;  // S, --seq-length
     std::int64_t max_predictions = 20;   // M, --max-predictions-per-seq
-    /// Token ids lie below it. The published records hold every id of their vocabulary file, which may be larger than
-    /// the model's table.
+    /// Upper limit of token ids (exclusive). The published records use all ids of their vocabulary file, which may be
+    /// larger than the model's embedding.
     std::int64_t vocabulary_size = 30522;
-    std::int64_t max_positions = 512;  // rows of the table of positions
-    std::int64_t type_vocabulary = 2;  // rows of the table of segments
-    double cache_gb = 0;               // 1e9 bytes of memory for records, shared by the host's processes
+    std::int64_t max_positions = 512;  // rows of the position embedding
+    std::int64_t type_vocabulary = 2;  // rows of the segment embedding
+    double cache_gb = 0;               // memory for records in 1e9 bytes, shared by all processes of the host
 };
 
 }  // namespace cnntrain::data

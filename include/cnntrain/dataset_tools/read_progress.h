@@ -1,4 +1,4 @@
-// How far a long read of data files is.
+// Progress of a long read of data files.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace cnntrain::dataset_tools {
 
-/// Called now and then with the bytes done and the bytes there are: from any thread, one call at a time. May be empty.
+/// Called at intervals with the bytes done and the total bytes, from any thread but not concurrently. May be empty.
 using ReadProgress = std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)>;
 
 }  // namespace cnntrain::dataset_tools

@@ -1,4 +1,4 @@
-// Options that Open MPI's mpirun needs, for poprun lines and for lines that name mpirun themselves.
+// Options for Open MPI's mpirun, for poprun and for command lines that call mpirun themselves.
 #pragma once
 
 #include <functional>
@@ -12,45 +12,45 @@ namespace cnntrain::launch {
 using Environment = std::map<std::string, std::string>;
 
 struct OpenMpi {
-    int major = 4;  // version
+    int major = 4;  // major version
 };
 
 enum class HostPlace { here, elsewhere, unknown };
 
-/// The environment of a launch.
+/// The environment in which a launch happens.
 struct Machine {
-    Environment environment;   // of this process
-    std::string program;       // path of this binary
-    std::string folder = "/";  // in which this process runs
+    Environment environment;   // variables of this process
+    std::string program;       // path of this executable
+    std::string folder = "/";  // working directory of this process
     std::string name = "localhost";
-    int cores = 1;  // that this process may use
+    int cores = 1;  // cores that this process may use
     bool is_root = false;
     bool in_container = false;
     std::optional<OpenMpi> open_mpi;
     std::function<HostPlace(const std::string& host)> look_up;
 };
 
-/// Asks the system, and mpirun for its version.
+/// Reads these facts from the system; runs mpirun to get its version.
 Machine this_machine(Environment environment, const std::string& program);
 
-/// "mpirun (Open MPI) 4.1.4 ..." gives 4; nothing for other programs.
+/// "mpirun (Open MPI) 4.1.4 ..." gives 4; empty for other programs.
 std::optional<OpenMpi> open_mpi_version(const std::string& printed);
 
 /// Open MPI lets root launch only with an explicit option.
 enum class RootLaunch {
-    allowed,     // nothing to add
-    add_option,  // --allow-run-as-root
+    allowed,     // no option needed
+    add_option,  // needs --allow-run-as-root
     refused,
 };
-/// `option`: the line's own --allow-run-as-root, if given. In a container everybody is root.
+/// `option`: the command line's --allow-run-as-root, if given. In containers, every user is usually root.
 RootLaunch root_launch(const Machine& machine, std::optional<bool> option);
 
-/// Options with which Open MPI accepts more processes than cores. Version 4 and later.
+/// Options that make Open MPI (version 4 or later) accept more processes than cores.
 std::vector<std::string> oversubscribe_words(const OpenMpi& open_mpi);
-/// More ranks a core than this are a mistake.
+/// A larger number of ranks per core is assumed to be a mistake.
 inline constexpr int kMostRanksPerCore = 4;
 
-/// Removes "--mca oob_tcp_if_include X" and the like, which choose a network between hosts; returns what was removed.
+/// Removes options that choose a network between hosts, such as "--mca oob_tcp_if_include X"; returns them.
 std::vector<std::string> drop_network_choices(std::vector<std::string>& words);
 
 /// Removes "-x NAME" for variables that are not set; returns their names.

@@ -1,4 +1,4 @@
-// Command lines as words, and back.
+// Splits command lines into words and joins words to command lines.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace cnntrain::launch {
 
-/// Words as a POSIX shell splits them: quotes and backslashes, nothing else. Error(data) for an open quote.
+/// Splits as a POSIX shell does, with quotes and backslashes but no expansion. Throws Error(data) for an open quote.
 std::vector<std::string> split_words(std::string_view text);
 
-/// The inverse, for people: words that need it are in single quotes.
+/// The inverse, for readers: single quotes only around words that need them.
 std::string quoted(const std::vector<std::string>& words);
 
-/// Every word in single quotes.
+/// All words in single quotes.
 std::string all_quoted(const std::vector<std::string>& words);
 
 }  // namespace cnntrain::launch

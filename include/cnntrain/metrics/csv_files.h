@@ -1,4 +1,4 @@
-// training.csv and validation.csv in the run's folder. Measurements of inference go into validation.csv, with their own
+// training.csv and validation.csv in the run's folder. Inference measurements go into validation.csv with their own
 // columns.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace cnntrain::metrics {
 
-/// A new file gets its header as soon as rows are expected. A resumed run appends to the existing files, also to those
-/// that an earlier version began without Record::later_fields.
+/// Writes a new file's header as soon as rows are expected. A resumed run appends to existing files, including files of
+/// earlier versions without Record::later_fields.
 class CsvFiles final : public Observer {
 public:
     CsvFiles(FileSystem& files, std::string folder)
@@ -22,14 +22,14 @@ public:
     void row(const Record& row) override;
 
 private:
-    /// Writes the header of a new file. The row as the file takes it.
+    /// Writes the header of a new file. Returns the row in the form that the file accepts.
     Record begin(const Record& row, const std::string& path);
 
     FileSystem& files_;
     std::string folder_;
 };
 
-/// Is a row of this name already in the folder's validation.csv?
+/// True if the folder's validation.csv has a row with this name.
 bool is_validated(const FileSystem& files, const std::string& folder, std::string_view name);
 
 }  // namespace cnntrain::metrics

@@ -1,4 +1,4 @@
-// How the elements of a tensor are distributed.
+// Distribution of the elements of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct Histogram {
     double most = 0;
     double sum = 0;
     double sum_of_squares = 0;
-    std::vector<double> limits;        // of each bin, the upper one
-    std::vector<std::int64_t> counts;  // of each bin
+    std::vector<double> limits;        // upper limit of each bin
+    std::vector<std::int64_t> counts;  // count of each bin
 
     std::int64_t elements() const;
-    /// Euclidean.
+    /// Euclidean norm.
     double norm() const;
 };
 
-/// Of the elements as 32-bit floats. Empty: the tensor has none, or not all of them are finite.
+/// The histogram of the elements as 32-bit floats. Empty if there are no elements, or if any is not finite.
 std::optional<Histogram> histogram_of(const HostTensor& tensor);
 
-/// Of a variable, after a weight update.
+/// The distribution of a variable after a weight update.
 struct Distribution {
     std::int64_t iteration = 0;
     std::string name;

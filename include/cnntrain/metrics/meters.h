@@ -1,4 +1,4 @@
-// Turns the sums that a backend returns into the numbers of a log line.
+// Converts the sums returned by a backend to the numbers of a log line.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace cnntrain::metrics {
 
 /// Position of a finished host step in the run.
 struct HostStepFacts {
-    std::int64_t iteration = 0;  // after it
+    std::int64_t iteration = 0;  // after the host step
     double epoch = 0;
     double lr = 0;
-    double total_seconds = 0;  // since the loop began
+    double total_seconds = 0;  // since the start of the loop
 };
 
 class Meters {
@@ -39,13 +39,13 @@ public:
     /// The state of the reported results, without times, as text for a checkpoint's metadata. A run that restores it
     /// prints the same results as an uninterrupted one, even in mid-step.
     std::string state() const;
-    /// Error(data) when the text is not one that state() wrote.
+    /// Error(data) if the text was not written by state().
     void restore(const std::string& state);
 
 private:
-    /// Of the host step under way.
+    /// Sums of the current host step.
     struct HostStepSums {
-        Sums outputs;  // those that the columns read
+        Sums outputs;  // outputs that the columns read
         std::int64_t samples = 0;
         double seconds = 0;
     };
@@ -54,15 +54,15 @@ private:
     TrainingRow row(const HostStepFacts& facts, double it_seconds) const;
 
     std::vector<Column> columns_;
-    std::vector<std::string> outputs_;  // that the columns read
+    std::vector<std::string> outputs_;  // outputs that the columns read
     std::int64_t global_batch_;
     std::size_t window_;
     std::int64_t step_increment_;
     std::int64_t step_ = 0;
     HostStepSums current_;
-    std::int64_t timed_updates_ = 0;          // the updates whose time is in it: those of this process
-    std::deque<std::vector<double>> recent_;  // the columns' values, one element per host step
-    bool first_host_step_ = true;             // of this process: its time includes start-up
+    std::int64_t timed_updates_ = 0;          // number of updates in it whose time is measured: those of this process
+    std::deque<std::vector<double>> recent_;  // the columns' values per host step
+    bool first_host_step_ = true;             // first of this process: its time includes start-up
     double last_it_seconds_ = 0;
     double interval_seconds_ = 0;
     std::int64_t interval_updates_ = 0;

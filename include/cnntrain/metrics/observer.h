@@ -25,8 +25,8 @@ struct TrainingSize {
 
 struct SavedCheckpoint {
     std::int64_t iteration = 0;
-    std::string prefix;  // its path without the suffix
-    double seconds = 0;  // that saving it took
+    std::string prefix;  // path without suffix
+    double seconds = 0;  // time taken to save it
 };
 
 /// An observer overrides the events that it reports and ignores the others.
@@ -40,16 +40,17 @@ public:
     virtual void console_line(std::string_view /*text*/) {}
     /// A fact about the run as a whole: "compilation_status", "compiled".
     virtual void status(std::string_view /*key*/, std::string_view /*value*/) {}
-    /// Announces rows with the columns of this one. Error(usage) when they differ from those of an earlier run's file.
+    /// Announces rows with the columns of this one. Throws Error(usage) if they differ from those in an earlier run's
+    /// file.
     virtual void expect(const Record& /*row*/) {}
     virtual void row(const Record& /*row*/) {}
     /// For curves only: a row's fields between log lines, or a number that has no table.
     virtual void curve_point(const Record& /*point*/) {}
-    /// Of every variable, now and then, where the options ask for it.
+    /// The distribution of every variable, at intervals, if the options ask for it.
     virtual void distribution(const Distribution& /*distribution*/) {}
     virtual void progress(const Progress& /*progress*/) {}
 
-    // The course of a training, in this order.
+    // The events of a training run, in this order.
     virtual void training_planned(const TrainingSize& /*size*/) {}
     /// A new run's parameters, by name. Not called for a resumed run.
     virtual void weights_initialised(const std::vector<std::string>& /*parameters*/) {}
@@ -62,11 +63,11 @@ public:
     virtual void validation_began() {}
     virtual void evaluation_began(double /*epoch*/) {}  // its validation row ends it
     virtual void validation_ended() {}
-    /// After a training, whether it was finished, stopped or diverged.
+    /// The end of a training run, whether finished, stopped or diverged.
     virtual void run_ended() {}
 };
 
-/// The one list of a run's observers. Each event goes to all of them in the order in which they were added.
+/// The only list of a run's observers. Forwards each event to all of them, in the order in which they were added.
 class Observers final : public Observer {
 public:
     void add(std::unique_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }

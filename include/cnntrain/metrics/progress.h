@@ -12,15 +12,15 @@ namespace cnntrain::metrics {
 
 struct Progress {
     std::int64_t done = 0;
-    std::int64_t first = 0;  // of them, done before this process began
+    std::int64_t first = 0;  // of these, done before this process started
     std::int64_t total = 0;
-    double rate = 0;             // of `rate_unit`, per second
+    double rate = 0;             // in `rate_unit` per second
     double elapsed_seconds = 0;  // since `first`
     std::string_view unit = "iterations";
     std::string_view rate_unit = {};
 };
 
-/// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"; the time only if it can be estimated.
+/// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"; the remaining time only if it can be estimated.
 std::string progress_text(const Progress& progress);
 
 class ProgressLine {
@@ -31,9 +31,9 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// Rewrites the line, at most a few times a second while it stands.
+    /// Rewrites the line, at most a few times a second.
     void show(const Progress& progress);
-    /// Must be called before anything else is written.
+    /// Must be called before other output.
     void erase();
 
 private:
@@ -43,7 +43,7 @@ private:
     std::chrono::steady_clock::time_point written_;
 };
 
-/// Columns of the terminal behind a file descriptor; 0 when it is not a terminal.
+/// Columns of the terminal behind a file descriptor; 0 if it is not a terminal.
 int terminal_width(int descriptor);
 
 }  // namespace cnntrain::metrics

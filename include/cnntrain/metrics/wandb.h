@@ -1,4 +1,4 @@
-// Weights & Biases, through the user's own `wandb` client: a child process `python3` that gets JSON lines.
+// Weights & Biases, through the user's own `wandb` client: a child process `python3` that receives JSON lines.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ namespace cnntrain::metrics {
 struct WandbSettings {
     std::string project;
     std::string name;
-    std::string id;      // of a run to continue; empty: a new one
+    std::string id;      // of the run to continue; empty: a new run
     std::string config;  // the run's options, a JSON object
     std::vector<std::string> python = {"python3"};
     double start_timeout_seconds = 120;
     double finish_timeout_seconds = 60;
 };
 
-/// Rows are logged under their columns' names. If the client stops working later, one warning is printed and the run
-/// goes on. The destructor ends the W&B run, as failed during stack unwinding; it waits up to finish_timeout_seconds
-/// for the client's uploads and then leaves the client running.
+/// Rows are logged under their columns' names. If the client fails later, one warning is printed and the run continues.
+/// The destructor ends the W&B run, marked as failed during stack unwinding; it waits up to finish_timeout_seconds for
+/// the client's uploads and then leaves the client running.
 class Wandb final : public Observer {
 public:
-    /// Error(unsupported), saying what to install, when there is no Python or no client, or when the client cannot
-    /// begin a run.
+    /// Throws Error(unsupported), stating what to install, if Python or the client is missing or the client cannot
+    /// start a run.
     explicit Wandb(const WandbSettings& settings);
     ~Wandb() override;
 
-    /// "run 3k2j1h, https://wandb.ai/...": for the log.
+    /// "run 3k2j1h, https://wandb.ai/...", for the log.
     const std::string& description() const { return description_; }
 
     void row(const Record& record) override;
@@ -40,7 +40,7 @@ private:
     class Client;
     void send(const std::string& line);
 
-    std::unique_ptr<Client> client_;  // null once it is lost
+    std::unique_ptr<Client> client_;  // null after it failed
     std::string description_;
     std::string compilation_status_;
     double finish_timeout_seconds_;

@@ -1,5 +1,6 @@
-// The learning rates of BERT's pretraining as functions of the update's number s, the first of which is 0, so that a
-// resumed run continues with the same values. The formulas are those of the original programs.
+// The learning rate of BERT's tasks as a pure function of the update's number s, the first of which is 0, so that a
+// resumed run continues with the same values. The formulas are those of the original programs. Image classification
+// has others, in learning_rate.h.
 //
 // b base rate, N updates of the run, W of them warm-up, p powers:
 //   all but custom       s <= W: b (s / W)^p[first]

@@ -1,4 +1,4 @@
-// Converts the networks that comm measures into those of the time model.
+// Converts network measurements of comm to the network of the time model.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace cnntrain::plan {
 
-/// Fits lines to the measured messages. A link that was not measured, because no two ranks have it, costs nothing.
+/// Fits lines to the measured messages. A link that no two ranks have, and which was therefore not measured, costs
+/// nothing.
 Network network_of(const comm::NetworkTimes& times);
 
 /// "latency 1.5 us, 12.5 GB/s"

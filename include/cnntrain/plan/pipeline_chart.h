@@ -1,4 +1,4 @@
-// Charts of a pipeline's schedule: which stage works on which micro-batch when.
+// Charts of a pipeline's schedule: the micro-batch on which each stage works at each time.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace cnntrain::plan {
 
-/// A row per stage and a column per tick: "B0F3" is the backward pass of micro-batch 0, then the forward pass of
-/// micro-batch 3. No line is longer than `width` columns unless there is no room for the first and the last tick; the
-/// ticks in the middle that find no room are left out, and "..." stands for them.
+/// A row per stage and a column per tick: "B0F3" means the backward pass of micro-batch 0, then the forward pass of
+/// micro-batch 3. Lines are at most `width` columns long, if the first and the last tick fit; middle ticks that do not
+/// fit are replaced by "...".
 std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::size_t width);
 
-/// An SVG file of its own: a row per stage and a box per pass, as long as the pass takes, with an axis in milliseconds.
-/// Of more than `most` passes, the first and the last `most` / 2 are drawn.
+/// A complete SVG file: a row per stage, and a box per forward or backward pass with the length of its time, above an
+/// axis in milliseconds. If there are more than `most` boxes, the first and last `most` / 2 are drawn.
 std::string chart_svg(std::span<const TimedWork> work, std::string_view title, std::size_t most = 800);
 
 }  // namespace cnntrain::plan

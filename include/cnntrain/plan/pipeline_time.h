@@ -1,7 +1,7 @@
-// Time of a weight update, predicted from the time of each stage for one micro-batch. Pure numbers.
+// Predicts the time of a weight update from the time of each stage for one micro-batch. Pure numbers.
 //
-// `times`: one entry per stage of the pipeline. Beyond some hundreds of micro-batches the pipeline is in its steady
-// state, which is extrapolated instead of simulated.
+// `times`: one entry per stage of the pipeline. After some hundreds of micro-batches, the pipeline is in its steady
+// state; the rest is extrapolated instead of simulated.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cnntrain::plan {
 
-/// A device for each stage, and all of them wait for each other after every tick.
+/// The time with one device per stage and a barrier after every tick.
 double barrier_time_ms(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
                        std::span<const schedule::StageTimes> times);
 
@@ -25,21 +25,21 @@ struct TimedWork {
     double end_ms = 0;
 };
 
-/// Simulates a weight update of one copy of the stages: a lane does the work of its stages in the order of the table,
-/// each piece as soon as the lane is free, its inputs are done, and a buffer for its result is free. Activations have
-/// in_flight() buffers from a stage's forward to its backward pass; gradients have those from one backward pass to the
-/// next, and one more with several lanes.
-/// `lane_of`: the lane of each stage. The result is in the order of the table. Error(usage) as in_order().
+/// Simulates a weight update on one copy of the stages. A lane works on its stages in the order of the table, and
+/// starts each piece of work as soon as the lane is free, its inputs are ready and a buffer for its result is free.
+/// Activations have in_flight() buffers from a stage's forward to its backward pass; gradients have in_flight() buffers
+/// from one backward pass to the next, plus one with several lanes.
+/// `lane_of`: the lane of each stage. The result has the order of the table. Throws Error(usage) like in_order().
 std::vector<TimedWork> timeline(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
                                 std::span<const schedule::StageTimes> times, std::span<const std::int32_t> lane_of);
 
 struct UpdateTime {
     double total_ms = 0;
-    std::vector<double> busy;  // share of the time that each lane works; the lanes of the first copy come first
+    std::vector<double> busy;  // fraction of the time in which each lane works; lanes of the first copy first
 };
 
-/// Every copy has its own plan.lanes / plan.copies lanes; `lane_of` is the lane of each stage among them. With one lane
-/// the time is the sum of all work.
+/// Each copy has plan.lanes / plan.copies lanes of its own; `lane_of` is the lane of each stage among them. With one
+/// lane, the time is the sum of all work.
 UpdateTime update_time(const schedule::Placement& plan, std::span<const schedule::StageTimes> times,
                        std::span<const std::int32_t> lane_of);
 

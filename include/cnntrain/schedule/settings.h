@@ -1,4 +1,4 @@
-// Settings of batches, stages and the length of a run, and the one place that multiplies batch sizes.
+// Settings of batches, stages and run length, and the only place that multiplies batch sizes.
 //
 // An "epoch" is one pass over the training images, an "iteration" one weight update.
 #pragma once
@@ -18,8 +18,8 @@ namespace cnntrain::schedule {
 enum class PipelineSchedule : std::uint8_t { grouped, interleaved, sequential };
 inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames{"Grouped", "Interleaved", "Sequential"};
 
-/// Whether `span` replicas can share batch-norm statistics: equal groups within a process, or all replicas of an equal
-/// number of processes.
+/// Whether `span` replicas can share batch-norm statistics: equal groups within a process, or all replicas of equally
+/// many processes.
 inline bool norm_span_fits(std::int64_t span, std::int64_t replicas, std::int64_t processes) {
     return replicas % span == 0 || (span % replicas == 0 && processes % (span / replicas) == 0);
 }
@@ -27,21 +27,22 @@ inline bool norm_span_fits(std::int64_t span, std::int64_t replicas, std::int64_
 /// How the samples of one weight update are divided.
 struct BatchPlan {
     std::int64_t micro_batch = 1;   // samples per forward and backward pass of one replica
-    std::int64_t accumulation = 1;  // passes of a replica per weight update
-    std::int64_t replicas = 1;      // of a process
-    std::int64_t norm_span = 1;     // replicas that share batch-norm statistics; norm_span_fits()
+    std::int64_t accumulation = 1;  // micro-batches per replica and weight update
+    std::int64_t replicas = 1;      // per process
+    std::int64_t norm_span = 1;     // replicas that share batch-norm statistics; see norm_span_fits()
     std::int64_t processes = 1;
-    std::int64_t stages = 1;  // of a replica's pipeline; the samples pass through all of them
+    std::int64_t stages = 1;  // of a replica's pipeline; all samples pass through each
 
-    /// Of all replicas and processes, per weight update. Error(usage) when there are too many to be counted; so below.
+    /// Micro-batches of all replicas and processes per weight update. All three functions throw Error(usage) on
+    /// overflow.
     std::int64_t micro_batches() const {
         return checked_product(checked_product(accumulation, replicas, kMicroBatches), processes, kMicroBatches);
     }
-    /// Whose batch-norm statistics are the same.
+    /// Samples that share batch-norm statistics.
     std::int64_t norm_samples() const {
         return checked_product(micro_batch, norm_span, "samples that share statistics");
     }
-    /// Samples behind one weight update.
+    /// Samples per weight update.
     std::int64_t global_batch() const { return checked_product(micro_batch, micro_batches(), "the global batch"); }
 
 private:
@@ -50,20 +51,20 @@ private:
 
 struct ScheduleSettings {
     std::int64_t micro_batch_size = 1;             // samples per forward and backward pass of one replica
-    std::int64_t gradient_accumulation_count = 1;  // micro-batches of a replica per weight update
-    std::int64_t replicas = 1;                     // of a process
-    std::int64_t processes = 1;                    // that share each weight update; from the launcher
+    std::int64_t gradient_accumulation_count = 1;  // micro-batches per replica and weight update
+    std::int64_t replicas = 1;                     // per process
+    std::int64_t processes = 1;                    // processes that share each weight update, set by the launcher
     std::int64_t norm_span = 1;                    // replicas that share batch-norm statistics; 1 without batch norm
-    std::int64_t shards = 1;                       // devices of a replica; above 1: one pipeline stage each
-    bool pipeline = false;                         // the numbers are those of the same accumulation without it
+    std::int64_t shards = 1;                       // devices per replica; if above 1, one pipeline stage each
+    bool pipeline = false;                         // results are the same as with accumulation alone
     std::vector<std::string> pipeline_splits;      // functions of the network that begin stages 2, 3, ...
     PipelineSchedule pipeline_schedule = PipelineSchedule::grouped;
-    std::int64_t lanes = 0;                  // groups of cores that work side by side; 0: chosen
-    std::optional<std::int64_t> iterations;  // when set, the length of the run
-    double epochs = 0.0;                     // the length of the run when `iterations` is not set
-    std::int64_t device_iterations = 1000;   // most iterations of one host step, roughly
-    std::int64_t logs_per_epoch = 16;        // when the length is in epochs
-    std::int64_t log_freq = 500;             // iterations between log lines, when it is in iterations
+    std::int64_t lanes = 0;                  // groups of cores that work in parallel; 0: chosen
+    std::optional<std::int64_t> iterations;  // length of the run, if set
+    double epochs = 0.0;                     // length of the run, if `iterations` is not set
+    std::int64_t device_iterations = 1000;   // approximate maximum of iterations per host step
+    std::int64_t logs_per_epoch = 16;        // if the length is in epochs
+    std::int64_t log_freq = 500;             // iterations between log lines, if the length is in iterations
 };
 
 inline BatchPlan batch_plan(const ScheduleSettings& settings) {
@@ -75,8 +76,8 @@ inline BatchPlan batch_plan(const ScheduleSettings& settings) {
 
 struct CheckpointTimes {
     std::int64_t ckpts_per_epoch = 1;     // 0: no checkpoints
-    std::int64_t epochs_per_ckpt = 0;     // > 0: used instead of ckpts_per_epoch
-    std::int64_t ckpt_epochs_offset = 0;  // first epoch at which checkpoints count
+    std::int64_t epochs_per_ckpt = 0;     // > 0: overrides ckpts_per_epoch
+    std::int64_t ckpt_epochs_offset = 0;  // first epoch for which checkpoints are counted
 };
 
 }  // namespace cnntrain::schedule

@@ -1,4 +1,4 @@
-// The backend that a run computes with, its cores and its number formats.
+// The backend of a run, its cores and its number formats.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace cnntrain::train {
 
-/// Error(unsupported) for one that this version does not have.
+/// Error(unsupported) if this version lacks the backend.
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind);
 
-/// --threads and --input-threads on this machine.
+/// Cores for --threads and --input-threads on this machine.
 CoreBudget core_budget(const RunSettings& settings);
-/// How many threads compute on this machine.
+/// Number of compute threads on this machine.
 int compute_threads(const RunSettings& settings);
 
-/// What activations are computed in, and why.
+/// The data type in which activations are computed, with the reason.
 backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend);
 nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backend::Backend& backend);
 

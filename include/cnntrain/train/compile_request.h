@@ -1,4 +1,4 @@
-// From settings to what a backend is asked for. No files, no clocks.
+// Builds compile requests for backends from settings. Uses no files and no clocks.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace cnntrain::train {
 
-/// The plan of a training in this process, with one update per call.
+/// The update plan of a training run in this process, with one update per call.
 schedule::UpdatePlan update_plan(const config::Settings& settings);
-/// The settings of a training that only CPUs know.
+/// Settings of a training run that only the CPU backend uses.
 backend::CpuSettings cpu_settings(const config::Settings& settings);
-/// How the backend computes the weight updates of a training. Error(usage) for settings that it cannot follow: lanes
-/// that would have nothing to do, for one.
+/// How the backend executes the weight updates of a training run. Throws Error(usage) for settings it cannot follow,
+/// such as lanes without work.
 schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend);
 
-/// For a graph that is only evaluated. `fields`: of the source that will feed the graph. `seed`: of the rounding and of
-/// dropout.
+/// For a graph that is only evaluated. `fields`: of the source that feeds the graph. `seed`: for stochastic rounding
+/// and dropout.
 backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
                                         std::vector<data::Field> fields, std::uint64_t seed);
 /// For a graph that is trained, with update_plan().
 backend::CompileRequest training_request(const graph::Graph& graph, const config::Settings& settings,
                                          std::vector<data::Field> fields, std::uint64_t seed);
 
-/// What a training shares with the other processes.
+/// The connection of a training run to its other processes.
 backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator);
 
 }  // namespace cnntrain::train

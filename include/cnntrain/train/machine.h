@@ -1,4 +1,4 @@
-// What a run is computed with, for its log and for `cnntrain --version --verbose`.
+// Describes the machine for the log and for `cnntrain --version --verbose`.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace cnntrain::train {
 /// "cnntrain 0.1.0".
 std::string version_line();
 
-/// One line each: the processor and its instruction sets; cores and threads; the backend; what would be faster.
+/// One line each: processor and instruction sets; cores and threads; backend; what would make runs faster.
 std::vector<std::string> machine_lines(const backend::Backend& backend, const RunSettings& settings);
 
 }  // namespace cnntrain::train

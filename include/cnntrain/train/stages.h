@@ -1,4 +1,4 @@
-// Batches, length and pipeline stages of a training.
+// Batches, length and pipeline stages of a training run.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace cnntrain::train {
 
-/// Of one process.
+/// The batches of one process.
 schedule::BatchPlan batch_plan(const config::Settings& settings);
-/// `samples`: of the training data. Error(usage) as schedule::make_run_plan().
+/// `samples`: number of training samples. Throws Error(usage) like schedule::make_run_plan().
 schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t samples);
 
-/// Error(usage) for splits that are not functions of the network (naming the nearest), not in its order, or not as many
-/// as --shards asks for; for micro-batches that the pipeline's schedule cannot take, and what the backend's placement()
-/// refuses. An evaluation has no stages.
+/// Throws Error(usage) for splits that are not functions of the network (naming the nearest), that are out of order or
+/// that do not match --shards; for a number of micro-batches that the pipeline schedule cannot run; and for anything
+/// that the backend's placement() refuses. An evaluation has no stages.
 void check_stages(const TaskRow& task, const config::Settings& settings);
 
 }  // namespace cnntrain::train

@@ -1,4 +1,4 @@
-// How numbers and optimisers are written in what a run says about itself.
+// Formats numbers and optimisers in a run's output.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace cnntrain::train {
 
 /// As on a command line: "0.1".
 std::string text(double value);
-/// Five digits.
+/// With five significant digits.
 std::string short_text(double value);
-/// "3, 6, 9, ... 30 (10 in all)". `first`: all of them, or the first kShown.
+/// "3, 6, 9, ... 30 (10 in all)". `first`: all values, or the first kShown of `count`.
 std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, std::int64_t last);
 inline constexpr std::size_t kShown = 6;
 
-/// "momentum, momentum 0.9, weight decay 0.0001, loss scaling 128": of a dry run.
+/// "momentum, momentum 0.9, weight decay 0.0001, loss scaling 128", for a dry run.
 std::string optimiser_text(const optim::OptimiserSettings& settings);
 
 }  // namespace cnntrain::train

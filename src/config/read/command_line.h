@@ -1,5 +1,5 @@
-// Words of a command line to option values, with argparse's habits: unambiguous prefixes, an exact name first,
-// lists up to the next option, the last of repeated flags; and a --no- form of every boolean.
+// Parses command-line words into option values by argparse's rules: an exact flag wins over an unambiguous prefix,
+// lists extend to the next option, the last of repeated flags counts, and every boolean has a --no- form.
 #pragma once
 
 #include <map>
@@ -12,18 +12,18 @@
 
 namespace cnntrain::config {
 
-/// The few values that decide which options exist. Unknown words are passed over, as the strict pass will judge them.
+/// The few values that decide which options exist. Unknown words are skipped here; the full parse reports them.
 struct FrontDoor {
     bool help = false;
-    std::map<std::string_view, std::string> selectors;  // OptionSet::selectors() that are given
+    std::map<std::string_view, std::string> selectors;  // values of OptionSet::selectors() given on the command line
     std::optional<std::string> config;
     std::optional<std::string> config_path;
 };
 
 FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments);
 
-/// Error(usage) for unknown and ambiguous flags and for values that do not fit.
-/// `options`: those of `all` that exist.
+/// Throws Error(usage) for unknown or ambiguous flags and for values that do not fit. `options`: the options in `all`
+/// that exist for this command line.
 Layer parse_arguments(const OptionSet& all, Command command, const std::vector<const Option*>& options,
                       const std::vector<std::string>& arguments);
 

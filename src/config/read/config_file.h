@@ -1,4 +1,4 @@
-// Named configurations in YAML files: a mapping from name to option values, with YAML 1.1 merge keys.
+// Reads named configurations from YAML files: mappings from a name to option values, with YAML 1.1 merge keys.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace cnntrain::config {
 
-/// The entries of a configuration. `places` are files or folders of *.yml files, searched in order. Keys may be old
-/// names; an unknown key, value or configuration is Error(usage) with the nearest name.
+/// The entries of a configuration. `places`: *.yml files, or folders of them, searched in order. Old option names are
+/// accepted as keys. Throws Error(usage) with the nearest name for an unknown key, value or configuration.
 Layer read_config_layer(const OptionSet& options, const std::string& config, const std::vector<std::string>& places);
 
-/// The configurations in `places`, sorted.
+/// The names of the configurations in `places`, sorted.
 std::vector<std::string> names_in(const std::vector<std::string>& places);
 
 }  // namespace cnntrain::config

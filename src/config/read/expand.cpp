@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A hyphen and more, but no negative number.
+/// True for a hyphen followed by more, except for a negative number.
 bool is_flag(const std::string& word) {
     return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0 &&
            word[1] != '.';
@@ -50,7 +50,7 @@ private:
         throw Error(ErrorKind::usage, (habits_.program.empty() ? "" : habits_.program + ": ") + message);
     }
 
-    /// A word that no flag takes.
+    /// Reads a word that is not the value of a flag.
     void read_place(const std::string& word) {
         const auto place = std::ranges::find_if(known_, [](const Spelling& row) { return !row.flag.starts_with('-'); });
         if (place == known_.end() && habits_.quotes) refuse_name(word, {});
@@ -88,7 +88,7 @@ private:
             values.push_back(words_[at_++]);
     }
 
-    /// By its full name, or by a beginning that only spellings of one meaning have.
+    /// Finds a spelling by its full name, or by a prefix if all spellings with that prefix mean the same.
     Spelling find(const std::string& word, std::string name) const {
         if (habits_.underscores) std::ranges::replace(name, '_', '-');
         std::vector<const Spelling*> preferred;

@@ -1,4 +1,4 @@
-// Names of files in the values of options.
+// File names in option values.
 #pragma once
 
 #include <string>
@@ -9,10 +9,9 @@
 
 namespace cnntrain::config {
 
-/// Replaces variables of the environment ($NAME, ${NAME}) in the options that say so (Option::expands): no shell has
-/// done it where a line has them in single quotes or in a file. A relative name that begins with a variable's name, and
-/// not with that of a file, has lost its $: it is replaced, too, and a notice says so. Error(usage) for a variable that
-/// is not set.
+/// Replaces environment variables ($NAME, ${NAME}) in options marked Option::expands; the shell does not replace them
+/// in files or in single quotes. A relative path that starts with a variable's name, where no such file exists, is
+/// assumed to lack its $: it is expanded too, with a notice. Throws Error(usage) if a variable is not set.
 void expand_file_names(Layer& layer, const Environment& environment, std::vector<std::string>& notices);
 
 }  // namespace cnntrain::config

@@ -27,7 +27,7 @@ json to_json(const Value& value) {
         value);
 }
 
-/// A depth is a number; "B4" and "56b" are names.
+/// A model size that is a depth becomes a JSON number; "B4" and "56b" stay strings.
 json to_json(const ResolvedOption& entry) {
     if (entry.option->type == Type::structure && !is_unset(entry.value)) {
         return json::parse(std::get<std::string>(entry.value));

@@ -24,7 +24,7 @@ Line read_line(const std::vector<Spelling>& known, const std::vector<std::string
     Expanded expanded = expand(known, words, habits);
     Line line{{}, std::move(expanded.rest)};
     CLI::App app;
-    app.set_help_flag();  // --help is an option like others
+    app.set_help_flag();  // --help is an ordinary option here
     try {
         for (std::string& flag : expanded.words) {
             if (flag.front() == kValueMark) continue;
@@ -38,7 +38,7 @@ Line read_line(const std::vector<Spelling>& known, const std::vector<std::string
             if (app.get_option_no_throw(flag) == nullptr)
                 app.add_option(flag, store)->expected(1, -1)->allow_extra_args()->trigger_on_parse();
         }
-        std::ranges::reverse(expanded.words);  // CLI11 takes them from the end
+        std::ranges::reverse(expanded.words);  // CLI11 reads the vector from its end
         app.parse(std::move(expanded.words));
     } catch (const CLI::Error& error) {
         throw Error(ErrorKind::usage, error.what());

@@ -42,7 +42,7 @@ template <typename T> std::optional<T> parse_number(std::string_view word) {
     return number;
 }
 
-/// A limit of a range: whole numbers with all their digits.
+/// A limit of a range as text; limits of whole-number options have all their digits.
 std::string limit_text(const Option& option, double limit) {
     const bool whole = option.type == Type::integer || option.type == Type::integers;
     return whole ? std::to_string(static_cast<std::int64_t>(limit)) : number_text(limit);
@@ -72,7 +72,7 @@ std::int64_t integer(const Option& option, const std::string& word) {
     return *number;
 }
 
-/// Everything is computed in 32 bits in the end, where a larger number is infinite and a smaller one is 0.
+/// Refuses numbers outside float32's range: computation is in float32, where they would become infinite or 0.
 void check_precision(const Option& option, double number, const std::string& word) {
     using Limits = std::numeric_limits<float>;
     const double size = std::fabs(number);
@@ -91,7 +91,7 @@ double real(const Option& option, const std::string& word) {
     return *number;
 }
 
-/// The spellings of YAML 1.1, and the single letters of the BERT programs.
+/// Parses a boolean: the spellings of YAML 1.1, and the single letters of the BERT programs.
 bool truth(const Option& option, const std::string& word) {
     const std::string text = lower(word);
     for (std::string_view yes : {"true", "yes", "on", "y", "t", "1"}) {
@@ -117,7 +117,7 @@ std::string choice(const Option& option, const std::string& word) {
     reject(option, expected, word);
 }
 
-/// In the one form in which equal ones are equal texts.
+/// Normalises JSON text, so that equal values have equal text.
 std::string structure(const Option& option, const std::string& word) {
     try {
         return compact_json(word);

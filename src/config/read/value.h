@@ -1,4 +1,4 @@
-// Words to values and back.
+// Converts words to option values.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cnntrain::config {
 
-/// The value of an option written as these words (a command line's, or the scalars of a file's entry).
-/// Error(usage) says what the option expects.
+/// The option's value from words of a command line, or from the scalars of a file's entry. Throws Error(usage) stating
+/// what the option expects.
 Value convert(const Option& option, const std::vector<std::string>& words);
 
 }  // namespace cnntrain::config

@@ -1,5 +1,5 @@
-// Where options act: which commands, backends and data they change, and what else must be asked for. Whoever gives an
-// option that changes nothing is told so.
+// Decides where options have an effect: in which commands, on which backends and data, with which other options. Users
+// get a notice about each option that has none.
 #include <algorithm>
 #include <map>
 
@@ -53,15 +53,15 @@ std::string idle_reason(const Option& option, const Resolution& run) {
 
 namespace {
 
-/// A configuration is one for all commands, and its data folder is where real images are: only what contradicts the
-/// whole line is worth a word. A run that goes on has said everything when it began.
+/// No notice is due for an option from arguments.json, because the original run gave it already. A configuration serves
+/// all commands and may name a data folder that this run does not read, so neither of these is reported.
 bool needs_no_word(const Option& option, Command command, Source source) {
     if (source == Source::command_line) return false;
     if (source == Source::arguments) return true;
     return (option.acts_in & bit(command)) == 0 || option.names_data;
 }
 
-/// Flags with the same reason share a notice.
+/// Flags grouped by reason; each group is one notice.
 using IdleFlags = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 void note(IdleFlags& idle, const std::string& reason, std::string flag) {
@@ -76,7 +76,7 @@ std::string plural(std::string reason) {
     return reason;
 }
 
-/// "IPUs", for a notice.
+/// The backends as text for a notice, such as "IPUs".
 std::string backend_names(std::uint32_t backends) {
     if (backends == kIpu) return "IPUs";
     std::vector<std::string> words;
@@ -93,7 +93,7 @@ void notice_idle_options(Resolution& run) {
     const auto backend = named<backend::BackendKind>(run.values.text("backend"));
     const std::uint32_t this_backend = backend ? bit(*backend) : kAll;
     IdleFlags idle;
-    std::map<std::uint32_t, std::string> for_others;  // flags by the backends that they steer
+    std::map<std::uint32_t, std::string> for_others;  // flags by the set of backends that they steer
     for (const ResolvedOption& entry : run.values.all()) {
         const Option& option = *entry.option;
         if (!given(entry.source) || entry.value == option.fallback) continue;

@@ -1,4 +1,4 @@
-// The steps between what the user gave and Settings. Each works on the values of one command.
+// The steps from given option values to Settings. Each works on the values of one command.
 #pragma once
 
 #include <string>
@@ -7,20 +7,21 @@
 
 namespace cnntrain::config {
 
-// What all tasks have in common; each is followed by the task's own.
+// The steps that all tasks share; the task's own step follows each.
 
-/// Of two options that mean the same thing, the one from the stronger source stays.
+/// Of two options for the same quantity, keeps the one from the source with higher precedence.
 void settle_alternatives(Resolution& run);
-/// Values changed with a notice.
+/// Adjusts values and adds notices.
 void adjust_shared(Resolution& run);
-/// Rules between options.
+/// Checks rules between options.
 void check_shared(Resolution& run);
 
-/// Why an option changes nothing, whatever its value; "" when it acts. What only steers other backends is not meant.
+/// Why an option has no effect, whatever its value; "" if it has one. Does not consider the backend.
 std::string idle_reason(const Option& option, const Resolution& run);
-/// Notices that name the options that were given and change nothing: one for each backend of all that only steer it.
+/// Adds notices about given options without effect; options that only steer other backends share one notice per set of
+/// backends.
 void notice_idle_options(Resolution& run);
-/// Settings of resolved values.
+/// Settings from resolved values.
 Settings to_settings(const Resolution& run);
 
 }  // namespace cnntrain::config

@@ -10,7 +10,7 @@ namespace cnntrain::config {
 
 namespace {
 
-/// A word and what is said where it comes up.
+/// A word in a name, and the reason given when it occurs.
 struct Missing {
     std::string_view word;
     std::string_view reason;

@@ -18,7 +18,7 @@ std::int64_t rounded(double value) {
     return static_cast<std::int64_t>(std::lround(value));
 }
 
-/// Size only; nothing when this attempt has no legal size.
+/// Draws the size only; nothing if this attempt gives no valid size.
 std::optional<ImageSize> sample_size(ImageSize image, Rng& rng) {
     const double aspect = rng.uniform(kAspectLow, kAspectHigh);
     const auto area = static_cast<double>(image.height * image.width);
@@ -45,10 +45,10 @@ std::optional<ImageSize> sample_size(ImageSize image, Rng& rng) {
     return ImageSize{height, width};
 }
 
-/// Rows and columns truncated to whole pixels, kept inside the image.
+/// Truncates to whole pixels, inside the image.
 Rectangle to_pixels(const Box& box, ImageSize image) {
     const auto position = [](float relative, std::int64_t side) {
-        const double clamped = std::clamp(static_cast<double>(relative), 0.0, 1.0);  // NaN stays, and becomes 0 below
+        const double clamped = std::clamp(static_cast<double>(relative), 0.0, 1.0);  // NaN becomes 0 below
         return std::isnan(clamped) ? 0 : static_cast<std::int64_t>(clamped * static_cast<double>(side));
     };
     const std::int64_t top = position(box.y_min, image.height);

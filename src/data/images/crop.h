@@ -1,4 +1,4 @@
-// The random crop of ImageNet training.
+// The random crop for ImageNet training.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace cnntrain::data {
 
-/// A rectangle of 5 to 100 % of the area, width / height in 0.75..1.33 before rounding, that covers at least a tenth of
-/// one of the boxes (of the image, if there are none). The whole image when 100 attempts fail.
+/// Draws a rectangle with 5 to 100 % of the image's area and width / height in 0.75..1.33 before rounding. It covers at
+/// least a tenth of one of the boxes (or of the image, without boxes). Returns the whole image if 100 attempts fail.
 Rectangle sample_crop(ImageSize image, std::span<const Box> boxes, Rng& rng);
 
 }  // namespace cnntrain::data

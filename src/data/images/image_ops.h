@@ -11,13 +11,13 @@
 
 namespace cnntrain::data {
 
-/// In place, to three bytes per pixel at the front of `pixels`. Adobe files store the inks inverted.
+/// Converts in place to three bytes per pixel, at the front of `pixels`. Adobe files store inverted ink values.
 void cmyk_to_rgb(std::span<std::uint8_t> pixels, std::size_t count, bool adobe);
 
-/// Writes values in 0..255 to `out` in the batch's format; `values` is pixels x 3.
+/// Writes values in 0..255 to `out` in the batch's format. `values`: pixels x 3.
 void store_pixels(std::span<const float> values, const PixelFormat& format, std::span<std::byte> out);
 
-/// The 256 possible values of a standardised pixel: (x - mean) / max(deviation, 1 / sqrt(count)), population deviation.
+/// Maps each of the 256 pixel values x to (x - mean) / max(deviation, 1 / sqrt(count)), with the population deviation.
 std::array<float, 256> standardisation_table(std::span<const std::uint8_t> image);
 
 }  // namespace cnntrain::data

@@ -13,10 +13,10 @@
 namespace cnntrain::data {
 namespace {
 
-/// Columns decoded beyond each side of a part; upsampling reaches two luma pixels at most, and libjpeg itself starts
-/// at a block boundary on the left.
+/// Extra columns decoded on each side of a part. Upsampling reads at most two luma pixels beyond it, and libjpeg itself
+/// starts at a block boundary on the left.
 constexpr std::int64_t kMargin = 16;
-/// A buffer that one huge image has blown up beyond this is given back before the next one.
+/// A larger buffer, grown by one huge image, is released before the next image.
 constexpr std::size_t kMostKept = std::size_t{1} << 26;
 
 }  // namespace
@@ -29,9 +29,9 @@ struct JpegDecoder::State {
 
 namespace {
 
-// Each of these is false after an error, whose text is then in `errors.message`.
+// These functions return false after an error; errors.message then has its text.
 
-/// Columns that will be delivered: libjpeg moves `left` down to a block boundary and keeps the right edge.
+/// Sets the columns to deliver: libjpeg moves `left` down to a block boundary and keeps the right edge.
 bool start(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION* left, JDIMENSION* width) {
     if (setjmp(errors.jump) != 0) return false;
     jpeg_start_decompress(&info);
@@ -39,7 +39,7 @@ bool start(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION* left, J
     return true;
 }
 
-/// `row_bytes` apart, from row `top` on.
+/// Reads rows from row `top` on into memory with a stride of `row_bytes`.
 bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top, JDIMENSION rows, JSAMPLE* out,
                std::size_t row_bytes) {
     if (setjmp(errors.jump) != 0) return false;
@@ -61,7 +61,7 @@ bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top,
                                            std::string(errors.message.data()));
 }
 
-/// One side of the view: the pixels, of the shrunken image, between these two.
+/// One dimension of the view: the pixel range in the shrunken image.
 struct Range {
     std::int64_t first;
     std::int64_t end;

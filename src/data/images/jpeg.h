@@ -1,4 +1,4 @@
-// JPEG decoding with libjpeg-turbo: whole images or a rectangle of them, always to RGB.
+// Decodes JPEG images with libjpeg-turbo: whole images or a rectangle of them, always to RGB.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct ImageSize {
     bool operator==(const ImageSize&) const = default;
 };
 
-/// Pixels; half-open.
+/// In pixels; half-open.
 struct Rectangle {
     std::int64_t top = 0;
     std::int64_t left = 0;
@@ -25,50 +25,50 @@ struct Rectangle {
 };
 
 enum class DctMethod {
-    accurate,  // "islow": evaluation
-    fast,      // "ifast": training
+    accurate,  // "islow", for evaluation
+    fast,      // "ifast", for training
 };
 
 struct DecodeHow {
     DctMethod method = DctMethod::accurate;
-    int shrink = 1;  // 1, 2, 4 or 8: the inverse DCT delivers every side divided by it, averaged
+    int shrink = 1;  // 1, 2, 4 or 8: the inverse DCT divides each side by it and averages
 };
 
-/// At least this many bytes behind the last pixel of a view may be read.
+/// At least this many bytes after the last pixel of a view are readable.
 inline constexpr std::size_t kReadableBehindView = 4;
 
 /// A view of decoded RGB pixels.
 struct PixelView {
     const std::uint8_t* pixels = nullptr;
     std::int64_t row_bytes = 0;
-    ImageSize size;        // of the view; without shrinking, the wanted part and nothing else
-    int shrink = 1;        // by this much is the image smaller than the full one
-    Rectangle part;        // what was wanted, in pixels of the full image
-    std::int64_t top = 0;  // place of the view's first pixel in the shrunken image
+    ImageSize size;        // size of the view; without shrinking, exactly the requested part
+    int shrink = 1;        // factor by which the image is smaller than the full one
+    Rectangle part;        // the requested part, in pixels of the full image
+    std::int64_t top = 0;  // position of the view's first pixel in the shrunken image
     std::int64_t left = 0;
 };
 
-/// The whole of an image that is in memory.
+/// A view of a whole image in memory.
 constexpr PixelView whole_view(const std::uint8_t* pixels, ImageSize size) {
     return {pixels, size.width * 3, size, 1, {0, 0, size.height, size.width}, 0, 0};
 }
 
-/// One thread's decoder. Error(data) says what is wrong with the image; the caller adds file and record.
+/// One thread's decoder. Error(data) describes the fault in the image; the caller adds file and record.
 class JpegDecoder {
 public:
     JpegDecoder();
     ~JpegDecoder();
 
-    /// Reads the header; the bytes must stay until decode() is done.
+    /// Reads the header. The bytes must stay valid until decode() returns.
     ImageSize open(std::span<const std::byte> jpeg);
 
-    /// Decodes the rectangle of the opened image, once per open(). Equal, bit for bit, to the same part of the whole
-    /// image decoded with this shrink: a margin is decoded with it, because chroma upsampling looks at neighbours. A
-    /// shrunken view reaches one pixel further than the part on each side, where there is one. The view is into
-    /// `buffer`, which grows as needed and never shrinks.
+    /// Decodes the rectangle of the opened image; call once per open(). The result is bit-identical to the same part of
+    /// the whole image decoded with this shrink: a margin is decoded too, because chroma upsampling reads neighbours. A
+    /// shrunken view extends one pixel beyond the part on each side, if there is one. The view refers to `buffer`,
+    /// which grows as needed and never shrinks.
     PixelView decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer);
 
-    /// Memory that is kept for the next image.
+    /// Memory kept for the next image.
     std::size_t held_bytes() const;
 
 private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr JDIMENSION kRowsAtOnce = 16;
 
-// Each of these is false after an error, whose text is then in `errors.message`.
+// These functions return false after an error; errors.message then has its text.
 
 bool start(jpeg_decompress_struct& info, JpegErrors& errors) {
     if (setjmp(errors.jump) != 0) return false;

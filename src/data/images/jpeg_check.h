@@ -1,4 +1,4 @@
-// Judging a JPEG: its header, and whether every bit of it decodes. Stricter than decoding for training.
+// Checks a JPEG: its header, and whether all of it decodes. Stricter than decoding for training.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace cnntrain::data {
 
-enum class JpegColours { grey, colour, inks };  // inks: CMYK, YCCK
+enum class JpegColours { grey, colour, inks };  // inks: CMYK or YCCK
 
 struct JpegHeader {
     std::int64_t height = 0;
@@ -19,15 +19,16 @@ struct JpegHeader {
     bool progressive = false;
 };
 
-/// One thread's.
+/// For use by one thread.
 class JpegChecker {
 public:
     JpegChecker();
     ~JpegChecker();
 
-    /// Nothing when this is not a JPEG.
+    /// Empty if this is not a JPEG.
     std::optional<JpegHeader> header(std::span<const std::byte> jpeg);
-    /// Decodes all of it. "" if libjpeg has nothing to say, otherwise its error or its first warning (jpeg_errors.h).
+    /// Decodes the whole image. "" if libjpeg reports nothing, otherwise its error or its first warning
+    /// (jpeg_errors.h).
     std::string problem(std::span<const std::byte> jpeg);
 
 private:

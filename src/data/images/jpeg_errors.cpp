@@ -16,8 +16,7 @@ JpegErrors& errors_of(j_common_ptr info) {
     return *reinterpret_cast<JpegErrors*>(info->err);
 }
 
-/// Must not return. Between setjmp and here there are only libjpeg's own frames and those of functions that own
-/// nothing.
+/// Must not return. Between setjmp and here there are only frames of libjpeg and of functions that own no resources.
 [[noreturn]] void on_error(j_common_ptr info) {
     JpegErrors& errors = errors_of(info);
     (*info->err->format_message)(info, errors.message.data());
@@ -37,7 +36,7 @@ bool is_damage(int code) {
 }
 
 void on_message(j_common_ptr info, int level) {
-    if (level >= 0) return;  // a trace
+    if (level >= 0) return;  // a trace message
     if (is_damage(info->err->msg_code)) on_error(info);
     if (info->err->num_warnings++ == 0) (*info->err->format_message)(info, errors_of(info).message.data());
 }

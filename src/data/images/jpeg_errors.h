@@ -1,9 +1,8 @@
-// libjpeg's errors and warnings, for all that decode or encode JPEGs with it.
+// libjpeg's errors and warnings, for all code that decodes or encodes JPEGs with it.
 //
-// One rule says what is damage: a warning that pixels are missing or wrong (the data end early, a code cannot be read,
-// a restart marker is missing or out of turn) is an error, because libjpeg would go on with grey or displaced pixels.
-// Other warnings, such as stray bytes between markers, are common in the published set and harmless; the first one is
-// kept for those who want to tell it.
+// A warning that pixels are missing or wrong counts as an error, because libjpeg would continue with grey or displaced
+// pixels: the data end early, a code is invalid, a restart marker is missing or out of order. Other warnings, such as
+// stray bytes between markers, are common in the published data and harmless; the first one is kept for reports.
 #pragma once
 
 #include <array>
@@ -18,29 +17,30 @@
 
 namespace cnntrain::data {
 
-/// One libjpeg object's. libjpeg leaves an erring function by longjmp to `jump`, so every function that calls libjpeg
-/// does `if (setjmp(errors.jump) != 0) return false;` first and owns nothing that needs a destructor.
+/// The error state of one libjpeg object. libjpeg leaves a failing function by longjmp to `jump`. Every function that
+/// calls libjpeg therefore starts with `if (setjmp(errors.jump) != 0) return false;` and owns nothing that needs a
+/// destructor.
 struct JpegErrors {
-    jpeg_error_mgr base;  // first: libjpeg knows only this part
+    jpeg_error_mgr base;  // must be first: libjpeg accesses only this part
     std::jmp_buf jump;
-    std::array<char, JMSG_LENGTH_MAX> message;  // of the error, otherwise of the first harmless warning, otherwise ""
+    std::array<char, JMSG_LENGTH_MAX> message;  // the error, otherwise the first harmless warning, otherwise ""
 };
 
-/// What `info.err` must be before the object is created.
+/// The value of `info.err` that must be set before the object is created.
 jpeg_error_mgr* error_manager(JpegErrors& errors);
 
-// Each of these is false after an error, whose text is then in `errors.message`.
+// These functions return false after an error; errors.message then has its text.
 
 bool create_decompressor(jpeg_decompress_struct& info, JpegErrors& errors);
-/// Whatever the object did before; the bytes must stay until the image is decoded. Arithmetic coding is refused: nearly
-/// all damaged data decode to something there, without a warning.
+/// Reads the header, whatever the object did before. The bytes must stay valid until the image is decoded. Refuses
+/// arithmetic coding, in which almost any damaged data decode without a warning.
 bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::byte> jpeg);
 
-/// std::bad_alloc when the error was a lack of memory, which says nothing about the image.
+/// Throws std::bad_alloc if the error was lack of memory, which is not a fault of the image.
 void throw_if_out_of_memory(const JpegErrors& errors);
 
-/// "" if this program reads images of that size; otherwise "claims ... pixels, ...", to be said before memory is asked
-/// for: damaged headers claim up to 65500 x 65500, those of PNG files even more.
+/// "" if this program accepts images of that size; otherwise "claims ... pixels, ...". Call it before allocating
+/// memory: damaged headers claim up to 65500 x 65500 pixels, those of PNG files even more.
 std::string size_problem(std::int64_t height, std::int64_t width);
 
 }  // namespace cnntrain::data

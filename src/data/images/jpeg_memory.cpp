@@ -6,12 +6,12 @@
 #include <cstring>
 #include <new>
 
-/// A whole-image array of a progressive file. libjpeg declares these names and leaves their meaning to the memory
-/// manager; ours are always wholly in memory.
+/// A whole-image array of a progressive file. libjpeg declares these names and lets the memory manager define them;
+/// these arrays are always entirely in memory.
 struct jvirt_sarray_control {
     JSAMPARRAY rows;
     JDIMENSION row_count;
-    JDIMENSION row_width;  // samples
+    JDIMENSION row_width;  // in samples
     JDIMENSION most_rows;  // in one access
     bool zeroed;
     jvirt_sarray_control* next;
@@ -20,7 +20,7 @@ struct jvirt_sarray_control {
 struct jvirt_barray_control {
     JBLOCKARRAY rows;
     JDIMENSION row_count;
-    JDIMENSION row_width;  // blocks
+    JDIMENSION row_width;  // in blocks
     JDIMENSION most_rows;
     bool zeroed;
     jvirt_barray_control* next;
@@ -29,10 +29,10 @@ struct jvirt_barray_control {
 namespace cnntrain::data {
 namespace {
 
-/// Rows are padded to twice this, because libjpeg-turbo's SIMD code works on whole vectors.
+/// Rows are padded to twice this alignment, because libjpeg-turbo's SIMD code processes whole vectors.
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
-/// An arena that one huge image has blown up beyond this is given back after that image.
+/// A larger arena, grown by one huge image, is released after that image.
 constexpr std::size_t kMostKept = std::size_t{1} << 25;
 
 constexpr std::size_t rounded_up(std::size_t value, std::size_t step) {
@@ -49,7 +49,7 @@ void delete_bytes(std::byte* bytes) {
 
 }  // namespace
 
-/// The functions that libjpeg calls. Errors leave through libjpeg's error handler, which does not return.
+/// The functions that libjpeg calls. Errors go to libjpeg's error handler, which does not return.
 struct JpegMemory::Hooks {
     static JpegMemory& memory(j_common_ptr info) { return *static_cast<JpegMemory*>(info->client_data); }
 
@@ -59,7 +59,7 @@ struct JpegMemory::Hooks {
         return bytes;
     }
 
-    /// `count` rows of `width` elements in one piece, and the array of pointers to them.
+    /// Allocates `count` rows of `width` elements contiguously, and the array of pointers to them.
     template <typename Element> static Element** allocate_rows(j_common_ptr info, JDIMENSION width, JDIMENSION count) {
         const std::size_t stride = rounded_up(std::size_t{width} * sizeof(Element), 2 * kAlignment);
         auto** rows = static_cast<Element**>(allocate(info, sizeof(Element*) * std::size_t{count}));
@@ -189,7 +189,7 @@ void* JpegMemory::allocate(std::size_t size) {
     return result;
 }
 
-/// Several blocks become one, so that the next image of this size finds room in a single one.
+/// Merges several blocks into one, so that the next image of this size fits into a single block.
 void JpegMemory::reset() {
     sample_arrays_ = nullptr;
     block_arrays_ = nullptr;

@@ -1,8 +1,8 @@
-// libjpeg's memory, kept from image to image.
+// Memory for libjpeg, reused for all images.
 //
-// libjpeg asks for a dozen blocks for every image and gives them back after it. Here they come from one arena that is
-// emptied instead, so that decoding allocates nothing once the arena has grown to the largest image. Only the pool that
-// lives as long as one image is replaced; what lives as long as the decoder stays with libjpeg.
+// libjpeg allocates about a dozen blocks per image and frees them afterwards. Here they come from an arena that is
+// reset after each image, so that decoding makes no allocation once the arena fits the largest image. Only the pool
+// with the lifetime of one image is replaced; libjpeg keeps the pool with the lifetime of the decoder.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ public:
     JpegMemory(const JpegMemory&) = delete;
     JpegMemory& operator=(const JpegMemory&) = delete;
 
-    /// Takes over the image pool of a decompressor that was just created; `info.client_data` then points here.
+    /// Replaces the image pool of a newly created decompressor; `info.client_data` then points to this object.
     void attach(jpeg_decompress_struct& info);
 
     std::size_t held_bytes() const;
@@ -33,14 +33,14 @@ private:
     };
     struct Hooks;
 
-    /// Null when memory is exhausted.
+    /// Null if memory is exhausted.
     void* allocate(std::size_t size);
     void reset();
 
     std::vector<Block> blocks_;
-    std::size_t used_ = 0;  // of the last block
+    std::size_t used_ = 0;  // in the last block
     jpeg_memory_mgr original_{};
-    jvirt_sarray_ptr sample_arrays_ = nullptr;  // requested, in a list
+    jvirt_sarray_ptr sample_arrays_ = nullptr;  // requested arrays, as a list
     jvirt_barray_ptr block_arrays_ = nullptr;
 };
 

@@ -11,21 +11,21 @@
 namespace cnntrain::data {
 namespace {
 
-/// interpolate_row() writes one value more than a row has.
+/// interpolate_row() writes one value beyond the end of a row.
 constexpr std::size_t kRowPadding = 16;
 
-/// Two neighbouring source positions and the weight of the second.
+/// Two adjacent source positions and the weight of the second.
 struct Tap {
     std::int64_t low;
     std::int64_t high;
     float weight;
 };
 
-/// One axis of the resize: destination pixels to positions among the pixels of the view.
+/// One dimension of the resize: maps destination pixels to positions in the view.
 class Axis {
 public:
-    /// `wanted` pixels from `first` on of the full image become `out`; `seen` pixels of the image shrunk by `shrink`
-    /// are there, from `seen_first` on.
+    /// `wanted` pixels of the full image, starting at `first`, become `out` pixels. The view has `seen` pixels of the
+    /// image shrunk by `shrink`, starting at `seen_first`.
     Axis(std::int64_t wanted, std::int64_t first, int shrink, std::int64_t seen, std::int64_t seen_first,
          std::int64_t out)
         : seen_(seen), scale_(static_cast<float>(wanted) / static_cast<float>(out * shrink)) {
@@ -35,7 +35,7 @@ public:
         }
     }
 
-    /// The same axis read backwards: the last wanted pixel comes first.
+    /// Reverses the axis: the last wanted pixel comes first.
     void mirror() { mirrored_ = true; }
 
     Tap at(std::int64_t destination) const {
@@ -53,13 +53,14 @@ private:
     bool mirrored_ = false;
 };
 
-/// Across, with the flip: mirroring the view mirrors the wanted part in it, whose place is then counted from the right.
+/// The horizontal axis, with the flip. Mirroring the view mirrors the wanted part, whose position is then measured from
+/// the right.
 Axis column_axis(const PixelView& source, const Resize& how) {
     const Rectangle& part = source.part;
     if (!how.flip) {
         return {part.width, part.left, source.shrink, source.size.width, source.left, how.full.width};
     }
-    // In full-size pixels, the view ends at this column; both distances are measured from there.
+    // The end of the view in full-size pixels; both distances are measured from it.
     const std::int64_t end = (source.left + source.size.width) * source.shrink;
     Axis axis(part.width, end - part.left - part.width, source.shrink, source.size.width, 0, how.full.width);
     axis.mirror();
@@ -76,14 +77,14 @@ void plan_columns(const PixelView& source, const Resize& how, std::vector<Resize
     }
 }
 
-/// No kernel writes halves: a row is made as floats first.
+/// No kernel writes half precision; the row is computed in float and then converted.
 void store_halves(const RowBlend& blend, Half* out) {
     std::vector<float> row(blend.count);
     blend_rows(blend, row.data());
     std::ranges::transform(row, out, to_half);
 }
 
-/// Rows of a batch's slot, one after another.
+/// Rows of a batch's slot, in order.
 void store_row(const RowBlend& blend, DType dtype, std::byte* out) {
     switch (dtype) {
         case DType::f32:
@@ -99,7 +100,7 @@ void store_row(const RowBlend& blend, DType dtype, std::byte* out) {
     }
 }
 
-/// Two source rows, interpolated across, kept for the next output rows that need them.
+/// Two source rows after horizontal interpolation, kept for the following output rows.
 class RowPair {
 public:
     RowPair(const PixelView& source, const std::vector<ResizeColumn>& columns, float* rows, std::size_t stride)

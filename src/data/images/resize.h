@@ -1,4 +1,4 @@
-// Bilinear resize of decoded pixels straight into a batch's slot. Images are HWC, RGB.
+// Bilinear resize of decoded pixels directly into a batch's slot. Images are HWC, RGB.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 
 namespace cnntrain::data {
 
-/// Sides after resizing so that the shorter one becomes `shorter`: ratio in float32, sides truncated (so that rounding
-/// may give shorter - 1), but at least `least`.
+/// The size after the shorter side is resized to `shorter`: ratio in float32, sides truncated (so that the result may
+/// be shorter - 1), but at least `least`.
 ImageSize aspect_preserving_size(ImageSize size, std::int64_t shorter, std::int64_t least);
 
-/// Evaluation: the shorter side for images of side S, floor(S * 256 / 224).
+/// Evaluation: length of the shorter side for images of side S, floor(S * 256 / 224).
 constexpr std::int64_t evaluation_shorter_side(std::int64_t image_size) {
     return image_size * 256 / 224;
 }
 
 struct Resize {
-    ImageSize full;     // the wanted part is resized to this
-    Rectangle window;   // and this part of the result is stored
-    bool flip = false;  // the wanted part is mirrored left to right first
+    ImageSize full;     // the wanted part is resized to this size
+    Rectangle window;   // the part of the result that is stored
+    bool flip = false;  // mirror the wanted part left to right first
 };
 
-/// One output column: the source pixels it lies between.
+/// One output column: the two source pixels around it.
 struct ResizeColumn {
     std::int32_t low;  // byte offsets of two neighbours in a source row
     std::int32_t high;
-    float weight;  // of the second
+    float weight;  // weight of the second
 };
 
 struct ResizeScratch {
@@ -38,9 +38,9 @@ struct ResizeScratch {
     std::vector<float> rows;
 };
 
-/// Bilinear, source coordinate = destination * in / out (no half-pixel offset, no antialiasing), in float32; each
-/// value is lerp_y(lerp_x(top), lerp_x(bottom)). In a view shrunk by k the coordinate p of the full image lies at
-/// (p + 1/2) / k - 1/2, the same place of the photograph. Results do not depend on the processor.
+/// Bilinear in float32, with source coordinate = destination * in / out (no half-pixel offset, no antialiasing). Each
+/// value is lerp_y(lerp_x(top), lerp_x(bottom)). Coordinate p of the full image is at (p + 1/2) / k - 1/2 in a view
+/// shrunk by k, which is the same point of the picture. Results do not depend on the processor.
 void resize(const PixelView& source, const Resize& how, const PixelFormat& format, std::span<std::byte> out,
             ResizeScratch& scratch);
 

@@ -8,7 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// Multiplications and additions stay apart (the build never contracts them): every target computes the same bits.
+// Multiplications and additions are not fused (the build disables contraction), so that all targets give identical
+// bits.
 
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::data::HWY_NAMESPACE {
@@ -32,7 +33,7 @@ void interpolate(const std::uint8_t* source, const ResizeColumn* columns, std::s
 
 #else
 
-/// One pixel: its three channels and a fourth lane of whatever follows.
+/// One pixel: its three channels, and a fourth lane with arbitrary content.
 HWY_INLINE auto load_pixel(const std::uint8_t* at) {
     const hn::FixedTag<std::uint8_t, 4> bytes;
     const hn::FixedTag<std::int32_t, 4> integers;
@@ -82,7 +83,7 @@ template <typename T, bool kNormalise> HWY_INLINE void blend_at(const RowBlend& 
     store(value, out + at);
 }
 
-/// The last vector overlaps the one before it. Rows narrower than one vector go through a padded copy.
+/// The last vector overlaps the previous one. Rows narrower than a vector use a padded copy.
 template <typename T, bool kNormalise> void blend_all(const RowBlend& rows, T* out) {
     const std::size_t lanes = hn::Lanes(Lanes());
     if (rows.count < lanes) {

@@ -1,11 +1,11 @@
-// Where the time of a sample goes.
+// Measures the time of each stage of making a sample.
 #pragma once
 
 #include <chrono>
 
 namespace cnntrain::data {
 
-/// Adds the time since it was made, or since the last call, to a stage.
+/// Adds the time since construction, or since the previous call, to a stage.
 class StageClock {
 public:
     void add_to(double& seconds) {

@@ -1,4 +1,4 @@
-// Which sample of a data set goes where in a stream.
+// Maps the positions of a stream to samples of a data set.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct PlannedSample {
     SamplePosition position;
 };
 
-/// A pure function of data set size, settings and batch number.
+/// Pure function of the data set's size, the settings and the batch number.
 class BatchPlanner {
 public:
     BatchPlanner(std::int64_t samples, const LoaderSettings& settings)

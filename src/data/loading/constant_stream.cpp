@@ -36,7 +36,7 @@ std::vector<Field> ConstantStream::fields() const {
     return {{std::string(kImages), images_.desc()}, {std::string(kLabels), labels_.desc()}};
 }
 
-/// Of a batch of a pass that begins there.
+/// Number of valid samples in a batch that starts at `first_sample` of a pass over the data.
 std::int64_t ConstantStream::valid_of(std::int64_t first_sample) const {
     return std::clamp<std::int64_t>(samples_ - first_sample, 0, micro_batch());
 }

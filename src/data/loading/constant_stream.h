@@ -1,4 +1,4 @@
-// Generated and synthetic data: one batch, made once, handed out for ever.
+// Generated and synthetic data: one batch, made once and delivered repeatedly.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace cnntrain::data {
 
 class ConstantStream final : public Stream {
 public:
-    /// Generated: one image, truncated normal around 127 with deviation 60, and one label in 0..classes-2, repeated.
-    /// Synthetic: random images and labels. In a pass the samples beyond the published count have label -1.
+    /// Generated: one image, truncated normal with mean 127 and deviation 60, and one label in 0..classes-2, repeated.
+    /// Synthetic: random images and labels. In a pass over the data, samples beyond the published count have label -1.
     ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings);
 
     std::vector<Field> fields() const override;
@@ -37,13 +37,13 @@ private:
     std::int64_t delivered_ = 0;
     HostTensor images_;
     HostTensor labels_;
-    HostTensor last_labels_;  // of the last, padded batch of a pass
+    HostTensor last_labels_;  // of the last, padded batch of a pass over the data
     std::array<std::span<const std::byte>, 2> fields_;
     std::array<std::span<const std::byte>, 2> last_fields_;
     StreamStats stats_;
 };
 
-/// The side of the images that the settings ask for.
+/// Side of the images in pixels.
 std::int64_t image_side(const InputSettings& settings);
 
 }  // namespace cnntrain::data

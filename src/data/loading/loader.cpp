@@ -21,15 +21,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of one worker, besides its stack: an image and what decoding it takes.
+/// Estimated memory of one worker besides its stack: an image and the decoder's buffers.
 constexpr std::uint64_t kWorkerBytes = std::uint64_t{4} << 20;
-/// While next() waits.
+/// Interval at which a waiting next() checks for a stop request.
 constexpr std::chrono::milliseconds kStopPollInterval{100};
 
 }  // namespace
 
-/// The slots, and the workers that fill them. Batches are opened in order, and the samples of the newest open batch
-/// are handed to the workers in small groups, so that all of them share even a single batch.
+/// The slots and the workers that fill them. Batches are opened in order. Workers claim small groups of samples of the
+/// newest open batch, so that all workers share the work even on a single batch.
 class Loader::Ring : public SlotOwner, public std::enable_shared_from_this<Loader::Ring> {
 public:
     Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
@@ -99,16 +99,16 @@ private:
         std::int64_t error_sample = 0;
     };
 
-    // With the lock held.
+    // These functions require the lock.
     bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
     Slot* find_slot(SlotState state) const;
     void open_batch(std::vector<PlannedSample>& next);
     Claim claim(std::vector<PlannedSample>& next);
-    /// True when these were the last samples of their batch.
+    /// Returns true if these were the last samples of their batch.
     bool finish(const Claim& claim, const Outcome& outcome);
     void deliver(Slot& slot);
 
-    // Without it.
+    // These functions are called without the lock.
     void work();
     void fill_batches();
     void announce(std::vector<PlannedSample>& next) const;
@@ -117,22 +117,22 @@ private:
 
     std::shared_ptr<const Dataset> dataset_;
     LoaderSettings settings_;
-    std::vector<Field> filled_;              // of a batch, as the workers fill it
-    std::vector<Field> fields_;              // as it is delivered
-    std::vector<std::size_t> sample_bytes_;  // of each field of a sample
+    std::vector<Field> filled_;              // of a batch as filled by the workers
+    std::vector<Field> fields_;              // of a batch as delivered
+    std::vector<std::size_t> sample_bytes_;  // size of each field of one sample
     std::int64_t group_ = 1;
 
     mutable std::mutex mutex_;
-    std::condition_variable work_;   // a slot is free, a batch is open, or stop
-    std::condition_variable ready_;  // a batch is ready
+    std::condition_variable work_;   // signals a free slot, an open batch or a stop
+    std::condition_variable ready_;  // signals a ready batch
     BatchPlanner planner_;
     mutable std::vector<Slot> slots_;
-    std::vector<PlannedSample> ahead_;  // the plan of the batch to be opened next
+    std::vector<PlannedSample> ahead_;  // the plan of the next batch to open
     Slot* open_ = nullptr;              // the batch whose samples are being claimed
     std::int64_t opened_ = 0;
     std::int64_t delivered_ = 0;
     bool failed_ = false;         // no further batch is opened
-    std::exception_ptr failure_;  // of a worker, beside those of samples
+    std::exception_ptr failure_;  // error of a worker that is not an error of one sample
     bool stopping_ = false;
     StreamStats stats_;
     std::vector<std::thread> threads_;
@@ -143,7 +143,7 @@ Slot* Loader::Ring::find_slot(SlotState state) const {
     return found == slots_.end() ? nullptr : &*found;
 }
 
-/// `next` becomes the plan of the batch after the one that is opened.
+/// Stores the plan of the batch after the opened one in `next`.
 void Loader::Ring::open_batch(std::vector<PlannedSample>& next) {
     Slot& slot = *find_slot(SlotState::free);
     slot.plan.swap(ahead_);
@@ -186,7 +186,8 @@ void Loader::Ring::deliver(Slot& slot) {
     ready_.notify_one();
 }
 
-/// What a worker throws beside a sample's error, while it plans or transforms, ends the stream and not the process.
+/// An exception other than a sample's error, thrown while a worker plans or transforms, ends the stream, not the
+/// process.
 void Loader::Ring::work() {
     try {
         fill_batches();
@@ -200,7 +201,7 @@ void Loader::Ring::work() {
 
 void Loader::Ring::fill_batches() {
     Workspace workspace;
-    std::vector<std::span<std::byte>> view(sample_bytes_.size());  // of the sample that is read
+    std::vector<std::span<std::byte>> view(sample_bytes_.size());  // fields of the sample being read
     std::vector<PlannedSample> next;                               // records to announce
     std::uint64_t held_bytes = 0;
     std::unique_lock lock(mutex_);
@@ -231,13 +232,13 @@ void Loader::Ring::fill_batches() {
     }
 }
 
-/// By the worker that has finished the batch: nobody else touches the slot until it is delivered.
+/// Called by the worker that finished the batch. No other thread uses the slot until it is delivered.
 void Loader::Ring::transform(Slot& slot) const {
     const std::int64_t number = planner_.places().first_sample(slot.batch) / settings_.micro_batch;
     settings_.transform->make(number, filled_, slot.source, slot.made);
 }
 
-/// One batch ahead of the one being filled, so that the disk works while the processor decodes.
+/// Announces the records of the batch after the one being filled, so that the disk works while processors decode.
 void Loader::Ring::announce(std::vector<PlannedSample>& next) const {
     for (const PlannedSample& sample : next) {
         if (sample.record != kPaddingRecord) dataset_->will_need(sample.record);

@@ -12,8 +12,9 @@ namespace cnntrain::data {
 
 namespace {
 
-/// Logarithm of a Gamma(alpha, 1) number, which itself may be too small for a double. Marsaglia and Tsang, "A simple
-/// method for generating gamma variables" (2000), for alpha + 1; their section 6 leads from there to alpha.
+/// Logarithm of a Gamma(alpha, 1) variate; the variate itself may be too small for a double. Draws for alpha + 1 by
+/// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000), and converts to alpha by their section
+/// 6.
 double log_gamma_variate(double alpha, Rng& rng) {
     const double d = alpha + 1 - 1.0 / 3.0;
     const double c = 1 / std::sqrt(9 * d);
@@ -68,7 +69,7 @@ double share_outside(const Box4& box, std::int64_t height, std::int64_t width) {
 }
 
 void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares) {
-    const std::size_t of_image = mixup.empty() ? 1 : 2;  // partners that one image is mixed from by mixup
+    const std::size_t of_image = mixup.empty() ? 1 : 2;  // number of images that mixup combines into one
     const std::size_t partners = of_image * (outside ? 2 : 1);
     const std::size_t samples = shares.size() / partners;
     const auto put = [&](std::size_t at, double weight, std::size_t image) {
@@ -132,7 +133,7 @@ void MixingCoefficients::view(std::span<std::span<const std::byte>> fields) cons
 
 namespace {
 
-/// One row of pixels of a mixed image: own * a + (1 - own) * b, into a buffer.
+/// Computes one row of pixels of a mixed image, own * a + (1 - own) * b, into a buffer.
 class RowMixer {
 public:
     RowMixer(const MixingCoefficients& coefficients, const Shape& shape, std::span<const float> images)
@@ -145,7 +146,7 @@ public:
 
     std::span<const float> row() const { return row_; }
 
-    /// Pixels [first, end) of row h of mixed image n.
+    /// Computes pixels [first, end) of row h of mixed image n.
     void mix(std::size_t n, std::size_t h, std::size_t first, std::size_t end) {
         const float* a = source(n, h);
         if (coefficients_.mixup().empty()) {
@@ -217,7 +218,7 @@ public:
               std::span<const std::span<std::byte>> made) const override {
         const std::size_t images = field_number(fields, kImages);
         const Shape& shape = fields[images].desc.shape;
-        thread_local MixingCoefficients coefficients;  // keeps its memory from batch to batch
+        thread_local MixingCoefficients coefficients;  // reuses its memory for all batches
         coefficients.draw(settings_, seed_, number, shape);
         if (settings_.on_host) {
             const std::span<const std::byte> unmixed = batch[images];

@@ -19,21 +19,21 @@ enum class SlotState { free, filling, ready, leased };
 struct Slot {
     SlotState state = SlotState::free;
     std::int64_t batch = -1;                         // number in the stream
-    std::vector<HostTensor> tensors;                 // the filled fields, then the made ones
-    std::vector<std::span<std::byte>> filled;        // by the workers
-    std::vector<std::span<const std::byte>> source;  // the same, for the transform
-    std::vector<std::span<std::byte>> made;          // by the transform
+    std::vector<HostTensor> tensors;                 // the filled fields, then the transform's
+    std::vector<std::span<std::byte>> filled;        // written by the workers
+    std::vector<std::span<const std::byte>> source;  // the same memory as `filled`, read by the transform
+    std::vector<std::span<std::byte>> made;          // written by the transform
     std::vector<std::span<const std::byte>> fields;  // as delivered
     std::vector<PlannedSample> plan;
-    std::chrono::steady_clock::time_point created;  // when it became ready
-    std::int64_t claimed = 0;                       // samples that a worker has taken on
-    std::int64_t finished = 0;                      // and has done
-    std::int64_t left_out = 0;                      // of those
-    std::exception_ptr error;  // of the first bad sample, so that the message is the same at any thread count
+    std::chrono::steady_clock::time_point created;  // time at which it became ready
+    std::int64_t claimed = 0;                       // samples claimed by workers
+    std::int64_t finished = 0;                      // samples finished
+    std::int64_t left_out = 0;                      // finished samples that were left out
+    std::exception_ptr error;                       // of the first bad sample in batch order, for any thread count
     std::int64_t error_sample = 0;
 };
 
-/// Of a micro-batch as the workers fill it.
+/// Fields of a micro-batch as filled by the workers.
 std::vector<Field> filled_fields(std::vector<Field> sample, std::int64_t micro_batch);
 
 /// `sample`: the data set's fields.

@@ -1,4 +1,4 @@
-// Where the batches of a stream begin among the samples of all ranks: pure arithmetic.
+// Start positions of a stream's batches, counted over all ranks. Pure arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ public:
           start_(settings.first_sample),
           endless_(settings.feed == Feed::training) {}
 
-    /// Samples that all ranks together take at a time.
+    /// Samples in one micro-batch of every rank.
     std::int64_t round() const { return micro_batch_ * ranks_; }
     std::int64_t batches_per_pass() const { return (samples_ + round() - 1) / round(); }
-    /// This rank's batch number `batch` begins there: in the endless stream, or in its pass (beyond the last sample, if
-    /// all of the batch is padding).
+    /// Position of the first sample of this rank's batch `batch`: in the endless stream, or in its pass over the data.
+    /// In a pass it may be beyond the last sample; then the whole batch is padding.
     std::int64_t first_sample(std::int64_t batch) const {
         const std::int64_t in_stream = endless_ ? batch : batch % batches_per_pass();
         return start_ + in_stream * round() + rank_ * micro_batch_;
     }
-    /// The number of the first sample of a round.
+    /// Position of the first sample of a round.
     std::int64_t round_begin(std::int64_t batch) const { return start_ + batch * round(); }
 
 private:

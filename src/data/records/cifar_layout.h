@@ -1,4 +1,4 @@
-// How CIFAR's binary files are laid out.
+// Layout of CIFAR's binary files.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ inline constexpr std::int64_t kCifarSide = 32;
 
 struct CifarLayout {
     DatasetId id;
-    std::size_t label_bytes;  // in front of each image's pixels; the last of them is the label used
+    std::size_t label_bytes;  // labels before each image's pixels; the last one is used
     std::size_t record_bytes;
     std::vector<std::string> training_files;
     std::vector<std::string> validation_files;
@@ -24,7 +24,7 @@ struct CifarLayout {
     }
 };
 
-/// Of CIFAR-10 or CIFAR-100.
+/// For CIFAR-10 or CIFAR-100.
 const CifarLayout& cifar_layout(DatasetId id);
 
 }  // namespace cnntrain::data

@@ -13,7 +13,7 @@ void require(bool ok) {
     if (!ok) throw Error(ErrorKind::data, "the record is not a tf.Example");
 }
 
-/// False if the feature is not set.
+/// Returns false if the feature is not set.
 bool has_list(std::span<const std::byte> feature, std::string_view key, FeatureType expected) {
     const std::optional<FeatureType> type = list_type(feature);
     require(type.has_value());
@@ -50,7 +50,7 @@ constexpr std::array<Coordinate, 4> kCoordinates = {{{"image/object/bbox/ymin", 
                                                      {"image/object/bbox/ymax", &Box::y_max},
                                                      {"image/object/bbox/xmax", &Box::x_max}}};
 
-/// Where the features in use stand in the record; empty if they do not.
+/// Encoded features in the record; empty if absent.
 struct Found {
     std::span<const std::byte> encoded;
     std::span<const std::byte> label;

@@ -8,9 +8,8 @@
 namespace cnntrain::data {
 namespace {
 
-// A field number and the wire type of bytes.
-constexpr char kFirstField =
-    0x0a;  // Example.features, Features.feature, the key of a map's entry, the values of a list
+// Tags of fields with wire type "bytes".
+constexpr char kFirstField = 0x0a;  // Example.features, Features.feature, the key of a map entry, the values of a list
 constexpr char kEntryValue = 0x12;
 constexpr char kFloatList = 0x12;
 constexpr char kInt64List = 0x1a;
@@ -21,7 +20,7 @@ void append_varint(std::uint64_t value, std::string& bytes) {
     bytes += static_cast<char>(value);
 }
 
-/// Bytes of a field that holds `size` bytes.
+/// Encoded size of a field with `size` bytes of content.
 std::uint64_t field_size(std::uint64_t size) {
     const auto length = static_cast<std::uint64_t>(std::bit_width(size | 1) + 6) / 7;
     return 1 + length + size;

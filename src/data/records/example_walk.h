@@ -1,10 +1,10 @@
-// The one walk through a tf.Example, in place: Example > Features > map entries > Feature > list > values. Field
-// numbers and nesting: example.proto.
+// Traverses a tf.Example in place: Example > Features > map entries > Feature > list > values. Field numbers and
+// nesting: example.proto.
 //
-// Everything here is false where the bytes are malformed, or hold what no writer writes: an entry with two values, a
-// Feature with lists of two kinds. A visitor returns false to end the walk with false.
+// All functions return false if the bytes are malformed or contain what no writer produces: an entry with two values, a
+// Feature with lists of two types. A visitor returns false to stop; the traversal then returns false.
 //
-// All of it is inline: every record that is trained on passes here.
+// Everything is inline because every training record is parsed by this code.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@
 
 namespace cnntrain::data {
 
-/// Calls `visit(reader)` at each field of a message.
+/// Calls `visit(reader)` for each field of a message.
 template <typename Visit> bool for_each_field(std::span<const std::byte> message, Visit visit) {
     WireReader reader(message);
     while (reader.next()) {
@@ -33,7 +33,7 @@ inline bool is_message(const WireReader& reader, std::uint32_t field) {
     return reader.field() == field && reader.type() == WireType::bytes;
 }
 
-/// An entry of the map; parts of the record. `feature` is empty if the entry has no value.
+/// A map entry; the members are views of the record. `feature` is empty if the entry has no value.
 struct FeatureEntry {
     std::string_view key;
     std::span<const std::byte> feature;
@@ -54,7 +54,7 @@ inline std::optional<FeatureEntry> read_feature_entry(std::span<const std::byte>
     return ok ? std::optional(result) : std::nullopt;
 }
 
-/// Calls `visit(entry)` for each entry in the order of the record; a later one of the same key replaces an earlier one.
+/// Calls `visit(entry)` for each entry in record order. Of several entries with one key, the last is valid.
 template <typename Visit> bool for_each_feature(std::span<const std::byte> record, Visit visit) {
     constexpr std::uint32_t kFeatures = 1;
     constexpr std::uint32_t kEntry = 1;
@@ -68,12 +68,12 @@ template <typename Visit> bool for_each_feature(std::span<const std::byte> recor
     });
 }
 
-/// Which list the feature holds.
+/// The type of the feature's list.
 inline std::optional<FeatureType> list_type(std::span<const std::byte> feature) {
     FeatureType type = FeatureType::none;
     const bool ok = for_each_field(feature, [&](const WireReader& list) {
         if (list.type() != WireType::bytes || list.field() > 3) return true;
-        const auto found = static_cast<FeatureType>(list.field());  // numbered as in the message
+        const auto found = static_cast<FeatureType>(list.field());  // the enumerators equal the message's field numbers
         if (type != FeatureType::none && type != found) return false;
         type = found;
         return true;
@@ -81,7 +81,7 @@ inline std::optional<FeatureType> list_type(std::span<const std::byte> feature) 
     return ok ? std::optional(type) : std::nullopt;
 }
 
-/// Calls `visit(reader)` for each value, or run of packed values, of the feature's list of that type.
+/// Calls `visit(reader)` for each value, or run of packed values, in the feature's list of that type.
 template <typename Visit> bool for_each_value(std::span<const std::byte> feature, FeatureType type, Visit visit) {
     constexpr std::uint32_t kValues = 1;
     return for_each_field(feature, [&](const WireReader& list) {
@@ -91,7 +91,7 @@ template <typename Visit> bool for_each_value(std::span<const std::byte> feature
     });
 }
 
-// `put(value)` for each value of a list, packed or not. Values of another wire type are skipped, as by any reader.
+// Calls `put(value)` for each value of a list, packed or not. Skips values of another wire type, as all readers do.
 
 template <typename Put> bool for_each_bytes(std::span<const std::byte> feature, Put put) {
     return for_each_value(feature, FeatureType::bytes, [&](const WireReader& value) {

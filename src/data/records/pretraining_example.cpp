@@ -28,7 +28,7 @@ PretrainingFault wrong_value(const PretrainingKey& key, std::int64_t place, cons
             std::string(key.key) + "[" + std::to_string(place) + "] is " + value + ", not in " + range_text(key)};
 }
 
-/// Stores the values of one key as they come and remembers what is wrong.
+/// Stores the values of one key and records the first fault.
 class FieldWriter {
 public:
     FieldWriter(const PretrainingKey& key, std::span<std::byte> out) : key_(key), out_(out) {

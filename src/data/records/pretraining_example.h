@@ -1,4 +1,4 @@
-// The tf.Example of one pretraining record.
+// Parses the tf.Example of one pretraining record.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace cnntrain::data {
 
-/// What decides how long a key's list is, or how large its values may be: a setting that the user can change.
+/// The user setting that determines the length of a key's list or limits its values.
 enum class PretrainingLimit : std::uint8_t {
     none,
     sequence_length,
@@ -31,28 +31,28 @@ struct PretrainingKey {
     FeatureType type = FeatureType::integers;
     std::int64_t length = 0;
     PretrainingLimit length_from = PretrainingLimit::none;
-    std::int64_t least = 0;  // values, `most` included
+    std::int64_t least = 0;  // smallest value; `most` is the largest
     std::int64_t most = 0;
     PretrainingLimit most_from = PretrainingLimit::none;
 };
 /// In the order of pretraining_fields().
 std::vector<PretrainingKey> pretraining_keys(const PretrainingSettings& settings);
 
-/// What is wrong with a record.
+/// A fault in a record.
 struct PretrainingFault {
     enum class Kind : std::uint8_t { not_an_example, missing_key, wrong_type, wrong_length, wrong_value };
     Kind kind = Kind::not_an_example;
-    std::string what;                                 // "input_ids has 128 values, not 384"
-    PretrainingLimit limit = PretrainingLimit::none;  // that the length or the value does not fit
+    std::string what;                                 // such as "input_ids has 128 values, not 384"
+    PretrainingLimit limit = PretrainingLimit::none;  // the setting that the length or value violates
     std::int64_t found = 0;                           // that length or value
 };
 
-/// Writes the fields, or says what is wrong. Allocates only for that.
+/// Writes the fields, or returns the fault. Allocates only for a fault.
 std::optional<PretrainingFault> parse_pretraining_example(std::span<const std::byte> record,
                                                           std::span<const PretrainingKey> keys, SampleView out);
 
-/// The settings that a record fits, as far as it tells: layout and lengths; the other limits are the largest there are.
-/// Nothing if the bytes are no tf.Example.
+/// The settings that fit a record, as far as it shows them: layout and lengths. Other limits are set to their maximum.
+/// Empty if the bytes are not a tf.Example.
 std::optional<PretrainingSettings> settings_of_record(std::span<const std::byte> record);
 
 }  // namespace cnntrain::data

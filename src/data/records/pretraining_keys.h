@@ -1,4 +1,4 @@
-// The keys of pretraining records in their two layouts, plain and static.
+// The keys of pretraining records in the plain and the static layout.
 #pragma once
 
 #include <string_view>

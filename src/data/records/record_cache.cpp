@@ -22,16 +22,17 @@
 namespace cnntrain::data {
 namespace {
 
-constexpr const char* kLayout = "1";  // part of the name: another layout is another file
+constexpr const char* kLayout = "1";  // part of the file name, so that each layout has its own file
 constexpr std::uint64_t kMagic = 0x64726f6365726363;
 constexpr std::uint64_t kPageBytes = 4096;
-constexpr std::uint64_t kAlignment = 64;  // records do not share cache lines
-/// When the file system is nearly full, a part of the usual piece may still fit; the last bit is left to others.
+constexpr std::uint64_t kAlignment = 64;  // keeps records in separate cache lines
+/// If the file system is nearly full, a smaller part of the usual chunk may still fit. The rest is left to other
+/// programs.
 constexpr std::uint64_t kSmallestPart = 16;
 constexpr int kAttempts = 100;
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
 
-// A record's slot; larger numbers say where the record begins in the file.
+// Values of a record's slot; larger numbers are the record's offset in the file.
 constexpr std::uint64_t kAbsent = 0;
 constexpr std::uint64_t kClaimed = 1;
 
@@ -39,12 +40,12 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/// The header has the first page, the slots the next ones.
+/// The header takes the first page, the slots the following ones.
 constexpr std::uint64_t records_begin(std::int64_t records) {
     return kPageBytes + round_up(static_cast<std::uint64_t>(records) * sizeof(std::uint64_t), kPageBytes);
 }
 
-/// Of the file, when everything that fits is in it.
+/// Size of the file once everything that fits is in it.
 std::uint64_t capacity_bytes(const RecordCacheSettings& settings) {
     const std::uint64_t all = records_begin(settings.records) + settings.data_bytes +
                               static_cast<std::uint64_t>(settings.records) * kAlignment;
@@ -74,7 +75,7 @@ private:
     int number_;
 };
 
-/// False when LOCK_NB is given and somebody else's lock is in the way.
+/// Returns false if LOCK_NB is given and another process holds a lock.
 bool lock(int descriptor, int how) {
     while (::flock(descriptor, how) != 0) {
         if (errno == EWOULDBLOCK) return false;
@@ -83,7 +84,7 @@ bool lock(int descriptor, int how) {
     return true;
 }
 
-/// Whether `path` is (still) the name of the open file: the last user may have removed it since it was opened.
+/// Whether `path` still names the open file: its last user may have removed it after it was opened.
 bool is_named(int descriptor, const std::string& path) {
     struct stat open {};
     struct stat named {};
@@ -103,7 +104,7 @@ int open_own_file(const std::string& path, int flags) {
     return -1;
 }
 
-/// Files that killed processes left behind would hold their memory for ever.
+/// Removes files left by killed processes; they would keep their memory indefinitely.
 void remove_left_overs(const std::string& folder, const std::string& wanted) {
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -125,7 +126,8 @@ int allocate_file(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
     return error;
 }
 
-/// Keeps the other processes from reserving. None waits for another, which may be stopped: it does without.
+/// Prevents other processes from reserving memory. Never blocks: the holder may be stopped, so a process that does not
+/// get the lock continues without caching.
 class GrowthLock {
 public:
     explicit GrowthLock(int descriptor) : descriptor_(descriptor), held_(set(F_WRLCK)) {}
@@ -151,15 +153,15 @@ private:
 
 }  // namespace
 
-/// At the beginning of the file. The first four are written while nobody else uses it.
+/// Located at the start of the file. The first four members are written only while no other process uses the file.
 struct RecordCache::Header {
     std::uint64_t magic;
     std::uint64_t identity;
     std::uint64_t records;
     std::uint64_t capacity_bytes;
-    std::uint64_t reserved_bytes;  // memory that may be touched
-    std::uint64_t used_bytes;      // of it, handed out
-    std::uint64_t full;            // 1: nothing more is taken
+    std::uint64_t reserved_bytes;  // reserved memory, which may be accessed
+    std::uint64_t used_bytes;      // allocated part of it
+    std::uint64_t full;            // 1: nothing more is allocated
     std::uint64_t cached_records;
     std::uint64_t cached_bytes;
 };
@@ -183,7 +185,7 @@ std::unique_ptr<RecordCache> RecordCache::open(const RecordCacheSettings& settin
                 fail_system("cannot reserve its tables", error);
             }
             lock(file.get(), LOCK_SH);
-            // Else the last user removed it meanwhile, or its maker was killed before it was ready.
+            // 0 if the last user removed the file meanwhile, or if its creator was killed before it was ready.
             const std::uint64_t bytes = is_named(file.get(), path) ? ready_bytes(file.get(), settings) : 0;
             if (bytes == 0) continue;
             std::unique_ptr<RecordCache> cache(new RecordCache(path, file.release(), bytes));
@@ -198,7 +200,8 @@ std::unique_ptr<RecordCache> RecordCache::open(const RecordCacheSettings& settin
     }
 }
 
-/// Takes a left-over over or begins anew, while nobody else uses the file; false with errno when there is no room.
+/// Takes over a left-over file or initialises a new one, while no other process uses it. Returns false, with errno, if
+/// there is no room.
 bool RecordCache::prepare(int descriptor, const RecordCacheSettings& settings) {
     Header header{};
     const std::uint64_t capacity = capacity_bytes(settings);
@@ -219,7 +222,7 @@ bool RecordCache::prepare(int descriptor, const RecordCacheSettings& settings) {
     return ::pwrite(descriptor, &header, sizeof header, 0) == ssize_t{sizeof header};
 }
 
-/// The size of a file that holds these records, or 0 for any other.
+/// The size of a file that holds these records, or 0 for any other file.
 std::uint64_t RecordCache::ready_bytes(int descriptor, const RecordCacheSettings& settings) {
     Header header{};
     struct stat status {};
@@ -235,7 +238,7 @@ std::uint64_t RecordCache::ready_bytes(int descriptor, const RecordCacheSettings
 
 RecordCache::RecordCache(std::string path, int descriptor, std::uint64_t mapped_bytes)
     : path_(std::move(path)), descriptor_(descriptor), mapped_bytes_(mapped_bytes) {
-    // More than the file has so far: what is reserved later appears in place.
+    // Maps more than the file's present size: memory reserved later appears in the mapping.
     void* memory = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
     if (memory == MAP_FAILED) {
         const int error = errno;
@@ -247,7 +250,7 @@ RecordCache::RecordCache(std::string path, int descriptor, std::uint64_t mapped_
 
 RecordCache::~RecordCache() {
     ::munmap(memory_, mapped_bytes_);
-    // Succeeds for the last user only; a shared lock that is given up in the attempt is not needed any more.
+    // Succeeds only for the last user. The attempt may drop our shared lock, which is not needed any more.
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 && is_named(descriptor_, path_)) ::unlink(path_.c_str());
     ::close(descriptor_);
 }
@@ -268,7 +271,7 @@ bool RecordCache::contains(std::int64_t record) const noexcept {
 std::optional<std::span<const std::byte>> RecordCache::find(std::int64_t record, std::uint64_t bytes) const {
     const std::uint64_t begin = slot(record).load(std::memory_order_acquire);
     const std::uint64_t end = Shared(header().used_bytes).load(std::memory_order_relaxed);
-    // Nothing that other processes write here may lead outside of it.
+    // Data written by other processes must not lead outside the mapping.
     if (begin <= kClaimed || end > mapped_bytes_ || begin > end || bytes > end - begin) return std::nullopt;
     hits_.fetch_add(1, std::memory_order_relaxed);
     return std::span<const std::byte>(memory_ + begin, bytes);
@@ -293,7 +296,7 @@ void RecordCache::publish(std::int64_t record, std::span<const std::byte> room) 
     slot(record).store(static_cast<std::uint64_t>(room.data() - memory_), std::memory_order_release);
 }
 
-/// Where the room begins, or 0 when there is none (now).
+/// Offset of the allocated room; 0 if there is none, possibly only at the moment.
 std::uint64_t RecordCache::allocate(std::uint64_t bytes) {
     const Shared used(header().used_bytes);
     std::uint64_t begin = used.load(std::memory_order_relaxed);

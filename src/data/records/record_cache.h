@@ -1,10 +1,10 @@
-// Encoded records in memory that the processes of one user on one host share.
+// A cache of encoded records in memory shared by one user's processes on a host.
 //
-// A file on a file system in memory, mapped by everyone who reads the same data. A record is read into it the first
-// time that anybody wants it, until the budget is used up; nothing is ever replaced, because with a fresh permutation
-// each epoch a fixed part of the records is hit as often as any other choice. Memory is reserved before it is touched,
-// so that a full file system ends the growth and not the process. Whoever uses the file holds a shared lock on it: the
-// last one removes it, and an unlocked one was left behind by killed processes and is taken over or removed.
+// The cache is a file on an in-memory file system, mapped by all processes that read the same data. A record is stored
+// when any process first reads it, until the budget is used up. Records are never replaced: with a new permutation in
+// each epoch, a fixed subset of the records gets as many hits as any other. Memory is reserved before it is touched, so
+// that a full file system stops the cache's growth and does not kill the process. Every user holds a shared lock on the
+// file. The last user removes it; an unlocked file was left by killed processes and is taken over or removed.
 #pragma once
 
 #include <atomic>
@@ -22,16 +22,16 @@ namespace cnntrain::data {
 
 struct RecordCacheSettings {
     std::string folder = "/dev/shm";
-    std::uint64_t identity = 0;  // same number: same records
+    std::uint64_t identity = 0;  // equal for equal records
     std::int64_t records = 0;
-    std::uint64_t data_bytes = 0;    // of all records together, at most; more room is never taken
-    std::uint64_t budget_bytes = 0;  // tables included; of processes that share, the first one's counts
-    std::uint64_t chunk_bytes = std::uint64_t{64} << 20;  // reserved at a time
+    std::uint64_t data_bytes = 0;                         // total size of all records; an upper limit of the cache
+    std::uint64_t budget_bytes = 0;                       // including tables; processes that share use the first one's
+    std::uint64_t chunk_bytes = std::uint64_t{64} << 20;  // size of each reservation
 };
 
 class RecordCache {
 public:
-    /// Null when there can be none; log::warning says why.
+    /// Null if no cache is possible; a warning gives the reason.
     static std::unique_ptr<RecordCache> open(const RecordCacheSettings& settings);
     ~RecordCache();
     RecordCache(const RecordCache&) = delete;
@@ -40,8 +40,8 @@ public:
     bool contains(std::int64_t record) const noexcept;
     /// The `bytes` bytes published for the record, valid as long as this object.
     std::optional<std::span<const std::byte>> find(std::int64_t record, std::uint64_t bytes) const;
-    /// Room for a record that nobody has claimed; to be filled and published. A claim that is not published (damaged
-    /// record, killed process) keeps that record out of the cache, and nothing else.
+    /// Room for a record that no process has claimed; the caller fills and publishes it. A claim that is never
+    /// published (damaged record, killed process) only keeps that record out of the cache.
     std::optional<std::span<std::byte>> claim(std::int64_t record, std::uint64_t bytes);
     void publish(std::int64_t record, std::span<const std::byte> room);
 
@@ -52,7 +52,7 @@ private:
     struct Header;
     using Shared = std::atomic_ref<std::uint64_t>;
 
-    /// Owns `descriptor`, which holds the shared lock.
+    /// Takes ownership of `descriptor`, which holds the shared lock.
     RecordCache(std::string path, int descriptor, std::uint64_t mapped_bytes);
     static bool prepare(int descriptor, const RecordCacheSettings& settings);
     static std::uint64_t ready_bytes(int descriptor, const RecordCacheSettings& settings);

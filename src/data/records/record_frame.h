@@ -1,4 +1,4 @@
-// How a TFRecord file frames one record, for those who read and write the bytes.
+// The framing of a record in a TFRecord file, for code that reads and writes the bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace cnntrain::data {
 
-inline constexpr std::uint64_t kRecordHeaderBytes = 12;  // u64 length and its masked crc
-inline constexpr std::uint64_t kRecordFooterBytes = 4;   // masked crc of the payload
+inline constexpr std::uint64_t kRecordHeaderBytes = 12;  // u64 length and its masked CRC
+inline constexpr std::uint64_t kRecordFooterBytes = 4;   // masked CRC of the payload
 inline constexpr std::uint64_t kRecordFrameBytes = kRecordHeaderBytes + kRecordFooterBytes;
-/// No protocol-buffer message is longer.
+/// Protocol-buffer messages are limited to this size.
 inline constexpr std::uint64_t kMostPayloadBytes = (std::uint64_t{1} << 31) - 1;
 
 template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
@@ -28,10 +28,10 @@ template <typename T> void store_little_endian(T value, std::span<std::byte> byt
     }
 }
 
-/// The record as it stands in a file, frame included.
+/// Appends the record as stored in a file, with its frame.
 void append_record(std::span<const std::byte> payload, std::string& bytes);
 
-/// Error(data): "<path>, record <n> (at byte <offset>): <what>".
+/// Throws Error(data): "<path>, record <n> (at byte <offset>): <what>".
 [[noreturn]] void fail_record(const std::string& path, std::int64_t record, std::uint64_t offset,
                               const std::string& what);
 

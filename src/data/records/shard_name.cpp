@@ -5,7 +5,7 @@
 namespace cnntrain::data {
 namespace {
 
-/// The number at the front of `text`, which then begins behind it; nothing unless it has kShardDigits digits.
+/// Removes the number at the front of `text` and returns it; nothing unless it has kShardDigits digits.
 std::optional<int> take_number(std::string_view& text) {
     if (text.size() < kShardDigits) return std::nullopt;
     int value = 0;

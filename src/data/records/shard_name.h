@@ -1,4 +1,4 @@
-// Names of the numbered files that a set of records is divided into.
+// Names of the shards of a set of records.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace cnntrain::data {
 inline constexpr std::size_t kShardDigits = 5;  // of a shard's number and of the count
 inline constexpr std::string_view kRecordSuffix = ".tfrecord";
 
-/// "<prefix>-<index>-of-<count>", with or without ".tfrecord" behind it.
+/// "<prefix>-<index>-of-<count>", optionally followed by ".tfrecord".
 struct ShardName {
     std::string prefix;
     int index = 0;

@@ -60,7 +60,7 @@ bool WireReader::read_value(std::uint64_t type) {
             type_ = WireType::fixed32;
             return read_fixed(4);
         default:
-            return false;  // groups are not in any message read here
+            return false;  // no message read here uses groups
     }
 }
 

@@ -1,6 +1,5 @@
-// The protocol-buffer wire format, read in place: fields are visited without copying or allocating. For records that
-// are read by the hundred per second; everything else uses the generated message classes.
-// Format: https://protobuf.dev/programming-guides/encoding
+// Reads the protocol-buffer wire format in place, without copying or allocating. Used for records read by the hundred
+// per second; other code uses the generated message classes. Format: https://protobuf.dev/programming-guides/encoding
 #pragma once
 
 #include <cstddef>
@@ -11,13 +10,13 @@ namespace cnntrain::data {
 
 enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
-/// Visits the fields of one message in order. Malformed input ends the visit: next() is false and ok() is false.
+/// Visits the fields of one message in order. Malformed input ends the visit: next() and ok() then return false.
 class WireReader {
 public:
     explicit WireReader(std::span<const std::byte> message)
         : at_(message.data()), end_(message.data() + message.size()) {}
 
-    /// Moves to the next field; false at the end of the message or where it is malformed.
+    /// Moves to the next field; returns false at the end of the message or at malformed bytes.
     bool next();
     bool ok() const { return ok_; }
 
@@ -25,7 +24,7 @@ public:
     WireType type() const { return type_; }
     /// The field's value: a varint, or the bits of a fixed64 or fixed32.
     std::uint64_t number() const { return number_; }
-    /// The field's value when its type is bytes.
+    /// The field's value if its wire type is bytes.
     std::span<const std::byte> bytes() const { return bytes_; }
 
 private:
@@ -43,7 +42,7 @@ private:
     bool ok_ = true;
 };
 
-/// Takes the next varint off the front of a packed list; false when the list is empty or malformed.
+/// Removes the next varint from the front of a packed list; returns false if the list is empty or malformed.
 bool take_varint(std::span<const std::byte>& packed, std::uint64_t& value);
 
 }  // namespace cnntrain::data

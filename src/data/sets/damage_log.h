@@ -1,4 +1,4 @@
-// Damaged images: counted, and told once for each file.
+// Counts damaged images and reports them once per file.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace cnntrain::data {
 /// Thread-safe.
 class DamageLog {
 public:
-    /// `message` says file, record and reason. The first one of each file is logged as a warning that ends with
+    /// `message` gives file, record and reason. The first message of each file is logged as a warning that ends with
     /// `consequence`.
     void add(const std::string& file, std::string_view message, std::string_view consequence) {
         ++count_;
@@ -32,7 +32,7 @@ public:
 private:
     std::atomic<std::int64_t> count_ = 0;
     std::mutex mutex_;
-    std::set<std::string> told_;  // files
+    std::set<std::string> told_;  // files already reported
 };
 
 }  // namespace cnntrain::data

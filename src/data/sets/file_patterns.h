@@ -1,4 +1,4 @@
-// Lists of file-name patterns, as the options of data files have them.
+// Lists of file name patterns, as given to options for data files.
 #pragma once
 
 #include <string>
@@ -6,12 +6,13 @@
 
 namespace cnntrain::data {
 
-/// "a, b" -> {"a", "b"}; blanks around the parts and empty parts are left out.
+/// "a, b" becomes {"a", "b"}. Blanks around parts and empty parts are dropped.
 std::vector<std::string> split_list(const std::string& list);
 
-/// The files that the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell) name: pattern by pattern,
-/// those of one pattern sorted. Folders, unfinished files and what this program keeps beside data (indexes, journals)
-/// fit no wildcard. Error(data) for a pattern that no file fits, Error(usage) when there is no pattern.
+/// The files that match the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell), in the order of the
+/// patterns, and sorted within each. Wildcards do not match folders, unfinished files, or files that this program
+/// stores beside data (indexes, journals). Throws Error(data) for a pattern without a match, Error(usage) without a
+/// pattern.
 std::vector<std::string> matching_files(const std::string& patterns);
 
 }  // namespace cnntrain::data

@@ -11,11 +11,11 @@
 namespace cnntrain::data {
 namespace {
 
-/// What one sequence has drawn.
+/// The random choices for one sequence.
 struct Drawn {
     std::vector<std::int32_t> masked;  // positions of the tokens to predict, ascending; never 0, which is [CLS]
-    std::vector<std::int32_t> order;   // positions of the tokens as the layout has them
-    std::int32_t second_part = 0;      // the position where it begins
+    std::vector<std::int32_t> order;   // positions of the tokens in the order of the layout
+    std::int32_t second_part = 0;      // position at which the second part begins
 };
 
 Drawn draw(const PretrainingSettings& settings, Rng& rng) {
@@ -50,7 +50,7 @@ void append_field(const PretrainingKey& key, const PretrainingSettings& settings
             values.push_back(drawn.masked[i]);
         } else if (key.field == kSegmentIds) {
             values.push_back(drawn.order[i] >= drawn.second_part && settings.type_vocabulary > 1 ? 1 : 0);
-        } else {  // tokens, and the label of the next sentence
+        } else {  // tokens and the next-sentence label
             values.push_back(static_cast<std::int32_t>(rng.integer(0, key.most + 1)));
         }
     }
@@ -93,7 +93,7 @@ void store_empty_sequence(const PretrainingSettings& settings, SampleView out) {
     for (const std::span<std::byte> field : out)
         std::memset(field.data(), 0, field.size());
     std::memcpy(out.back().data(), &kNoSentenceLabel, sizeof kNoSentenceLabel);
-    // The first token and nothing else, so that its attention has something to look at.
+    // Only the first token is valid, so that attention has at least one position.
     const std::string_view field = settings.static_mask ? kSeqPaddingIndex : kInputMask;
     const auto value = static_cast<std::int32_t>(settings.static_mask ? settings.max_predictions + 1 : 1);
     std::memcpy(out[field_number(pretraining_fields(settings), field)].data(), &value, sizeof value);

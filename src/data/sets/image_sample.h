@@ -13,7 +13,7 @@ inline std::span<std::byte> image_of(SampleView out) {
     return out[0];
 }
 void store_label(std::int32_t label, SampleView out);
-/// A zero image that counts for nothing, for the reason that the label gives.
+/// Writes a zero image that does not count; the label gives the reason.
 void store_nothing(std::int32_t label, SampleView out);
 
 }  // namespace cnntrain::data

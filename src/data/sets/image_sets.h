@@ -1,4 +1,4 @@
-// The data sets of images: how the files of each are found, counted and opened. A row for each row of kDatasets.
+// How the files of each image data set are found, counted and opened. One row for each row of kDatasets.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,22 @@ namespace cnntrain::data {
 
 struct ImageSet {
     DatasetId id;
-    /// Named in messages when nothing is found.
+    /// named in messages if nothing is found
     std::string_view first_training_file;
     bool (*holds)(DatasetId id, const std::string& folder, Split split);
     /// Error(data) names the data set, the folder and the first missing file.
     std::vector<std::string> (*files)(DatasetId id, const std::string& folder, Split split);
-    /// Of settings.folder. Error(data) when files are missing or damaged.
+    /// Counts the samples in settings.folder. Throws Error(data) if files are missing or damaged.
     SampleCount (*count)(const InputSettings& settings, Split split);
     std::shared_ptr<const Dataset> (*open)(const InputSettings& settings, Split split, const PixelFormat& format);
-    /// In the folder, when the table of data sets does not say it. Error(data) when there are fewer than two.
+    /// Number of classes in the folder, if the table of data sets does not give it. Throws Error(data) if there are
+    /// fewer than two.
     std::int64_t (*classes)(const std::string& folder) = nullptr;
 };
 
 const ImageSet& image_set(DatasetId id);
 
-/// Names (not paths) in a folder, sorted; none when it cannot be read.
+/// Names (not paths) in a folder, sorted; empty if the folder cannot be read.
 std::vector<std::string> names_in(const std::string& folder);
 
 }  // namespace cnntrain::data

@@ -28,7 +28,7 @@ Imagenet::Imagenet(std::vector<std::string> paths, const ImagenetSettings& setti
     }
 }
 
-/// Record `index` into the workspace, parsed and with a label in range.
+/// Loads record `index` into the workspace, parses it and checks its label.
 JpegDataset::Image Imagenet::load(std::int64_t index, Workspace& workspace) const {
     StageClock clock;
     const std::span<const std::byte> record = records_.read(index, workspace.record);
@@ -58,7 +58,7 @@ std::string_view first_file(Split split) {
     return split == Split::train ? kImagenetSet.first_training_file : "validation-00000-of-00128";
 }
 
-/// Of "<split>-NNNNN-of-NNNNN"; 0 if `name` is not of that form.
+/// The count in "<split>-NNNNN-of-NNNNN"; 0 if `name` does not have that form.
 int shard_count(const std::string& name, Split split) {
     const std::optional<ShardName> shard = parse_shard_name(name);
     return shard && shard->prefix == shard_prefix(split) && shard->suffix.empty() ? shard->count : 0;
@@ -68,7 +68,7 @@ bool holds(DatasetId /*id*/, const std::string& folder, Split split) {
     return std::ranges::any_of(names_in(folder), [&](const std::string& name) { return shard_count(name, split) > 0; });
 }
 
-/// Any shard count (`train-00000-of-00004`) and any subset of the shards.
+/// Accepts any shard count (`train-00000-of-00004`) and any subset of the shards.
 std::vector<std::string> files(DatasetId /*id*/, const std::string& folder, Split split) {
     std::vector<std::string> paths;
     int count = 0;

@@ -11,7 +11,7 @@ namespace cnntrain::data {
 
 namespace {
 
-/// As many bad images in a row are no accident.
+/// More bad images in a row indicate a systematic fault.
 constexpr int kMostReplacements = 16;
 
 }  // namespace

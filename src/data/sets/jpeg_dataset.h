@@ -1,4 +1,4 @@
-// Data sets of JPEG images: decoding, cropping, and what becomes of images that cannot be decoded.
+// Base of data sets of JPEG images: decoding, cropping, and handling of images that cannot be decoded.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@
 
 namespace cnntrain::data {
 
-/// What becomes of an image that cannot be decoded.
+/// How to handle an image that cannot be decoded.
 enum class OnBadImage {
-    stop,      // Error(data)
-    replace,   // the next image and its label are taken: training
-    leave_out  // it is not counted: validation
+    stop,      // throw Error(data)
+    replace,   // training: use the next image and its label instead
+    leave_out  // validation: do not count it
 };
 
 struct JpegSettings {
     std::int64_t image_size = 224;
     PixelFormat format = {};
-    bool augment = false;    // training crop and flip; otherwise the evaluation preprocessing
+    bool augment = false;    // random crop and flip; otherwise evaluation preprocessing
     std::uint64_t seed = 0;  // of the augmentation
     OnBadImage on_bad_image = OnBadImage::stop;
 };
 
-/// As a run asks for it. `format`: of the samples.
+/// The settings of a run. `format`: of the samples.
 JpegSettings jpeg_settings(const InputSettings& settings, Split split, const PixelFormat& format);
 
-/// The bytes of a file, in the workspace.
+/// Reads a whole file into the workspace.
 std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace);
 
-/// A derived class says where the bytes and the label of an image are.
+/// Derived classes provide the bytes and the label of each image.
 class JpegDataset : public Dataset {
 public:
     std::vector<Field> fields() const final;
@@ -53,15 +53,15 @@ protected:
 
     struct Words {
         std::string_view unit = "image";               // in messages
-        std::string_view empty = "the file is empty";  // when there is no byte of an image
+        std::string_view empty = "the file is empty";  // message if an image has no bytes
         std::string_view left_out = "it is not counted";
     };
 
     JpegDataset(const JpegSettings& settings, const Words& words) : settings_(settings), words_(words) {}
 
-    /// The image may point into the workspace. An error always stops.
+    /// The image may be a view into the workspace. An exception always ends the run.
     virtual Image load(std::int64_t index, Workspace& workspace) const = 0;
-    virtual std::string describe(std::int64_t index) const = 0;  // where the image is, for messages
+    virtual std::string describe(std::int64_t index) const = 0;  // location of the image, for messages
     virtual std::string file_of(std::int64_t index) const = 0;
 
 private:

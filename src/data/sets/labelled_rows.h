@@ -1,4 +1,4 @@
-// The rows of a file of labelled texts, and which of its columns are read.
+// The rows of a file of labelled texts, and the columns to read.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,22 @@ struct LabelledRow {
 
 /// Columns by number.
 struct LabelledColumns {
-    std::size_t count = 0;  // of the file
+    std::size_t count = 0;  // number of columns in the file
     std::size_t text = 0;
     std::optional<std::size_t> pair;
     std::optional<std::size_t> label;
     bool has_header = false;
 };
 
-/// What the first row of a file says. Error(data) when a column is missing; `place` stands in front of it.
+/// Finds the columns from the first row. Throws Error(data), with a message that starts with `place`, if one is
+/// missing.
 LabelledColumns find_columns(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
                              const std::string& place);
 
-/// Texts and labels are not empty, and every row has as many cells as the first one.
+/// Checks that texts and labels are not empty and that all rows have the same number of cells.
 class LabelledRows {
 public:
-    /// Error(data) as open_labelled_text().
+    /// Throws Error(data) like open_labelled_text().
     LabelledRows(const FileSystem& files, const LabelledTextSettings& settings);
     LabelledRows(const LabelledRows&) = delete;
     LabelledRows& operator=(const LabelledRows&) = delete;

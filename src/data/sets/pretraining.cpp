@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kIndexName = "pretraining.cnntrain-index";
 
-/// The option of pretraining that sets it, and the option that the records were made with.
+/// The options that set a limit: in pretraining, and when records are written.
 struct LimitOptions {
     std::string reading;
     std::string writing;
@@ -38,7 +38,7 @@ LimitOptions options_of(PretrainingLimit limit) {
     return {};
 }
 
-/// What to do about a list or a value that does not fit the settings.
+/// Advice on how to make the settings and the records fit.
 std::string advice(const PretrainingFault& fault, std::int64_t wanted_length) {
     const LimitOptions options = options_of(fault.limit);
     if (options.reading.empty()) return {};

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders are seldom deeper; a loop of links is endless.
+/// Folders are rarely deeper; greater depth indicates a loop of links.
 constexpr int kMaxDepth = 32;
 
 }  // namespace

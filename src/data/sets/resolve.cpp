@@ -19,8 +19,8 @@ bool holds_any(DatasetId dataset, const fs::path& folder) {
     return set.holds(dataset, folder.string(), Split::train) || set.holds(dataset, folder.string(), Split::validation);
 }
 
-/// Breadth first, in sorted order, following links; each real folder once, so that a loop of links ends. Error(data)
-/// when there are so many folders that `top` must be a mistake, such as the root of all files.
+/// Searches breadth first, in sorted order, following links; visits each real folder once, so that loops of links end.
+/// Throws Error(data) if there are so many folders that `top` must be a mistake, such as the root folder.
 std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
     constexpr std::size_t kMostFolders = 10'000;
     const std::string_view wanted = dataset_info(dataset).folder;
@@ -46,7 +46,7 @@ std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
     return std::nullopt;
 }
 
-/// A hint that the folder holds another data set; "" when it holds none.
+/// A hint if the folder holds another data set; "" otherwise.
 std::string looks_like(DatasetId wanted, const fs::path& folder) {
     for (const DatasetInfo& info : kDatasets) {
         if (info.id != wanted && holds_any(info.id, folder))
@@ -59,7 +59,7 @@ std::string looks_like(DatasetId wanted, const fs::path& folder) {
 
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
-    std::error_code ignored;  // a folder that cannot be read holds nothing for us
+    std::error_code ignored;  // unreadable folders are skipped
     for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
         names.push_back(it->path().filename().string());
     }

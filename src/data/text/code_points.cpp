@@ -27,12 +27,11 @@ constexpr Block kIdeographs[] = {{0x4e00, 0x9fff},   {0x3400, 0x4dbf},   {0x2000
 constexpr Block kAsciiSigns[] = {{33, 47}, {58, 64}, {91, 96}, {123, 126}};
 constexpr Block kHangulSyllables = {0xac00, 0xd7a3};
 
-/// Word_Break is MidLetter, MidNumLet or Single_Quote, which utf8proc does not tell; such characters are case-ignorable
-/// (Unicode standard, section 3.13, definition 136).
+/// Characters with Word_Break MidLetter, MidNumLet or Single_Quote, which utf8proc does not provide; they are
+/// case-ignorable (Unicode standard, section 3.13, definition 136).
 constexpr CodePoint kInsideWords[] = {0x27,   0x2e,   0x3a,   0xb7,   0x387,  0x55f,  0x5f4,  0x2018, 0x2019,
                                       0x2024, 0x2027, 0xfe13, 0xfe52, 0xfe55, 0xff07, 0xff0e, 0xff1a};
-/// Cased characters that have neither a cased category nor a mapping to another case (Other_Lowercase,
-/// Other_Uppercase).
+/// Cased characters without a cased category or a case mapping (Other_Lowercase, Other_Uppercase).
 constexpr Block kCasedSigns[] = {
     {0xaa, 0xaa}, {0xba, 0xba}, {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
 
@@ -70,13 +69,13 @@ bool is_cased(CodePoint value) {
     return utf8proc_tolower(as_is) != as_is || utf8proc_toupper(as_is) != as_is || in_any(kCasedSigns, value);
 }
 
-/// Is the nearest character that is not case-ignorable a cased one?
+/// True if the first character that is not case-ignorable is cased.
 template <typename Iterator> bool meets_cased(Iterator begin, Iterator end) {
     const Iterator found = std::find_if_not(begin, end, is_case_ignorable);
     return found != end && is_cased(*found);
 }
 
-/// Unicode standard, table 3-17: a cased letter before it in the word and none behind it.
+/// Unicode standard, table 3-17: a cased letter precedes it in the word and none follows.
 bool is_final_sigma(const std::vector<CodePoint>& word, std::size_t at) {
     const auto here = word.begin() + static_cast<std::ptrdiff_t>(at);
     return meets_cased(std::make_reverse_iterator(here), word.rend()) && !meets_cased(here + 1, word.end());
@@ -86,8 +85,7 @@ bool has_no_decomposition(CodePoint value) {
     return property(value).decomp_seqindex == UINT16_MAX && !kHangulSyllables.holds(value);
 }
 
-/// Canonical ordering: marks of one run stand in the order of their combining classes (Unicode standard, definition
-/// 109).
+/// Canonical ordering: sorts each run of marks by combining class (Unicode standard, definition 109).
 void order_marks(std::vector<CodePoint>& word) {
     const auto is_starter = [](CodePoint value) { return property(value).combining_class == 0; };
     for (auto at = word.begin(); at != word.end();) {
@@ -137,7 +135,7 @@ bool is_blank(std::string_view text) {
 
 std::string stripped(std::string_view text) {
     std::string result;
-    std::size_t end = 0;  // of what is kept so far, in `result`
+    std::size_t end = 0;  // end of the kept part of `result`
     CodePoint value = 0;
     while (!text.empty()) {
         if (!take_code_point(text, value)) continue;
@@ -191,7 +189,7 @@ void make_lower_case(std::vector<CodePoint>& word, std::vector<CodePoint>& scrat
 }
 
 void strip_accents(std::vector<CodePoint>& word, std::vector<CodePoint>& scratch) {
-    constexpr utf8proc_ssize_t kLongest = 32;  // decompositions have four characters at most
+    constexpr utf8proc_ssize_t kLongest = 32;  // decompositions have at most four characters
     scratch.clear();
     bool marks = false;
     for (const CodePoint value : word) {
@@ -208,7 +206,7 @@ void strip_accents(std::vector<CodePoint>& word, std::vector<CodePoint>& scratch
         for (std::size_t i = before; i < scratch.size(); ++i)
             marks = marks || property(scratch[i]).combining_class != 0;
     }
-    // Also for the marks that stay: those that take room.
+    // Also affects marks that stay: the spacing marks.
     if (marks) order_marks(scratch);
     std::erase_if(scratch, [](CodePoint value) { return property(value).category == UTF8PROC_CATEGORY_MN; });
     word.swap(scratch);

@@ -102,7 +102,7 @@ void TableReader::read_row(TableRow& row) {
         row.cells.push_back(quoted ? read_quoted_cell() : read_plain_cell());
         if (at_ - row_begin_ > kLongestRow) fail("the row is longer than 1 MiB; is it a table of texts and labels?");
         if (at_ == text_.size() || at_line_end()) break;
-        ++at_;  // the separator
+        ++at_;  // skips the separator
     }
     if (at_ < text_.size() && text_[at_] == '\r') ++at_;
     if (at_ < text_.size()) {

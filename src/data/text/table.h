@@ -1,6 +1,5 @@
-// Tables in text files: rows of cells that are separated by tabs (TSV: a cell is any text without a tab and a line end,
-// quotes are part of it) or by commas (CSV as RFC 4180 describes it: a quoted cell may have commas, line ends and
-// doubled quotes).
+// Tables in text files: rows of cells, separated by tabs or commas. TSV: a cell is any text without tabs and line ends;
+// quotes are ordinary characters. CSV: RFC 4180; a quoted cell may contain commas, line ends and doubled quotes.
 #pragma once
 
 #include <cstddef>
@@ -14,34 +13,33 @@ namespace cnntrain::data {
 
 enum class TableFormat : std::uint8_t { tsv, csv };
 
-/// Longer rows are an error: a quote is missing, or the file is no table.
+/// Longer rows are an error: a closing quote is missing, or the file is not a table.
 inline constexpr std::size_t kLongestRow = std::size_t{1} << 20;  // bytes
 
-/// By the ending of the file's name; else CSV unless the first line has a tab.
+/// By the extension of the file name; otherwise TSV if the first line contains a tab, else CSV.
 TableFormat table_format(std::string_view path, std::string_view text);
 
-/// Without a byte order mark. Error(data) says in which line `text` has bytes that are no UTF-8, or a zero byte.
+/// The text without a byte order mark. Error(data) gives the line of bytes that are not UTF-8, or of a zero byte.
 std::string_view checked_utf8(std::string_view text, const std::string& path);
 
 /// "FILE:12".
 std::string place_in(const std::string& path, std::int64_t line);
 
-/// Cells in a message: "'a', 'b' and 3 more". Long cells are cut, control characters become blanks.
+/// Cells for a message: "'a', 'b' and 3 more". Long cells are cut; control characters become blanks.
 std::string quoted_cells(const std::vector<std::string>& cells);
 
 struct TableRow {
     std::vector<std::string_view> cells;
-    std::int64_t line = 0;  // where it begins, from 1
+    std::int64_t line = 0;  // where the row begins, counted from 1
 };
 
 class TableReader {
 public:
-    /// Cells are views of `text`, which outlives them; those that are quoted are rewritten in place, without their
-    /// quotes.
+    /// Cells are views of `text`, which must outlive them. Quoted cells are rewritten in place, without their quotes.
     TableReader(std::string& text, TableFormat format, std::string path);
 
-    /// The next row that is not an empty line; false behind the last one. Error(data) says in which line a quote is not
-    /// closed, a closing quote is followed by text, or a row is too long.
+    /// Reads the next non-empty row; returns false at the end. Error(data) gives the line of a quote that is not
+    /// closed, of text after a closing quote, or of a row that is too long.
     bool next(TableRow& row);
 
 private:
@@ -56,7 +54,7 @@ private:
     bool has_quotes_;
     std::string path_;
     std::size_t at_ = 0;
-    std::int64_t line_ = 1;  // of `at_`
+    std::int64_t line_ = 1;  // line number at `at_`
     std::int64_t row_line_ = 1;
     std::size_t row_begin_ = 0;
 };

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kAscii = 128;
 
-/// class_of() of the ASCII characters.
+/// class_of() for the ASCII characters.
 const std::array<CharacterClass, kAscii>& ascii_classes() {
     static const std::array<CharacterClass, kAscii> table = [] {
         std::array<CharacterClass, kAscii> classes{};
@@ -23,7 +23,7 @@ bool is_ascii(char c) {
     return static_cast<unsigned char>(c) < kAscii;
 }
 
-/// Of an ASCII character.
+/// For an ASCII character.
 CharacterClass class_of(char c) {
     return ascii_classes()[static_cast<unsigned char>(c)];
 }
@@ -58,7 +58,7 @@ void Tokeniser::append_tokens(std::string_view text, std::vector<TokenId>& ids) 
     }
 }
 
-/// Most text: no context and no decomposition.
+/// Fast path for ASCII text: needs no context and no decomposition.
 void Tokeniser::append_ascii(std::string_view chunk, std::vector<TokenId>& ids) {
     word_.clear();
     for (const char c : chunk) {
@@ -71,7 +71,7 @@ void Tokeniser::append_ascii(std::string_view chunk, std::vector<TokenId>& ids) 
                 append_word({&c, 1}, 1, ids);
                 word_.clear();
                 break;
-            default:  // dropped
+            default:  // dropped characters
                 break;
         }
     }
@@ -101,7 +101,7 @@ void Tokeniser::append_unicode(std::string_view chunk, std::vector<TokenId>& ids
     append_characters(ids);
 }
 
-/// Takes `characters_`, a word with its punctuation.
+/// Consumes `characters_`, a word with its punctuation.
 void Tokeniser::append_characters(std::vector<TokenId>& ids) {
     if (lower_case_) {
         make_lower_case(characters_, scratch_);

@@ -1,5 +1,6 @@
-// Text to the ids of WordPiece tokens, as BERT's reference does it: clean, separate ideographs, split at white space,
-// lower the case and strip accents, split at punctuation, and cut each word into the longest pieces of the vocabulary.
+// Converts text to WordPiece token ids as BERT's reference does: clean the text, separate ideographs, split at white
+// space, convert to lower case and strip accents, split at punctuation, and divide each word into the longest
+// vocabulary pieces.
 #pragma once
 
 #include <string>
@@ -11,16 +12,16 @@
 
 namespace cnntrain::data {
 
-/// Longer words are unknown.
+/// Longer words become the unknown token.
 inline constexpr std::size_t kLongestWord = 200;  // characters
 
-/// For one thread at a time: it keeps its buffers.
+/// Not thread-safe: it reuses its buffers.
 class Tokeniser {
 public:
-    /// `vocabulary` outlives it. Error(data) when the vocabulary lacks a special token.
+    /// `vocabulary` must outlive this object. Error(data) if the vocabulary lacks a special token.
     Tokeniser(const Vocabulary& vocabulary, bool lower_case);
 
-    /// Appends the tokens of `text`: UTF-8, of which undecodable bytes are dropped.
+    /// Appends the tokens of `text` (UTF-8; undecodable bytes are dropped).
     void append_tokens(std::string_view text, std::vector<TokenId>& ids);
 
 private:

@@ -1,8 +1,8 @@
-// The vocabulary of a WordPiece tokeniser: one piece in each line, whose number is its id; pieces that do not begin a
-// word have "##" in front.
+// The vocabulary of a WordPiece tokeniser: one piece per line; the line number is the piece's id. Pieces that do not
+// begin a word start with "##".
 //
-// The pieces stand in a trie of bytes, so that the longest one at the front of a text is found in one walk. A walk over
-// bytes never ends inside a character, because pieces are whole characters.
+// A byte trie stores the pieces, so that one walk finds the longest piece at the front of a text. A walk never ends
+// inside a character, because pieces consist of whole characters.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace cnntrain::data {
 
 using TokenId = std::uint32_t;
 
-/// The pieces that pretraining records cannot be made without.
+/// The special tokens that pretraining records need.
 struct SpecialTokens {
     TokenId unknown = 0;    // [UNK]
     TokenId beginning = 0;  // [CLS]
@@ -28,22 +28,22 @@ struct SpecialTokens {
 
 class Vocabulary {
 public:
-    /// `text`: of the file. Lines are stripped of white space; of a piece that stands in several lines the last one
-    /// counts.
+    /// `text`: contents of the file. White space around lines is stripped. If a piece occurs in several lines, the last
+    /// one is its id.
     explicit Vocabulary(std::string_view text);
-    /// Error(data) names the file when it cannot be read or lacks a special token.
+    /// Error(data) names the file if it cannot be read or lacks a special token.
     static Vocabulary read(const FileSystem& files, const std::string& path);
 
     std::optional<TokenId> find(std::string_view piece) const;
-    /// Error(data) names those that are missing.
+    /// Error(data) names the missing tokens.
     SpecialTokens special_tokens() const;
-    /// Number of lines: every id is below it.
+    /// Number of lines; every id is smaller.
     TokenId size() const { return lines_; }
-    /// The different pieces in order of their first lines, as ids: what random replacements are drawn from.
+    /// The ids of the distinct pieces, in order of first occurrence. Random replacements are drawn from these.
     const std::vector<TokenId>& distinct() const { return distinct_; }
 
-    /// Appends the pieces of `word` (UTF-8), longest first from the left. False, and nothing appended, if they do not
-    /// cover it.
+    /// Appends the pieces of `word` (UTF-8), the longest first from the left. Returns false, and appends nothing, if no
+    /// pieces cover the word.
     bool append_pieces(std::string_view word, std::vector<TokenId>& ids) const;
 
 private:
@@ -54,12 +54,12 @@ private:
 
     struct Edge {
         std::uint32_t from = 0;  // node << 8 | byte
-        Node to = kNowhere;      // kNowhere: the place is free
+        Node to = kNowhere;      // kNowhere: the entry is free
     };
 
     struct Match {
         TokenId id = kNoPiece;
-        std::size_t bytes = 0;  // 0: there is none
+        std::size_t bytes = 0;  // 0: no piece
     };
 
     void insert(std::string_view piece, TokenId id);
@@ -72,9 +72,9 @@ private:
     TokenId lines_ = 0;
     std::vector<TokenId> distinct_;
     std::vector<TokenId> piece_at_ = {kNoPiece, kNoPiece};  // by node
-    std::vector<Edge> edges_;                               // open addressing; a power of two, half empty
-    int shift_ = 0;                                         // of hashes to places
-    Node continuation_ = kNowhere;                          // behind "##"
+    std::vector<Edge> edges_;       // hash table, open addressing; size a power of two, half full
+    int shift_ = 0;                 // from hash to table position
+    Node continuation_ = kNowhere;  // the node after "##"
 };
 
 }  // namespace cnntrain::data

@@ -8,7 +8,7 @@
 
 namespace cnntrain::dataset_tools {
 
-/// Counts the bytes that several threads have read and tells of them, not too often.
+/// Counts the bytes that several threads have read, and reports them at a limited rate.
 class ByteProgress {
 public:
     ByteProgress(const ReadProgress& tell, std::uint64_t total_bytes) : tell_(tell), total_bytes_(total_bytes) {}

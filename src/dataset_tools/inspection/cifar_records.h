@@ -1,4 +1,4 @@
-// The records of a CIFAR file, one after the other.
+// Reads the records of a CIFAR file in order.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace cnntrain::dataset_tools {
 
-/// The first `count` records, read in large pieces.
+/// Visits the first `count` records; reads the file in large pieces.
 void for_each_cifar_record(const InputFile& file, const data::CifarLayout& layout, std::int64_t count,
                            const std::function<void(std::int64_t number, std::span<const std::byte> record)>& visit);
 

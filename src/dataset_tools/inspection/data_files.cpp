@@ -26,7 +26,7 @@ std::string shard_file(std::string_view prefix, int index, int count, std::strin
     return std::string(prefix) + "-" + number(index) + "-of-" + number(count) + std::string(suffix);
 }
 
-/// The batches of each data set of which there is a file.
+/// Takes the batch files of each CIFAR data set that has at least one file here.
 void take_cifar(std::vector<std::string>& names, DataFiles& found) {
     for (const data::DatasetId id : kCifars) {
         std::vector<FileSet> sets;
@@ -88,7 +88,7 @@ bool holds_records(const fs::path& path) {
     try {
         return begins_as_records(*posix_files().open(path.string()));
     } catch (const Error&) {
-        return false;  // cannot be read, and has no name that would say that it is data
+        return false;  // unreadable, and its name does not identify it as data
     }
 }
 
@@ -112,7 +112,7 @@ DataFiles list_folder(const std::string& folder) {
     return found;
 }
 
-/// Empty: TFRecords.
+/// Empty for TFRecords.
 std::optional<data::DatasetId> cifar_of(const fs::path& path) {
     const std::string file = path.filename().string();
     for (const data::DatasetId id : kCifars) {

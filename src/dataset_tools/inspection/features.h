@@ -1,4 +1,4 @@
-// Every feature of a tf.Example, whatever its key: for looking at records of unknown making.
+// Lists all features of a tf.Example, whatever their keys, to inspect unknown records.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace cnntrain::dataset_tools {
 
-/// One key's list in one record.
+/// The list of one key in one record.
 struct FeatureSummary {
     data::FeatureType type = data::FeatureType::none;
-    std::int64_t length = 0;  // values
+    std::int64_t length = 0;  // number of values
     data::Range<std::int64_t> value_bytes;
     data::Range<std::int64_t> integers;
-    data::Range<double> floats;              // finite ones
-    std::int64_t first_integer = 0;          // if there are integers
-    std::span<const std::byte> first_bytes;  // part of the record
+    data::Range<double> floats;              // of the finite values
+    std::int64_t first_integer = 0;          // valid if there are integers
+    std::span<const std::byte> first_bytes;  // a view of the record
 };
 
-/// Calls `visit` for each feature in the order of the record. False when the bytes are no tf.Example: what was visited
-/// before the fault means nothing then.
+/// Calls `visit` for each feature in record order. Returns false if the bytes are not a tf.Example; then the features
+/// visited before the fault are meaningless.
 bool visit_features(std::span<const std::byte> record,
                     const std::function<void(std::string_view key, const FeatureSummary& feature)>& visit);
 

@@ -25,10 +25,10 @@ constexpr std::string_view kImage = "image/encoded";
 constexpr std::string_view kLabel = "image/class/label";
 constexpr std::string_view kBoxes = "image/object/bbox/xmin";
 
-/// A report while it grows.
+/// A report under construction.
 struct Tally {
     SetReport report;
-    std::unordered_map<std::int64_t, std::int64_t> record_sizes;  // size -> records, for the median
+    std::unordered_map<std::int64_t, std::int64_t> record_sizes;  // number of records per size, for the median
 
     void add_record(std::int64_t bytes) {
         ++report.records;
@@ -45,7 +45,7 @@ struct Tally {
             report.other_labels += count;
         }
     }
-    /// Null when there are too many keys.
+    /// Null if there are too many keys.
     FeatureReport* feature(std::string_view key) {
         const auto found = report.features.find(key);
         if (found != report.features.end()) return &found->second;
@@ -140,7 +140,7 @@ void add_feature(std::string_view key, const FeatureSummary& feature, Tally& tal
 }
 
 void add_example(std::span<const std::byte> record, data::JpegChecker& checker, Tally& tally) {
-    // Looked through once before anything is counted: it may turn out to be no tf.Example at its very end.
+    // Parses the whole record before counting anything: the fault may be at its very end.
     if (!visit_features(record, [](std::string_view, const FeatureSummary&) {})) {
         ++tally.report.not_examples;
         return;
@@ -214,12 +214,12 @@ Tally read_file(const std::string& folder, const FileSet& set, const std::string
         }
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
-        tally.report.damaged_files.emplace_back(error.what());  // the system refuses; the message names the file
+        tally.report.damaged_files.emplace_back(error.what());  // the message of the system's error names the file
     }
     return tally;
 }
 
-/// A single file that is no data file is the user's slip.
+/// A single file without any records is probably a wrong argument.
 void check_single_file(const std::string& path, const std::vector<SetReport>& reports) {
     if (std::filesystem::is_directory(path) || reports.front().records > 0) return;
     if (!reports.front().damaged_files.empty()) throw Error(ErrorKind::data, reports.front().damaged_files.front());
@@ -269,7 +269,7 @@ std::vector<SetReport> inspect(const InspectSettings& settings) {
     });
     std::vector<SetReport> reports;
     for (std::size_t i = 0; i < tallies.size(); ++i) {
-        if (found.sets[i].files.empty()) continue;  // a CIFAR split of which nothing is there
+        if (found.sets[i].files.empty()) continue;  // a CIFAR split without any files
         SetReport& report = tallies[i].report;
         report.name = found.sets[i].name;
         report.format = format_name(found.sets[i]);

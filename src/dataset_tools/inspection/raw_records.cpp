@@ -10,7 +10,7 @@
 namespace cnntrain::dataset_tools {
 namespace {
 
-/// Read at once. Small enough to stay in the second-level cache until the checksum has passed over it.
+/// Size of a read. Small enough to stay in the second-level cache until its checksum is computed.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
 bool header_intact(std::span<const std::byte> header) {
@@ -30,7 +30,7 @@ bool begins_as_records(const InputFile& file) {
     return header_intact(header);
 }
 
-/// The next `size` bytes, which the file must have.
+/// The next `size` bytes; the file must have them.
 std::span<const std::byte> RawRecords::peek(std::uint64_t size) {
     const std::uint64_t skip = position_ - window_;
     if (skip + size > filled_) {

@@ -1,4 +1,4 @@
-// A TFRecord file from front to back, whatever state it is in: for looking at files, not for training.
+// Reads a TFRecord file from start to end in any condition: for inspecting files, not for training.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@
 namespace cnntrain::dataset_tools {
 
 struct RawRecord {
-    std::int64_t number = 0;             // from 0
+    std::int64_t number = 0;             // counted from 0
     std::uint64_t offset = 0;            // of its header in the file
-    std::span<const std::byte> payload;  // until the next call of next()
-    bool intact = true;                  // the payload's checksum is right
+    std::span<const std::byte> payload;  // valid until the next call of next()
+    bool intact = true;                  // the payload's checksum is correct
 };
 
 /// Why a file could not be read to its end.
 struct FrameDamage {
     std::int64_t record = 0;
-    std::uint64_t offset = 0;  // of the record; everything from here on is unchecked
+    std::uint64_t offset = 0;  // of the record; everything from there on is unchecked
     std::uint64_t unchecked_bytes = 0;
     std::string what;
 };
 
-/// "<file>, record 3 (at byte 120): " before a message.
+/// "<file>, record 3 (at byte 120): ", the start of a message.
 std::string place_of(const std::string& file, std::int64_t record, std::uint64_t offset);
 
-/// Does the file begin as a TFRecord file does? False for files too short for it.
+/// True if the file starts like a TFRecord file; false for files that are too short to tell.
 bool begins_as_records(const InputFile& file);
 
 /// Reads in large pieces. Memory: one piece, or the largest record.
@@ -39,18 +39,18 @@ class RawRecords {
 public:
     explicit RawRecords(const InputFile& file) : file_(&file) {}
 
-    /// False at the end of the file, or where its framing is damaged: then there is damage(). Error(data) when the
-    /// operating system refuses to read.
+    /// Returns false at the end of the file, or where its framing is damaged; then damage() is set. Throws Error(data)
+    /// if the operating system cannot read the file.
     bool next(RawRecord& record);
     const std::optional<FrameDamage>& damage() const { return damage_; }
-    std::uint64_t done_bytes() const { return position_; }  // the records returned so far
+    std::uint64_t done_bytes() const { return position_; }  // size of the records returned so far
 
 private:
     std::span<const std::byte> peek(std::uint64_t size);
     bool stop(std::string what);
 
     const InputFile* file_;
-    std::unique_ptr<std::byte[]> buffer_;  // the bytes of the file from window_ on
+    std::unique_ptr<std::byte[]> buffer_;  // bytes of the file starting at window_
     std::size_t capacity_ = 0;
     std::size_t filled_ = 0;
     std::uint64_t window_ = 0;

@@ -27,7 +27,7 @@
 namespace cnntrain::dataset_tools {
 namespace {
 
-/// What one file gave.
+/// The results of one file.
 struct FileResult {
     std::int64_t records = 0;
     std::int64_t images_decoded = 0;
@@ -39,10 +39,10 @@ struct FileResult {
 
 enum class Contents { image, pretraining, other };
 
-/// The keys that matter here, from the one walk through a record.
+/// The relevant keys, found in one traversal of a record.
 struct Keys {
-    bool image = false;      // there is one of images
-    bool token_ids = false;  // of pretraining records
+    bool image = false;      // has a key of image records
+    bool token_ids = false;  // has a key of pretraining records
 };
 
 /// Checks the records of one TFRecord file.
@@ -81,7 +81,7 @@ private:
         result_.findings.push_back({fault, file_, record_->number, record_->offset, std::move(what)});
     }
 
-    /// From the first record that is a tf.Example.
+    /// Decides the file's contents from its first valid tf.Example.
     Contents contents_of(const Keys& keys) const {
         if (keys.token_ids) return Contents::pretraining;
         const bool named_so = set_.prefix == "train" || set_.prefix == "validation";
@@ -106,7 +106,7 @@ private:
         if (!problem.empty()) add(Fault::damaged_image, problem);
     }
 
-    /// Layout and lengths are those of the file's first record.
+    /// All records must have the layout and lengths of the file's first record.
     void check_pretraining() {
         if (pretraining_keys_.empty() && !take_pretraining_layout()) {
             return add(Fault::not_an_example, "input_ids has no int64 value, or masked_lm_weights has no float value");
@@ -134,7 +134,7 @@ private:
     std::optional<Contents> contents_;
     std::vector<data::PretrainingKey> pretraining_keys_;  // empty before the first such record
     std::vector<std::vector<std::byte>> fields_;
-    std::vector<std::span<std::byte>> field_views_;  // of fields_
+    std::vector<std::span<std::byte>> field_views_;  // views of fields_
     data::ImageExample example_;
     data::JpegChecker jpeg_;
 };
@@ -171,7 +171,7 @@ void verify_cifar(const InputFile& input, data::DatasetId cifar, const std::stri
                                        std::to_string(layout.record_bytes) + " bytes; " + std::to_string(rest) +
                                        " are left over"});
     }
-    // CIFAR-100: the label of one of 20 groups, then the label used.
+    // CIFAR-100 stores the label of one of 20 groups, then the label that is used.
     constexpr std::array<int, 2> kFine = {20, 100};
     constexpr std::array<int, 1> kTen = {10};
     const std::span<const int> classes = layout.label_bytes == 2 ? std::span<const int>(kFine) : kTen;
@@ -206,7 +206,7 @@ FileResult verify_file(const std::string& folder, const FileSet& set, const std:
     return result;
 }
 
-/// Findings that concern the list of files.
+/// Checks the list of files.
 void verify_names(const DataFiles& found, VerifyResult& result) {
     const auto add = [&](Fault fault, const std::string& file, std::string what) {
         result.findings.push_back({fault, file, -1, 0, std::move(what)});
@@ -237,7 +237,7 @@ void verify_names(const DataFiles& found, VerifyResult& result) {
     }
 }
 
-/// A file without a record is wrong unless there are fewer records than shards.
+/// A file without records is a fault, unless there are fewer records than shards.
 void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult& result) {
     std::int64_t most = 0;
     std::int64_t empty = 0;
@@ -271,7 +271,7 @@ void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult
     }
 }
 
-/// What the folder's writer noted of its files: the only way to see that a file lacks its last records.
+/// The writer's notes about the files in the folder: the only way to detect that a file lacks its last records.
 std::map<std::string, FinishedFile> files_in_journal(const std::string& folder, VerifyResult& result) {
     try {
         std::optional<Journal> journal = read_journal(posix_files(), journal_path(folder));

@@ -24,7 +24,7 @@ void put_bytes(Features& features, const char* key, std::string value) {
     features[key].mutable_bytes_list()->add_value(std::move(value));
 }
 
-/// One coordinate of every box; an empty list where there is none, as in the published set.
+/// Writes one coordinate of each box; an empty list if there are no boxes, as in the published set.
 void put_boxes(Features& features, const char* key, const std::vector<ObjectBox>& boxes, float ObjectBox::*coordinate) {
     auto& list = *features[key].mutable_float_list();
     for (const ObjectBox& box : boxes) {
@@ -56,7 +56,7 @@ std::string serialise_image_example(ImageDescription image) {
     std::string bytes;
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // a map has no order of its own
+    coded.SetSerializationDeterministic(true);  // otherwise the order of a map is undefined
     message.SerializeToCodedStream(&coded);
     coded.Trim();
     return bytes;

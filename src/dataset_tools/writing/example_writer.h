@@ -1,4 +1,4 @@
-// The tf.Example of one ImageNet record, as the writer stores it.
+// Writes the tf.Example of one ImageNet record.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace cnntrain::dataset_tools {
 
-/// A marked object, relative to the image: 0..1.
+/// Box of an object in coordinates relative to the image, 0..1.
 struct ObjectBox {
     float x_min = 0;
     float y_min = 0;
@@ -16,7 +16,7 @@ struct ObjectBox {
     bool operator==(const ObjectBox&) const = default;
 };
 
-/// Standard keys of the published set.
+/// The standard keys of the published set.
 struct ImageDescription {
     std::string jpeg;
     std::int64_t label = 0;  // 1..classes
@@ -24,9 +24,9 @@ struct ImageDescription {
     std::string file_name;
     std::int64_t height = 0;
     std::int64_t width = 0;
-    std::string text = {};  // the class in words
+    std::string text = {};  // the name of the class
     std::vector<ObjectBox> boxes = {};
-    std::vector<std::int64_t> box_labels = {};  // as many as boxes
+    std::vector<std::int64_t> box_labels = {};  // one per box
 };
 
 /// Equal descriptions give equal bytes.

@@ -19,16 +19,16 @@ constexpr std::size_t kRecordBytes = 1 + 3 * kSide * kSide;
 constexpr std::int64_t kTrainFiles = 5;
 constexpr double kTurn = 2 * std::numbers::pi;
 
-/// Patterns stay what they are when mirrored, as training does.
+/// The patterns are unchanged by mirroring, which training applies.
 enum class Pattern { horizontal, vertical, diagonal, checks, rings };
 constexpr std::int32_t kPatterns = 5;
 
-/// Everything random about one image, drawn before its pixels.
+/// All random choices for one image, drawn before its pixels.
 struct Scene {
     Pattern pattern;
-    double period;  // pixels
+    double period;  // in pixels
     double phase;
-    double tilt;  // radians
+    double tilt;  // in radians
     double mirror;
     double centre_x, centre_y, radius;
     double noise;
@@ -56,7 +56,7 @@ Scene sample_scene(std::int32_t label, Rng& rng) {
     return scene;
 }
 
-/// -1..1 at an offset from the patch's centre.
+/// Value in -1..1 at an offset from the patch's centre.
 double pattern_value(const Scene& scene, double dx, double dy) {
     const double x = dx * std::cos(scene.tilt) - dy * std::sin(scene.tilt);
     const double y = dx * std::sin(scene.tilt) + dy * std::cos(scene.tilt);

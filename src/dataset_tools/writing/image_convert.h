@@ -1,4 +1,4 @@
-// Image files as a data set stores them: JPEGs that decode without complaint, grey or RGB.
+// Converts image files to the form stored in data sets: JPEGs that decode without warnings, grey or RGB.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ struct StoredImage {
     std::string_view converted_from;  // "PNG", "CMYK" or ""
 };
 
-/// One thread's.
+/// For use by one thread.
 class ImageConverter {
 public:
     ImageConverter();
     ~ImageConverter();
 
-    /// JPEGs pass unchanged after a look at all of their data; CMYK JPEGs and PNG files (told by their first bytes,
-    /// whatever their names) become RGB JPEGs of quality 100, transparent parts on white. Equal bytes give equal
-    /// results. Error(data) says what is wrong with the image.
+    /// JPEGs are stored unchanged after all of their data were checked. CMYK JPEGs and PNG files (recognised by their
+    /// first bytes, whatever their names) become RGB JPEGs of quality 100, with transparent parts on white. Equal bytes
+    /// give equal results. Error(data) describes the fault in the image.
     StoredImage convert(std::string file);
 
 private:

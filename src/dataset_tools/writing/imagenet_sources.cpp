@@ -52,7 +52,7 @@ std::string class_of(const std::string& folder, const std::string& name) {
     const fs::path path(name);
     if (path.has_parent_path()) return path.parent_path().filename().string();
     const std::size_t underscore = name.find('_');
-    const bool published = name.starts_with("ILSVRC2012_");  // its validation files: numbers, not classes
+    const bool published = name.starts_with("ILSVRC2012_");  // published validation names have no classes
     if (underscore == std::string::npos || underscore == 0 || published) {
         fail("image " + name + " in " + folder +
              " has no class: expected it in a folder of its class, named <class>_<anything>, or in a file given with " +
@@ -61,7 +61,7 @@ std::string class_of(const std::string& folder, const std::string& name) {
     return name.substr(0, underscore);
 }
 
-/// Images as a label file lists them, which must be there.
+/// The images listed in a label file, all of which must exist.
 std::vector<ClassifiedImage> listed_images(const std::string& folder, const std::string& file,
                                            const std::vector<LabelLine>& labels) {
     std::vector<ClassifiedImage> images;
@@ -108,7 +108,7 @@ std::vector<ClassifiedImage> classified(const std::string& folder, const std::st
     return images;
 }
 
-/// Sorted, of all images; or as the file lists them.
+/// The classes in label order: sorted classes of all images, or the order in the given file.
 std::vector<std::string> class_list(const ImagenetWriterSettings& settings, const std::vector<ClassifiedImage>& train,
                                     const std::vector<ClassifiedImage>& validation) {
     std::vector<std::string> classes;
@@ -160,7 +160,7 @@ std::vector<RawImage> indexed(const std::string& folder, std::vector<ClassifiedI
     return raw;
 }
 
-/// Classes that only the validation has are most likely named otherwise in the training folder.
+/// Warns of classes that only occur in validation; they are probably named differently in the training folder.
 void notice_untrained(const ImagenetSources& sources, const Notice& notice) {
     if (!notice || sources.train.empty()) return;
     std::vector<bool> trained(sources.classes.size());

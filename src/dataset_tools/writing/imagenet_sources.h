@@ -1,4 +1,4 @@
-// The raw images of an ImageNet conversion: which there are, and of which class each is.
+// Finds the raw images of an ImageNet conversion and their classes.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ namespace cnntrain::dataset_tools {
 
 struct RawImage {
     std::string path;         // relative to the split's folder
-    std::size_t class_index;  // of ImagenetSources::classes
-    std::int64_t bytes;       // -1 if the file cannot be looked at
-    std::int64_t changed_ns;  // its last change; 0 likewise
+    std::size_t class_index;  // index in ImagenetSources::classes
+    std::int64_t bytes;       // -1 if the file is inaccessible
+    std::int64_t changed_ns;  // modification time; 0 if the file is inaccessible
 };
 
 struct ImagenetSources {
@@ -24,7 +24,8 @@ struct ImagenetSources {
     std::vector<std::string> classes;  // in label order
 };
 
-/// Error(data) when an image has no class, there are more classes than labels, or a list does not fit the files.
+/// Throws Error(data) if an image has no class, if there are more classes than labels, or if a list does not match the
+/// files.
 ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings,
                                       const std::function<void(const std::string&)>& notice);
 

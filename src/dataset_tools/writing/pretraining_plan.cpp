@@ -14,12 +14,12 @@ namespace {
 constexpr std::int64_t kSpecialTokens = 3;  // [CLS] and two [SEP]
 constexpr std::int64_t kLeastLength = kSpecialTokens + 2;
 constexpr std::int64_t kMostLength = std::int64_t{1} << 20;
-constexpr int kDocumentTries = 10;          // to find another document
+constexpr int kDocumentTries = 10;          // attempts to find another document
 constexpr double kShareOfMaskTokens = 0.8;  // of the masked tokens
-constexpr double kShareUnchanged = 0.5;     // of the others
+constexpr double kShareUnchanged = 0.5;     // of the other masked tokens
 constexpr std::int64_t kDocumentsBetweenReports = 256;
 
-/// Makes the instances in the order of the reference program, whose draws these are.
+/// Makes the instances in the order of the reference program, with identical random draws.
 class Planner {
 public:
     Planner(const Corpus& corpus, std::uint32_t vocabulary_pieces, const InstanceSettings& settings)
@@ -34,14 +34,14 @@ public:
 
 private:
     struct Chunk {
-        std::size_t begin = 0;  // segments
+        std::size_t begin = 0;  // segment numbers
         std::size_t end = 0;
         std::size_t size() const { return end - begin; }
     };
 
     std::uint64_t length(std::size_t begin, std::size_t end) const;
     void add_document(std::size_t place);
-    /// Returns the segment that the document goes on with.
+    /// Returns the segment at which the document continues.
     std::size_t add_instance(std::size_t place, Chunk chunk, std::uint64_t target);
     TokenRange random_sentence(std::size_t place, std::uint64_t target);
     void truncate(TokenRange& first, TokenRange& second);
@@ -52,7 +52,7 @@ private:
     const InstanceSettings& settings_;
     std::int64_t most_tokens_;
     PythonRandom random_;
-    std::vector<std::uint32_t> documents_;  // shuffled; a place in it is what the reference calls a document's index
+    std::vector<std::uint32_t> documents_;  // shuffled; the reference's document index is a position in it
     std::vector<std::uint32_t> candidates_;
     InstancePlan plan_;
 };
@@ -84,7 +84,7 @@ void Planner::add_document(std::size_t place) {
 }
 
 std::size_t Planner::add_instance(std::size_t place, Chunk chunk, std::uint64_t target) {
-    std::size_t split = chunk.begin + 1;  // between the sentences
+    std::size_t split = chunk.begin + 1;  // between the two sentences
     if (chunk.size() >= 2) split = chunk.begin + random_.integer(1, static_cast<std::uint32_t>(chunk.size() - 1));
     Instance instance;
     const std::uint64_t first_tokens = length(chunk.begin, split);
@@ -101,7 +101,7 @@ std::size_t Planner::add_instance(std::size_t place, Chunk chunk, std::uint64_t 
     return instance.random_next ? split : chunk.end;
 }
 
-/// At least one segment, and as many as give `target` tokens or end a document.
+/// At least one segment, then more until `target` tokens are reached or the document ends.
 TokenRange Planner::random_sentence(std::size_t place, std::uint64_t target) {
     std::uint32_t other = 0;
     for (int i = 0; i < kDocumentTries; ++i) {
@@ -119,7 +119,7 @@ TokenRange Planner::random_sentence(std::size_t place, std::uint64_t target) {
     return {static_cast<std::uint32_t>(start), 0, static_cast<std::uint32_t>(tokens)};
 }
 
-/// Takes single tokens from either end of the longer sentence until both fit.
+/// Removes single tokens from either end of the longer sentence until both fit.
 void Planner::truncate(TokenRange& first, TokenRange& second) {
     for (std::int64_t total = std::int64_t{first.tokens} + second.tokens; total > most_tokens_; --total) {
         TokenRange& longer = first.tokens > second.tokens ? first : second;

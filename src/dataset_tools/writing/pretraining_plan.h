@@ -1,7 +1,7 @@
-// Which tokens the pretraining sequences are made of: pairs of sentences, cut to length, and what is masked in them.
+// Plans the pretraining sequences: pairs of sentences, cut to length, and the masked tokens in them.
 //
-// All random draws of the reference program depend on lengths alone, so that they are made here, one after the other,
-// for all sequences; putting the tokens together is left to as many threads as there are.
+// All random draws of the reference program depend on lengths only. They are made here, sequentially, for all
+// sequences; the tokens are then assembled by any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace cnntrain::dataset_tools {
 
-/// Tokens of neighbouring segments.
+/// A range of tokens in consecutive segments.
 struct TokenRange {
     std::uint32_t segment = 0;
-    std::uint32_t skipped = 0;  // tokens before the first one, from the segment's begin
+    std::uint32_t skipped = 0;  // tokens before the range, counted from the start of the segment
     std::uint32_t tokens = 0;
 };
 
-/// What stands in the place of a masked token, apart from a vocabulary's id.
+/// Replacements of a masked token that are not vocabulary ids.
 inline constexpr data::TokenId kMaskToken = ~data::TokenId{0};
 inline constexpr data::TokenId kUnchanged = kMaskToken - 1;
 
@@ -34,35 +34,36 @@ struct MaskedToken {
 struct Instance {
     TokenRange first;
     TokenRange second;
-    bool random_next = false;      // the second part is from another place
-    std::uint32_t masks = 0;       // masked tokens
-    std::uint64_t first_mask = 0;  // in InstancePlan::masks
+    bool random_next = false;      // the second part comes from another place in the corpus
+    std::uint32_t masks = 0;       // number of masked tokens
+    std::uint64_t first_mask = 0;  // index in InstancePlan::masks
 };
 
 struct InstancePlan {
-    std::vector<Instance> instances;   // in the order in which they are made
-    std::vector<MaskedToken> masks;    // of all instances; those of one in ascending positions
-    std::vector<std::uint32_t> order;  // the shuffled instances: the order of the records
+    std::vector<Instance> instances;   // in the order of their construction
+    std::vector<MaskedToken> masks;    // of all instances; ascending positions within each
+    std::vector<std::uint32_t> order;  // record order: the shuffled instances
 
     std::span<const MaskedToken> masks_of(const Instance& instance) const {
         return std::span(masks).subspan(instance.first_mask, instance.masks);
     }
 };
 
-/// Error(usage) for settings that cannot be.
+/// Throws Error(usage) for impossible settings.
 void check_instances(const InstanceSettings& settings);
 
-/// min(M, max(1, round(share * length))), a half to the even neighbour; and as many more as leave S - M other tokens.
+/// min(M, max(1, round(share * length))), rounding half to even; more if needed so that at most S - M other tokens
+/// remain.
 std::int64_t masked_tokens(std::int64_t length, const InstanceSettings& settings);
 
 struct PlanEvents {
     std::function<bool()> stop_requested = {};
-    /// Documents done, of all passes, and how many there are.
+    /// Called with the number of documents done, over all passes, and their total.
     std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
-/// `vocabulary_pieces`: size of Vocabulary::distinct(). The settings are checked ones. Error(data) when there are too
-/// many sequences. Throws Interrupted when a stop is asked for.
+/// `vocabulary_pieces`: size of Vocabulary::distinct(). The settings must have been checked. Throws Error(data) if
+/// there are too many sequences, Interrupted if a stop is requested.
 InstancePlan plan_instances(const Corpus& corpus, std::uint32_t vocabulary_pieces, const InstanceSettings& settings,
                             const PlanEvents& events = {});
 

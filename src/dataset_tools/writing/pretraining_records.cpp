@@ -38,7 +38,7 @@ void PretrainingRecords::append_tokens(TokenRange range) {
     }
 }
 
-/// The tokens as they are fed, and what is masked among them.
+/// Collects the input tokens of an instance and the masked tokens among them.
 void PretrainingRecords::gather(const Instance& instance) {
     ids_.clear();
     ids_.push_back(special_.beginning);
@@ -89,8 +89,8 @@ void PretrainingRecords::append_plain(std::string& bytes) {
     encoder_.finish(bytes);
 }
 
-/// Masked tokens go to the places from 0, the others to those from M. Tokens with id 0 are taken for padding and left
-/// out, also where one of them replaces a masked token.
+/// Masked tokens get positions from 0 on, other tokens from M on. Tokens with id 0 count as padding and are dropped,
+/// even if one of them replaces a masked token.
 void PretrainingRecords::append_static(std::string& bytes) {
     const auto length = static_cast<std::size_t>(layout_.sequence_length);
     const auto predictions = static_cast<std::size_t>(layout_.max_predictions);

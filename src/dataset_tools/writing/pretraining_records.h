@@ -1,4 +1,4 @@
-// A plan's instances as records.
+// Encodes the instances of a plan as records.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace cnntrain::dataset_tools {
 struct RecordLayout {
     std::int64_t sequence_length = 128;  // S
     std::int64_t max_predictions = 20;   // M
-    bool remask = false;                 // the static layout
-    std::uint32_t pad_position = 384;    // of the padding in that layout
+    bool remask = false;                 // selects the static layout
+    std::uint32_t pad_position = 384;    // position of padding in the static layout
 };
 
-/// For one thread at a time: it keeps its buffers. What it is made of outlives it.
+/// Not thread-safe: it reuses its buffers. The constructor's arguments must outlive it.
 class PretrainingRecords {
 public:
     PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const data::Vocabulary& vocabulary,
@@ -43,15 +43,15 @@ private:
     RecordLayout layout_;
     data::ExampleEncoder encoder_;
 
-    // Of the instance at hand; without padding.
+    // Of the current instance, without padding.
     Values ids_;
     Values segments_;
     Values positions_;  // of the masked tokens
-    Values labels_;     // their own ids
+    Values labels_;     // ids of the masked tokens
     std::uint32_t random_next_ = 0;
     std::vector<float> weights_;  // [M]
 
-    // Of the record, with padding.
+    // Of the current record, with padding.
     Values padded_ids_;
     Values padded_segments_;
     Values padded_positions_;  // of the tokens

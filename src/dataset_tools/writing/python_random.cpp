@@ -23,7 +23,7 @@ constexpr std::uint32_t folded(std::uint32_t word) {
 }  // namespace
 
 PythonRandom::PythonRandom(std::int64_t seed) {
-    // |seed| in 32-bit digits, the lowest first; at least one.
+    // seed| in 32-bit digits, lowest first; at least one digit.
     const std::uint64_t size = seed < 0 ? 0 - static_cast<std::uint64_t>(seed) : static_cast<std::uint64_t>(seed);
     std::vector<std::uint32_t> key = {static_cast<std::uint32_t>(size)};
     if (size >> 32 != 0) key.push_back(static_cast<std::uint32_t>(size >> 32));
@@ -31,7 +31,7 @@ PythonRandom::PythonRandom(std::int64_t seed) {
     state_[0] = 19650218;
     for (std::size_t i = 1; i < kWords; ++i)
         state_[i] = 1812433253U * folded(state_[i - 1]) + static_cast<std::uint32_t>(i);
-    // Walks round the words 1..623, each time with word 0 equal to the last one.
+    // Cycles through words 1..623; at each wrap-around, word 0 is set to the last word.
     std::size_t at = 1;
     const auto advance = [&] {
         if (++at < kWords) return;

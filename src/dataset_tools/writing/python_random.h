@@ -1,4 +1,4 @@
-// The random numbers of Python's random.Random, so that data made with a seed there is made again here.
+// The random numbers of Python's random.Random, to reproduce data that Python programs make from a seed.
 #pragma once
 
 #include <array>
@@ -7,16 +7,16 @@
 
 namespace cnntrain::dataset_tools {
 
-/// Mersenne Twister MT19937 (Matsumoto, Nishimura 1998), seeded and read as CPython does: random(), randint(),
+/// Mersenne Twister MT19937 (Matsumoto, Nishimura 1998), with CPython's seeding and its random(), randint() and
 /// shuffle().
 class PythonRandom {
 public:
-    /// The sign of the seed does not count.
+    /// The sign of the seed is ignored.
     explicit PythonRandom(std::int64_t seed);
 
-    double random();                           // [0, 1), 53 bits
-    std::uint32_t below(std::uint32_t bound);  // 0..bound-1; bound > 0
-    /// `first` and `last` included.
+    double random();                           // in [0, 1), 53 bits
+    std::uint32_t below(std::uint32_t bound);  // in 0..bound-1; bound > 0
+    /// In first..last, both inclusive.
     std::uint32_t integer(std::uint32_t first, std::uint32_t last) { return first + below(last - first + 1); }
 
     template <typename Container> void shuffle(Container& items) {

@@ -28,7 +28,7 @@ void check_settings(const ReshardSettings& settings) {
     }
 }
 
-/// Writing over the source would lose it.
+/// Refuses to overwrite the source.
 void check_output(const std::string& input, const std::string& output) {
     if (fs::weakly_canonical(input) != fs::weakly_canonical(output)) return;
     throw Error(ErrorKind::usage,
@@ -87,7 +87,7 @@ public:
         const std::size_t split = split_with(record);
         return splits_[split]->describe(record - first_[split]);
     }
-    /// Of the names of the files, their last changes, and the sizes of the records.
+    /// Digest of file names, modification times and record sizes.
     std::string digest() const {
         std::uint32_t crc = 0;
         for (const auto& split : splits_) {
@@ -111,7 +111,7 @@ private:
     }
 
     std::vector<std::unique_ptr<data::RecordFiles>> splits_;
-    std::vector<std::int64_t> first_ = {0};  // record of each split, then the total
+    std::vector<std::int64_t> first_ = {0};  // first record of each split, then the total
 };
 
 std::vector<std::int64_t> record_order(const Source& source, std::size_t split, const ReshardSettings& settings) {
@@ -124,7 +124,7 @@ std::vector<std::int64_t> record_order(const Source& source, std::size_t split, 
         throw Error(ErrorKind::unsupported,
                     "a split of " + std::to_string(count) + " records is too large to shuffle; keep the order instead");
     }
-    // The splits of one set are not to share an order; a split has the same one whatever is resharded with it.
+    // The splits of a set have different orders; the order of a split does not depend on which splits are resharded.
     const std::uint32_t stream = settings.splits[split].name == "train" ? 0 : 1;
     const std::vector<std::uint32_t> shuffled =
         shuffled_order(settings.seed, stream, static_cast<std::uint32_t>(count));
@@ -132,7 +132,7 @@ std::vector<std::int64_t> record_order(const Source& source, std::size_t split, 
     return order;
 }
 
-/// Shards differ by one record at most.
+/// Sizes of shards differ by at most one record.
 ShardSet plan_split(const ReshardSplit& split, const std::vector<std::int64_t>& order) {
     ShardSet set;
     set.prefix = split.name;

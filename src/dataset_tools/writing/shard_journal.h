@@ -1,4 +1,4 @@
-// The journal of a conversion: what was planned, then a line for each file that is finished.
+// The journal of a conversion: the plan's fingerprint, then one line per finished file.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ struct FinishedFile {
 };
 
 struct Journal {
-    Fingerprint fingerprint;  // empty if its line cannot be read
+    Fingerprint fingerprint;  // empty if its line cannot be parsed
     std::map<std::string, FinishedFile> finished;
 };
 
-/// <folder>/conversion.jsonl, of the conversions that fill a folder.
+/// <folder>/conversion.jsonl, for conversions that fill a folder.
 std::string journal_path(const std::string& folder);
 
-/// Nothing if there is no journal. Lines that cannot be read (the last one, cut by a kill) count for nothing: their
-/// files are made anew.
+/// Empty if there is no journal. Lines that cannot be parsed (such as an incomplete last line after a kill) are
+/// ignored, and their files are written again.
 std::optional<Journal> read_journal(const FileSystem& files, const std::string& path);
 
-/// Replaces the journal in one step.
+/// Replaces the journal atomically.
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
                    const std::vector<FinishedFile>& finished);
 
 void append_to_journal(FileSystem& files, const std::string& path, const FinishedFile& file);
 
-/// "seed is 7, was 6; training files is 8, was 4"
+/// For example "seed is 7, was 6; training files is 8, was 4".
 std::string differences(const Fingerprint& now, const Fingerprint& before);
 
 }  // namespace cnntrain::dataset_tools

@@ -1,4 +1,4 @@
-// From the settings of image classification to its data and its graphs.
+// Builds the data settings and graphs of image classification from its settings.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,32 @@
 
 namespace cnntrain::tasks {
 
-/// Real data: looks for the folder that holds the files.
+/// For real data, searches the folder with the files.
 data::InputSettings data_settings(const config::Settings& settings, const backend::Backend& backend,
                                   std::uint64_t seed);
-/// The same without looking for it.
+/// The same without the search.
 data::InputSettings data_settings_without_folder(const config::Settings& settings, const backend::Backend& backend,
                                                  std::uint64_t seed);
 nn::NetworkSettings network_settings(const config::Settings& settings);
-/// Of a network in one stage.
+/// For a network in one stage.
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images);
 
-/// The network's functions in order, at which pipelines may be split. Error(usage) for a size that the family does not
-/// have.
+/// The network's functions in order; a pipeline may be split at each. Throws Error(usage) for a size that the family
+/// does not have.
 std::vector<std::string> image_functions(const config::Settings& settings);
-/// Where a pipeline is usually split: residual networks before a ReLU, which then is recomputed rather than sent twice.
+/// The usual splits of a pipeline: residual networks are split before a ReLU, which is then recomputed instead of sent
+/// twice.
 std::vector<std::string> usual_image_splits(const config::Settings& settings);
 
-/// One whole weight update: forward, backward, optimiser, moving averages; with the passes that the backend wants.
+/// One whole weight update: forward, backward, optimiser, moving averages, and the graph passes that the backend wants.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images);
-/// Is it counted whether the true class is among the five likeliest?
+/// Whether validation reports top-5 accuracy.
 inline bool reports_top_5(data::DatasetId dataset) {
     return data::dataset_info(dataset).reports_top_5;
 }
-/// Forward with moving averages; the extra output train::kLogits is marked when asked for.
+/// Forward pass with moving averages. With `with_logits`, also has the output train::kLogits.
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
                               const TensorDesc& images, bool with_logits = false);
 

@@ -1,4 +1,4 @@
-// The option rows of image classification, and the kinds of data by which they act.
+// The option rows of image classification, and the kinds of data that they depend on.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace cnntrain::tasks {
 
-using namespace config;  // rows read as they do there
+using namespace config;  // so that rows read as in config
 
-/// Where a run's images come from, as far as options care.
+/// Sources of a run's images, as far as options depend on them.
 enum class Images : std::uint8_t {
     imagenet_files,
     cifar_files,
@@ -24,14 +24,14 @@ inline constexpr std::uint32_t kPhotoFiles = kImagenetFiles | bit(Images::class_
 inline constexpr std::uint32_t kFiles = kPhotoFiles | kCifarFiles;
 inline constexpr std::uint32_t kPhotos = kPhotoFiles | bit(Images::imagenet_made);
 
-// The groups that are its own, one file or part of it each.
+// The task's own groups, in order; one file or part of a file each.
 std::vector<Option> model_options();
 std::vector<Option> resnext_options();
 std::vector<Option> efficientnet_options();
 std::vector<Option> dataset_options();
 std::vector<Option> schedule_options();
 
-/// All, in the order of help.
+/// All options, in the order of the help text.
 const OptionSet& image_options();
 
 }  // namespace cnntrain::tasks

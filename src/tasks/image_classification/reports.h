@@ -1,4 +1,4 @@
-// What image classification says about a run: its name, its summary, its learning rate, MLPerf's facts.
+// Texts of image classification about a run: its name, summary, learning rate, and the facts for MLPerf's log.
 #pragma once
 
 #include <string>
@@ -9,8 +9,7 @@
 
 namespace cnntrain::tasks {
 
-/// Name of a run's folder: `RN20_bs32_BN_16.16_3S9`. `random` is three characters of
-/// [A-Z0-9] drawn by the caller.
+/// Name of a run's folder, such as `RN20_bs32_BN_16.16_3S9`. `random`: three random characters in [A-Z0-9].
 std::string image_run_name(const config::Settings& settings, std::string_view random);
 
 // Parts of the summary.
@@ -18,10 +17,10 @@ std::string summary_head(const config::ParseResult& arguments);
 std::string summary_training(const config::Settings& settings);
 std::string summary_tail(const config::Settings& settings);
 
-/// Of a dry run.
+/// For a dry run.
 std::vector<train::Topic> image_rate_topics(const config::Settings& settings, const schedule::RunPlan& plan);
 
-/// Empty for data that are not published: its epochs are those of the published set.
+/// Empty for data without a published set, whose epochs MLPerf's log uses.
 std::optional<train::MlperfBenchmark> mlperf_benchmark(const config::ParseResult& arguments);
 
 }  // namespace cnntrain::tasks

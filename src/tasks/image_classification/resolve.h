@@ -1,4 +1,4 @@
-// The steps from the values of image classification's options to its settings.
+// The steps from the option values of image classification to its settings.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace cnntrain::tasks {
 
-/// What is not given: the data set, and what a model or data set sets.
+/// Fills in unset values: the data set, and defaults of the model and the data set.
 void fill_image_options(Resolution& run);
-/// Values changed with a notice.
+/// Adjusts values and adds notices.
 void adjust_image_options(Resolution& run);
-/// Rules between options.
+/// Checks rules between options.
 void check_image_options(Resolution& run);
-/// Members that more than one option decides.
+/// Sets the members that depend on several options.
 void complete_image_settings(Settings& settings, const Resolution& run);
-/// Why an option changes nothing with the images of this run; "" when it acts.
+/// Why an option has no effect with the images of this run; "" if it has one.
 std::string images_reason(const Option& option, const OptionValues& values);
 
-/// What a model or data set sets when the user did not.
+/// Fills in the values that the model or data set defines and the user did not give.
 void fill_model_defaults(Resolution& run);
 
 std::optional<nn::Family> family_of(const OptionValues& values);

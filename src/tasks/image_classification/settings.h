@@ -1,4 +1,4 @@
-// What image classification lets the user say beyond what every task has.
+// User settings of image classification, in addition to those of all tasks.
 #pragma once
 
 #include "cnntrain/config/settings.h"
@@ -12,7 +12,7 @@ struct ImageSettings : config::OwnSettings {
     nn::ModelSettings model;
     data::DataSettings data;
     optim::LearningRateSettings learning_rate;
-    double label_smoothing = 0.0;  // share of the target spread over all classes
+    double label_smoothing = 0.0;  // share of the target distributed over all classes
 };
 
 inline const ImageSettings& image_settings(const config::Settings& settings) {

@@ -1,4 +1,4 @@
-// Which of C classes is on an image: CIFAR and ImageNet, with a convolutional network.
+// Classification of images into C classes: CIFAR, ImageNet and folders of photos, with a convolutional network.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,7 @@ using train::Topic;
 
 class ImageClassification final : public train::Task, public train::Classifier {
 public:
-    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations
-    /// of the images.
+    /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the images' order and augmentation.
     ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override;
@@ -52,14 +51,14 @@ public:
     std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
 
     const Classifier* classifier() const override { return this; }
-    /// The validation split, or the JPEG files of a folder: a data set's folder holds its files; any other folder is
-    /// one of JPEG files.
+    /// The validation split if --data-dir is the folder of a data set; otherwise the JPEG and PNG files in that folder,
+    /// or the one file that it names.
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
     graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;
 
 private:
-    /// Samples that a run uses, and how they are known.
+    /// Number of samples that a run uses, and its origin.
     enum class Known { published, counted, estimated };
     struct Count {
         std::int64_t samples = 0;
@@ -79,7 +78,7 @@ private:
     const ImageSettings& own() const { return image_settings(settings()); }
     const backend::Backend& backend_;
     std::uint64_t seed_;
-    mutable std::map<data::Split, Count> used_;  // once counted
+    mutable std::map<data::Split, Count> used_;  // set once counted
 };
 
 }  // namespace cnntrain::tasks

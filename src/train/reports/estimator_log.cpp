@@ -21,7 +21,7 @@ template <typename T> const T& value_of(const metrics::Record& row, std::string_
     return std::get<T>(found->value);
 }
 
-/// As NumPy prints a float32: the shortest digits, with a point.
+/// Formats a float32 like NumPy: the shortest digits, always with a decimal point.
 std::string float_text(double value) {
     std::array<char, 32> digits{};
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<float>(value)).ptr;
@@ -30,7 +30,7 @@ std::string float_text(double value) {
     return whole ? text + ".0" : text;
 }
 
-/// Of the world, as the original does.
+/// The time in UTC, as in the original.
 std::string time_text() {
     const std::time_t now = std::time(nullptr);
     std::tm utc{};
@@ -47,7 +47,7 @@ double sum_of_squares(const HostTensor& tensor) {
     return sum;
 }
 
-/// In a file there are only names: a slot's begins with that of its variable and has one more part.
+/// A file has no types, only names: a slot is named after its variable plus one part.
 bool is_decayed(const std::string& name, const std::map<std::string, HostTensor>& tensors) {
     constexpr std::string_view kOfNorms[] = {"beta", "gamma", "moving_"};
     const bool slot = tensors.contains(name.substr(0, name.rfind('/')));

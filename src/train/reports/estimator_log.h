@@ -1,4 +1,4 @@
-// The lines of an evaluation by TensorFlow's Estimator, as the large-batch recipe's users read them:
+// The lines that TensorFlow's Estimator prints in an evaluation, for users of the large-batch recipe:
 //
 //   Evaluation [25/250]
 //   Finished evaluation at 2018-04-15-16:27:08
@@ -18,18 +18,18 @@
 
 namespace cnntrain::train {
 
-/// weight_decay / 2 times the sum of the squares of all trainable variables but those of norms.
+/// weight_decay / 2 times the sum of squares of all trainable variables, without those of norms.
 double weight_loss(const std::map<std::string, HostTensor>& tensors, double weight_decay);
 
 class EstimatorLog final : public metrics::Observer {
 public:
-    /// `checkpoints`: those that are evaluated, by the rows' names. `console` must outlive this.
+    /// `checkpoints`: the evaluated checkpoints, found by the names in rows. `console` must outlive this object.
     EstimatorLog(double weight_decay, std::vector<checkpoint::Found> checkpoints, checkpoint::Edited edited,
                  const FileSystem& files, metrics::Observer& console);
 
-    /// Of batches; every tenth part of them is told, or each where there are fewer than 20.
+    /// Prints every tenth part of the batches, or every batch if there are fewer than 20.
     void progress(const metrics::Progress& progress) override;
-    /// Reads the row's checkpoint.
+    /// Loads the row's checkpoint to compute the weights' part of the loss.
     void row(const metrics::Record& row) override;
 
 private:

@@ -1,6 +1,6 @@
-// `--mlperf-logging`: the events of a run as lines `:::MLLOG {json}`, on the console and in result_<seed>.txt.
+// `--mlperf-logging`: logs the events of a run as lines `:::MLLOG {json}`, on the console and in result_<seed>.txt.
 //
-// Keys are those of github.com/mlperf/logging; their order is that of the original programs.
+// The keys are those of github.com/mlperf/logging, in the order of the original programs.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace cnntrain::train {
 
 class MlperfLog final : public metrics::Observer {
 public:
-    /// Begins with what is known before the data are. `console` gets every line, too.
+    /// Logs what is known before the data are opened. `console` receives every line too.
     MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& arguments, const std::string& folder,
               FileSystem& files, metrics::Observer& console);
     ~MlperfLog() override;
 
-    /// Sizes and optimiser.
+    /// Logs sizes and optimiser.
     void training_planned(const metrics::TrainingSize& size) override;
     void weights_initialised(const std::vector<std::string>& parameters) override;
     void training_began(std::int64_t iteration) override;
-    /// Closes the epochs that have ended, and opens the next one unless the training has ended.
+    /// Closes the epochs that have ended and opens the next one, unless training has ended.
     void host_step_ended(std::int64_t iteration) override;
     void training_finished() override;
 
@@ -35,7 +35,7 @@ public:
     /// A validation row ends the evaluation.
     void row(const metrics::Record& row) override;
     void validation_ended() override;
-    /// success when the quality has been above the target, else aborted. Once; later calls do nothing.
+    /// Logs "success" if the quality exceeded the target, otherwise "aborted". Only the first call has an effect.
     void run_ended() override;
 
 private:
@@ -48,7 +48,7 @@ private:
     config::Settings settings_;
     std::unique_ptr<Events> events_;
     metrics::TrainingSize size_;
-    std::int64_t open_epoch_ = 0;  // 0: none
+    std::int64_t open_epoch_ = 0;  // 0: no epoch is open
     std::int64_t first_epoch_ = 1;
     double evaluated_epoch_ = 0;
     bool succeeded_ = false;

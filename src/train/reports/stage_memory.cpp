@@ -5,8 +5,7 @@
 namespace cnntrain::train {
 
 std::string stage_memory(const backend::CompileReport& report, const schedule::Placement& plan) {
-    if (plan.stages == 1 || report.stage_held_bytes.empty())
-        return "";  // the reference backend does not plan its memory
+    if (plan.stages == 1 || report.stage_held_bytes.empty()) return "";  // the reference backend has no memory plan
     const bool one_by_one = plan.micro_batches == plan.copies;
     std::string text = "Memory of the stages:\n";
     for (std::int32_t stage = 0; stage < plan.stages; ++stage) {

@@ -1,4 +1,4 @@
-// What the stages of a pipeline hold in memory.
+// Memory use of pipeline stages.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cnntrain::train {
 
-/// A line for each stage, with a title; empty for a single stage. As compiled, not estimated.
+/// A title and one line per stage, as compiled (not estimated); empty for a single stage.
 std::string stage_memory(const backend::CompileReport& report, const schedule::Placement& plan);
 
 }  // namespace cnntrain::train

@@ -1,4 +1,4 @@
-// `--weight-avg-N` and `--weight-avg-exp`: averages of the run's checkpoints, made when the training is over.
+// `--weight-avg-N` and `--weight-avg-exp`: averages of a run's checkpoints, computed after training.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct AveragedCheckpoint {
     std::string path;
 };
 
-/// Into the sub-folder ckpt of `folder`. They are made of the checkpoints that the plan asks for and that are there,
-/// except ckpt-0: a run that was stopped and resumed averages what an uninterrupted one does. One that is there and of
-/// these very checkpoints stays; the validation row of another one goes. Error(not_found) when there are no
-/// checkpoints.
+/// Writes the averages into the subfolder ckpt of `folder`. They include those planned checkpoints that exist, except
+/// ckpt-0, so that a resumed run averages the same checkpoints as an uninterrupted one. An existing average of exactly
+/// these checkpoints is kept; the validation row of any other is removed. Throws Error(not_found) if no checkpoint
+/// exists.
 std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std::string& folder,
                                                     const schedule::RunPlan& plan, const CheckpointSettings& settings);
 

@@ -10,7 +10,7 @@ namespace cnntrain::train {
 
 namespace {
 
-/// By stage. With --shards, which are as many as the stages, each stage has a device of its own.
+/// The device of each stage. If --shards equals the number of stages, each stage has its own device.
 std::vector<std::int32_t> devices_of_stages(const config::Settings& settings, std::int64_t stages) {
     std::vector<std::int32_t> devices(static_cast<std::size_t>(stages));
     const std::vector<std::int64_t>& mapping = settings.training.device_mapping;

@@ -1,10 +1,9 @@
-// The file that lets a second inference run start without the checkpoint.
+// The compiled model: a file that lets a later inference run start without the checkpoint.
 //
-// On a CPU nothing of machine code outlives the process: building the graph and its primitives takes about a second and
-// is done each time. What the file holds is the model's weights, without optimiser slots, in the types in which this
-// very graph reads them, and a key of everything that they depend on. A file whose key differs, or that is damaged, is
-// not used.
-// It is one safetensors file under the name that inference has always given its executable.
+// No machine code is stored on a CPU: building the graph and its primitives takes about a second and is repeated in
+// each run. The file holds the model's weights in the types in which this graph reads them, without optimiser slots,
+// and a key of everything they depend on. A file that is damaged or has another key is ignored. It is one safetensors
+// file with the name that the original program gives its executable.
 #pragma once
 
 #include <cstdint>
@@ -21,34 +20,35 @@
 
 namespace cnntrain::train {
 
-/// Where the weights of an inference run come from.
+/// The source of an inference run's weights.
 struct WeightSource {
-    std::string name = "random";  // of the checkpoint
-    std::string path;             // of its file; empty: random weights
-    bool there = true;            // false: the checkpoint is gone, but its compiled model may be there
+    std::string name = "random";  // name of the checkpoint
+    std::string path;             // file of the checkpoint; empty: random weights
+    bool there = true;            // false: the checkpoint does not exist, but its compiled model may
 };
 
-/// The checkpoint that --restore-path names; random weights (with a warning) without one and with several.
+/// The checkpoint that --restore-path names. Without one, or with several, random weights and a warning.
 WeightSource weight_source(const config::Settings& settings, const FileSystem& files);
 
 inline constexpr std::string_view kCompiledModelSuffix = ".cnntrain_exec";
 
-/// `model_resnet50_bs_1_bps_1000_ckpt-100_nolabels.cnntrain_exec`; a `tag` keeps the file apart from all others.
+/// `model_resnet50_bs_1_bps_1000_ckpt-100_nolabels.cnntrain_exec`. A `tag` makes the name unique.
 std::string compiled_model_name(const Task& task, const config::Settings& settings, const std::string& weights,
                                 const std::string& tag = "");
 
-/// Every fact that a compiled model depends on, by name: the checkpoint by its content, or by its path once it is gone.
-/// Random weights depend on the seed.
+/// Everything a compiled model depends on, by name: the checkpoint's content, or its path if the file does not exist
+/// any more. Random weights depend on the seed.
 std::map<std::string, std::string> compiled_model_key(const TaskDescription& task, const config::Settings& settings,
                                                       const graph::Graph& graph, std::string_view backend,
                                                       const WeightSource& source, const FileSystem& files,
                                                       std::uint64_t seed);
 
-/// The file's weights. Nothing when it is not there; nothing, and a warning with the reason, when it must not be used.
+/// The weights in the file. Empty if there is no file; empty, with a warning that gives the reason, if the file cannot
+/// be used.
 std::optional<checkpoint::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,
                                                           const std::map<std::string, std::string>& key);
 
-/// Whole or not at all. A folder that cannot be written costs a warning; false then.
+/// Writes the file completely or not at all. If the folder is not writable, warns and returns false.
 bool write_compiled_model(FileSystem& files, const std::string& path, const std::map<std::string, std::string>& key,
                           checkpoint::Checkpoint model);
 

@@ -72,7 +72,7 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
     return seen;
 }
 
-/// A process that was stopped early may not have seen every output yet.
+/// Sums over processes. Adds missing outputs first: a process that was stopped early may not have seen all of them.
 Evaluator::Seen Evaluator::of_all(Seen mine) const {
     for (const graph::Output& output : graph_.outputs()) {
         if (graph_.desc(output.value).shape.empty()) mine.sums.try_emplace(output.name, 0.0);
@@ -96,9 +96,9 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     const metrics::Unit& unit = task_.columns().unit;
     data::LoaderSettings loader = loader_;
     loader.stop_requested = host_.stop_requested;
-    const Stopwatch watch;  // of the input, too: a stream that was there before would have its first batches ready
+    const Stopwatch watch;  // includes the input: a stream created earlier would already have its first batches
     const std::unique_ptr<data::Stream> stream = data_.stream(loader);
-    std::int64_t batches = stream->batches_per_pass();  // of each process
+    std::int64_t batches = stream->batches_per_pass();  // per process
     if (most_batches_) batches = std::min(batches, (*most_batches_ + loader.ranks - 1) / loader.ranks);
     const Seen seen = of_all(run_share(*stream, batches, observers));
     if (seen.stopped) return std::nullopt;

@@ -1,4 +1,4 @@
-// The results of a set of weights on the validation split.
+// Evaluates a set of weights on the validation split.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@
 
 namespace cnntrain::train {
 
-/// Compiled once, then run on any number of checkpoints. Every sample is counted once; several processes share them.
+/// Compiles once, then evaluates any number of checkpoints. Every sample is counted once, and processes share the
+/// samples.
 class Evaluator {
 public:
-    /// `data` is the validation split. The processes of the host share it.
+    /// `data`: the validation split, which the processes of the host share.
     Evaluator(const Task& task, const backend::Backend& backend, const Samples& data, const config::Settings& settings,
               std::uint64_t seed, const Host& host);
 
     void load(checkpoint::Checkpoint checkpoint, const std::string& path);
     void load_random(std::uint64_t seed);
-    /// Those that rank 0 has loaded, to all.
+    /// Broadcasts the weights that rank 0 has loaded.
     void share_weights();
 
-    /// `row` comes with name, iteration and epoch. The measured time begins with the input, nothing of which is ready
-    /// then.
-    /// Nothing when a stop was asked for on the way.
+    /// Evaluates and completes `row`, whose name, iteration and epoch are set. The measured time includes starting the
+    /// input pipeline. Returns nothing if a stop was requested.
     std::optional<metrics::ValidationRow> run(metrics::ValidationRow row, metrics::Observers& observers);
 
-    /// So many batches of each run instead of the whole data set: for measuring, where all samples are alike.
+    /// Limits each run to this many batches: for measurements on generated data.
     void cut_short(std::int64_t batches) { most_batches_ = batches; }
 
 private:
-    /// What a process has seen of its share, or of all.
+    /// Results of this process's share, or of all processes.
     struct Seen {
         metrics::Sums sums;
         std::int64_t samples = 0, left_out = 0;
-        double latency_ms = 0;  // of all batches together
+        double latency_ms = 0;  // sum over all batches
         bool stopped = false;
     };
 
@@ -57,7 +57,7 @@ private:
     const Samples& data_;
     data::LoaderSettings loader_;
     std::optional<std::int64_t> most_batches_;
-    bool latency_;  // measured
+    bool latency_;  // whether latency is measured
 };
 
 }  // namespace cnntrain::train

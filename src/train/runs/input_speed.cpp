@@ -26,7 +26,7 @@ std::string stage_line(std::string_view name, double seconds, std::int64_t sampl
 int measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
                         metrics::Observers& observers, const std::function<bool()>& stop_requested) {
     const auto stopped = [&] { return stop_requested && stop_requested(); };
-    // A full ring is handed over at once, and says nothing about the rate at which it is filled.
+    // Skips the batches of a full ring: they are available at once and say nothing about the rate of the pipeline.
     const std::int64_t ring = stream.stats().ring_batches;
     for (std::int64_t i = 0; i < ring && !stopped(); ++i) {
         stream.next();

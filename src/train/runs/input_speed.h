@@ -1,4 +1,4 @@
-// `--dataset-benchmark`: the input pipeline alone.
+// `--dataset-benchmark`: measures the input pipeline alone.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cnntrain::train {
 
-/// Takes `batches` batches as fast as they come and logs the throughput, the rate of each stage per core, and the
-/// memory held. Returns the process's exit code: 0, or kInterruptedExitCode when a stop was asked for.
+/// Takes `batches` batches as fast as they arrive and logs the throughput, the rate of each stage per core, and the
+/// memory in use. Returns the exit code of the process: 0, or kInterruptedExitCode if a stop was requested.
 int measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
                         metrics::Observers& observers, const std::function<bool()>& stop_requested);
 

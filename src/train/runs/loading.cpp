@@ -11,7 +11,7 @@ namespace cnntrain::train {
 
 namespace {
 
-/// The ring holds the batches that a consumer keeps at the same time and one that is ready.
+/// Sizes the ring for the batches that a consumer holds at once and one that is ready.
 void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector<data::Field>& fields) {
     loader.batches_ahead = std::max(loader.batches_ahead, held + 1);
     const auto batch_bytes = static_cast<std::int64_t>(data::total_bytes(fields));

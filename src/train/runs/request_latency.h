@@ -1,4 +1,4 @@
-// `cnntrain inference --iterations N`: how fast a trained net answers.
+// `cnntrain inference --iterations N`: measures how fast a trained network answers requests.
 #pragma once
 
 #include "cnntrain/config/parse.h"
@@ -6,9 +6,9 @@
 
 namespace cnntrain::train {
 
-/// `--num-inference-thread` threads send `--iterations` batches each, one at a time, and wait for each answer. Every
-/// thread has an executable of its own, with its own copy of the weights and its share of the compute threads; batches
-/// are prepared outside the measured times. Prints throughput and latencies, `--repeat` times.
+/// `--num-inference-thread` threads send `--iterations` batches each, one at a time, and wait for each result. Every
+/// thread has its own executable with its own weights and its share of the compute threads. Batches are prepared
+/// outside the measured times. Prints throughput and latencies, `--repeat` times.
 int measure_requests(const TaskRow& row, const config::ParseResult& arguments, const Host& host);
 
 }  // namespace cnntrain::train

@@ -1,4 +1,4 @@
-// Where a run writes: the name of its folder, and the right to write there. One folder holds one run.
+// The output folder of a run: its name, and the lock for writing there. A folder holds one run.
 #pragma once
 
 #include <memory>
@@ -13,23 +13,23 @@ namespace cnntrain::train {
 struct RunFolder {
     std::string name;                     // "RN20_bs32_BN_16.16_3S9"
     std::string logs;                     // empty with --no-logs
-    std::string checkpoints;              // the same folder, or one under /tmp
-    std::shared_ptr<FileLock> lock = {};  // while a copy of it lives, no other process writes there; null: not held
+    std::string checkpoints;              // `logs`, or a folder under /tmp
+    std::shared_ptr<FileLock> lock = {};  // while held, no other process may write there; null: not held
 };
 
-/// For a new run of the task, under a name that nothing in the log folder has yet. Makes no folder.
+/// The folder of a new run, with a name that is unused in the log folder. Does not create the folder.
 RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const FileSystem& files);
 
-/// Of a run that is resumed.
+/// The folder of a resumed run.
 RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder);
 
-/// For a new training, held and without the results of another one: --overwrite removes those. Error(usage) when there
-/// are any, saying which, or when another process writes there.
+/// For a new training run: locked, and without results of another run, which --overwrite removes. Throws Error(usage)
+/// if there are such results, naming them, or if another process writes there.
 RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
                            FileSystem& files);
 
-/// For `validation` and `inference`, held: they add to what is there. A training's folder takes results of its own
-/// checkpoints only, which `restore_path` tells; Error(usage) otherwise.
+/// For `validation` and `inference`, locked: they add to existing results. A folder of a training run accepts results
+/// of its own checkpoints only (as `restore_path` shows); otherwise throws Error(usage).
 RunFolder results_folder(const Task& task, const config::Settings& settings, const std::string& command_line,
                          FileSystem& files);
 

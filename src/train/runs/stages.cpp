@@ -47,7 +47,7 @@ void check_stages(const TaskRow& task, const config::Settings& settings) {
         schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
                                       batch.accumulation);
     }
-    // A backend that this version does not have is refused when it is made.
+    // Missing backends are refused later, when they are made.
     if (settings.run.backend != backend::BackendKind::ipu) placement(settings, *make_backend(settings.run.backend));
 }
 

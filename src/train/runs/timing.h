@@ -1,4 +1,4 @@
-// How long things take.
+// Measures time.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace cnntrain::train {
 
-/// Seconds since it was made.
+/// Seconds since construction.
 class Stopwatch {
 public:
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
@@ -18,19 +18,19 @@ private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Of at least one time in milliseconds. Percentile p stands at position p * (n - 1) of the sorted times, linear
-/// between neighbours.
+/// Summary of at least one time in milliseconds. Percentile p is at position p * (n - 1) of the sorted times, with
+/// linear interpolation.
 metrics::Latencies summarise(std::vector<double> milliseconds);
 
-/// Passes batches on and remembers when the last one was created; those that were ready before the tap was made count
-/// from then.
+/// Forwards batches and keeps the time at which the last one was created. Batches that were ready before this tap count
+/// from the tap's construction.
 class CreationTap final : public data::BatchSource {
 public:
     explicit CreationTap(data::BatchSource& source) : source_(source) {}
 
     std::vector<data::Field> fields() const override { return source_.fields(); }
     data::Batch next() override;
-    /// Since the last batch was ready on the host.
+    /// Time since the last batch became ready on the host.
     double milliseconds_since_creation() const;
 
 private:

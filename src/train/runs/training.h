@@ -1,4 +1,4 @@
-// A whole training: opened, compiled, trained, averaged and validated.
+// A complete training run: open the data, compile, train, average, validate.
 #pragma once
 
 #include "cnntrain/backend/backend.h"
@@ -8,7 +8,7 @@
 
 namespace cnntrain::train {
 
-/// Returns and throws what run_training() does, for any task.
+/// Returns and throws like run_training(), for any task.
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host);
 
 }  // namespace cnntrain::train

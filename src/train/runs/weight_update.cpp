@@ -70,7 +70,6 @@ std::map<std::string, TensorDesc> variables(const graph::Graph& graph) {
     return result;
 }
 
-/// --force-weight-to-fp16 and --force-weight-to-fp32 match parts of names; one that matches nothing is likely a slip.
 void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings& settings) {
     const std::map<std::string, TensorDesc> all = variables(graph);
     const auto check = [&](const std::string& flag, const std::vector<std::string>& filters) {

@@ -14,9 +14,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
-/// 2^(n + f), n an integer as the lowest bits of a sum with kNearest, |f| <= 0.5: 2^n by its exponent bits, 2^f by the
-/// minimax polynomial of degree 5 of 2^f - 1 without a constant term, so that 2^0 is exactly 1. The relative error is
-/// below 1e-6.
+/// Computes 2^(n + f), where the integer n is in the lowest bits of a sum with kNearest, and |f| <= 0.5. 2^n is set
+/// through its exponent bits; 2^f uses the minimax polynomial of degree 5 for 2^f - 1 without a constant term, so that
+/// 2^0 is exactly 1. The relative error is below 1e-6.
 HWY_INLINE Floats power_of_two(Floats n, Floats f) {
     const FloatTag d;
     const BitsTag du;
@@ -29,7 +29,7 @@ HWY_INLINE Floats power_of_two(Floats n, Floats f) {
     return hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, n))));
 }
 
-/// A sum with it has the nearest integer in its lowest bits.
+/// Adding this number leaves the nearest integer in the lowest bits of the sum.
 inline constexpr float kNearest = 0x1.8p23F;
 
 /// e^x for |x| <= 87.
@@ -47,19 +47,19 @@ HWY_INLINE Floats exp2_of_number(Floats x) {
     return power_of_two(n, hn::Sub(x, hn::Sub(n, nearest)));
 }
 
-/// x between -limit and limit; of a NaN one of them.
+/// Clamps x to [-limit, limit]; NaN becomes one of the bounds.
 HWY_INLINE Floats limited(Floats x, float limit) {
     const FloatTag d;
     return hn::Max(hn::Min(x, hn::Set(d, limit)), hn::Set(d, -limit));
 }
 
-/// By one Newton step; x is neither 0 nor infinite.
+/// 1 / x, refined by one Newton step; x must be neither 0 nor infinite.
 HWY_INLINE Floats reciprocal(Floats x) {
     const Floats inverse = hn::ApproximateReciprocal(x);
     return hn::Mul(inverse, hn::NegMulAdd(x, inverse, hn::Set(FloatTag(), 2.0F)));
 }
 
-/// 1 / (1 + exp(-x)), at least 1e-38; for a NaN it is some number: a product with the NaN itself stays NaN.
+/// 1 / (1 + exp(-x)), at least 1e-38. For NaN the result is some number; its product with the NaN is still NaN.
 HWY_INLINE Floats sigmoid_of_number(Floats x) {
     const Floats exponential = exp_of_number(hn::Neg(limited(x, 87.0F)));
     return reciprocal(hn::Add(exponential, hn::Set(FloatTag(), 1.0F)));
@@ -80,9 +80,8 @@ HWY_INLINE Floats swish_slope(Floats x) {
     return hn::MulAdd(hn::Mul(x, s), hn::Sub(hn::Set(FloatTag(), 1.0F), s), s);
 }
 
-/// The normal distribution function. erfc(z) for z >= 0 is t * (a1 + t * (a2 + ... )) * exp(-z^2) with t = 1 / (1 + p *
-/// z):
-/// Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
+/// The cumulative distribution function (CDF) of the normal distribution. For z >= 0, erfc(z) = t * (a1 + t * (a2 + ...
+/// )) * exp(-z^2) with t = 1 / (1 + p * z): Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
 HWY_INLINE Floats normal_share(Floats x) {
     const FloatTag d;
     const auto set = [&](float value) HWY_ATTR { return hn::Set(d, value); };
@@ -109,8 +108,7 @@ HWY_INLINE Floats gelu_slope(Floats x) {
     return hn::MulAdd(x, density, normal_share(x));
 }
 
-/// GELU's approximation by tanh is x / (1 + e) with e = exp(-2 * sqrt(2 / pi) * (x + 0.044715 x^3)), which this
-/// returns.
+/// Computes e = exp(-2 * sqrt(2 / pi) * (x + 0.044715 x^3)); GELU's tanh approximation is x / (1 + e).
 HWY_INLINE Floats gelu_tanh_exponential(Floats x) {
     const FloatTag d;
     constexpr float kLinear = -2.302208198F;  // -2 * sqrt(2 / pi) / ln 2
@@ -126,14 +124,14 @@ HWY_INLINE Floats gelu_tanh_slope(Floats x) {
     const FloatTag d;
     const Floats exponential = gelu_tanh_exponential(x);
     const Floats s = reciprocal(hn::Add(exponential, hn::Set(d, 1.0F)));
-    const Floats rest = hn::Mul(exponential, s);  // 1 - s, with all its digits
+    const Floats rest = hn::Mul(exponential, s);  // 1 - s, without loss of digits
     // 2 * sqrt(2 / pi) * (1 + 3 * 0.044715 x^2)
     const Floats inner_slope = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.2140644488F), hn::Set(d, 1.5957691216F));
     return hn::MulAdd(hn::Mul(hn::Mul(x, s), rest), inner_slope, s);
 }
 
-/// (1 - e) / (1 + e) with e = exp(-2 |x|), and the sign of x. Where that difference would lose digits, the first terms
-/// of the power series, of which the next one is below 1e-7 of the sum. NaN stays NaN.
+/// tanh(x) = (1 - e) / (1 + e) with e = exp(-2 |x|), and the sign of x. For small x, where the difference would lose
+/// digits, uses the first terms of the power series; the next term is below 1e-7 of the sum. NaN stays NaN.
 HWY_INLINE Floats tanh_of(Floats x) {
     const FloatTag d;
     const Floats one = hn::Set(d, 1.0F);
@@ -150,7 +148,7 @@ HWY_INLINE Floats tanh_of(Floats x) {
     return hn::IfThenElse(hn::IsNaN(x), x, value);
 }
 
-/// What the kernels know of an activation: its value, and a gradient times its slope.
+/// The kernels' part of an activation: its value, and a gradient times its slope.
 template <Activation kActivation> struct ActivationOf;
 
 template <> struct ActivationOf<Activation::none> {
@@ -185,10 +183,10 @@ template <> struct ActivationOf<Activation::tanh> {
     }
 };
 
-/// dy * f'(x) from x, also where the slope is given as a function of y.
+/// dy * f'(x) as a function of x, even if the slope is defined as a function of y.
 template <Activation kActivation> HWY_INLINE Floats times_slope_at_input(Floats x, Floats dy) {
     using Function = ActivationOf<kActivation>;
-    // The sign of a ReLU's input is that of its result.
+    // ReLU's input has the sign of its result, so no result is needed.
     constexpr bool kNeedsResult = slope_follows_from_result(kActivation) && kActivation != Activation::relu;
     return Function::times_slope(kNeedsResult ? Function::value(x) : x, dy);
 }

@@ -1,4 +1,4 @@
-// The second passes of normalisation: y from x, dx from dy.
+// The second passes over memory in normalisation: y from x, dx from dy.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -17,7 +17,7 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// rows x lanes of memory and the per-lane arrays that go with them.
+/// rows x lanes of memory and the corresponding per-lane arrays.
 template <typename T> struct ApplyRows {
     std::int64_t rows = 0, lanes = 0;
     const T* x = nullptr;
@@ -26,7 +26,7 @@ template <typename T> struct ApplyRows {
     const float* shift = nullptr;
     T* y = nullptr;
     Activation activation = Activation::none;
-    bool past_cache = false;  // y is aligned and much larger than the caches: do not read it in order to write it
+    bool past_cache = false;  // y is aligned and much larger than the caches: use streaming stores
 };
 
 template <typename T> struct GradientApplyRows {
@@ -180,8 +180,8 @@ template <typename Pointer> Pointer shifted(Pointer pointer, std::int64_t by) {
     return pointer == nullptr ? nullptr : pointer + by;
 }
 
-/// Outputs beyond this are not read back from a cache anyway, and an ordinary store would first read the line. Copies
-/// of 51 MB took about half the time with such stores, copies of 1 MB longer.
+/// An output above this size does not stay in a cache, and an ordinary store would first read the line. With streaming
+/// stores, copies of 51 MB took about half the time, copies of 1 MB more time.
 constexpr std::int64_t kPastCacheBytes = std::int64_t{12} << 20;
 constexpr std::uintptr_t kLineBytes = 64;
 

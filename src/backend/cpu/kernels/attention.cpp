@@ -1,4 +1,4 @@
-// Attention between its matrix products: softmax with mask and dropout, and its gradient, on scores that lie in the
+// Attention between its matrix products: softmax with mask and dropout, and its gradient, on scores that are in the
 // cache.
 #include <cmath>
 #include <cstdint>
@@ -20,12 +20,12 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// e^x for x <= 0: below -87, e^-87. Of a NaN some number.
+/// e^x for x <= 0, and e^-87 below -87. For NaN the result is some number.
 HWY_INLINE Floats exp_below_zero(Floats x) {
     return exp_of_number(hn::Max(x, hn::Set(FloatTag(), -87.0F)));
 }
 
-/// Dropout of a query's keys, one vector of them after the other.
+/// Dropout of a query's keys, one vector of keys after the other.
 class KeyDropout {
 public:
     HWY_INLINE KeyDropout(const AttentionTile& tile, std::int64_t query) : tile_(tile) {
@@ -33,7 +33,7 @@ public:
         const std::int64_t first = (tile.first_query + query) * tile.keys;
         index_ = hn::Add(hn::Set(du, tile.first_word + static_cast<std::uint32_t>(first)), hn::Iota(du, 0));
     }
-    /// A mask of the next keys.
+    /// The mask of the next keys.
     HWY_INLINE auto dropped() {
         const BitsTag du;
         const Bits drawn = random_words(index_, tile_.key.first, tile_.key.second);
@@ -46,7 +46,8 @@ private:
     Bits index_;
 };
 
-/// An operand of a product: to the nearest bfloat16, ties away from zero, which is cheaper than to even.
+/// Stores an operand of a matrix product. bfloat16 is rounded to nearest with ties away from zero, which is cheaper
+/// than ties to even.
 template <typename Extent> HWY_INLINE void store_operand(const Extent& extent, Floats value, float* to) {
     extent.store_to(value, to);
 }
@@ -63,7 +64,7 @@ template <typename T> void fill_with_nan(std::int64_t count, T* to) {
     for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(nan, to + i); });
 }
 
-/// Into the second-level cache: the first one is full of scores.
+/// Prefetches into the second-level cache, because scores fill the first-level cache.
 HWY_INLINE void fetch_ahead(const AttentionTile& tile, std::int64_t query) {
     constexpr std::int64_t kLineBytes = 64;
     for (const RowsAhead& rows : tile.ahead) {
@@ -73,7 +74,7 @@ HWY_INLINE void fetch_ahead(const AttentionTile& tile, std::int64_t query) {
     }
 }
 
-/// p of a query whose exponentials e are there. A row that holds a NaN has nothing else.
+/// Computes p of a query from its exponentials e. If a row has a NaN, all its values become NaN.
 template <typename T>
 HWY_INLINE void divide_by_sum(const AttentionTile& tile, std::int64_t query, float sum, const float* e, T* p) {
     if (std::isnan(sum)) return fill_with_nan(tile.keys, p);
@@ -86,8 +87,8 @@ HWY_INLINE void divide_by_sum(const AttentionTile& tile, std::int64_t query, flo
     });
 }
 
-/// Some queries at once, so that the sums of one row are added up while others wait for theirs. The largest score may
-/// miss a NaN, the sum of differences does not. Leaves the largest score and the sum of exponentials.
+/// Processes several queries at once, so that one row's sum can be reduced while others wait. `largest` may miss a NaN,
+/// but the sum of differences does not. Stores the largest score and the sum of exponentials of each query.
 template <std::int64_t kQueries, typename T> HWY_INLINE void probabilities_of(const AttentionTile& tile,
                                                                               std::int64_t query, float* scores, T* p,
                                                                               float* largest, float* sums) {
@@ -135,7 +136,7 @@ template <std::int64_t kQueries, typename T> HWY_INLINE void probabilities_of(co
 
 template <typename T> void probabilities(const AttentionTile& tile, float* scores, T* p, float* log_sums) {
     constexpr std::int64_t kAtOnce = 4;
-    constexpr std::int64_t kRoom = 16;  // queries whose logarithms are taken together
+    constexpr std::int64_t kRoom = 16;  // number of queries whose logarithms are computed together
     const FloatTag d;
     float sums[kRoom];
     for (std::int64_t first = 0; first < tile.queries; first += kRoom) {
@@ -158,7 +159,7 @@ template <typename T> void probabilities(const AttentionTile& tile, float* score
     }
 }
 
-/// A query's scores hold a NaN where the sum of their exponentials is one.
+/// A query whose log_sum is NaN has NaN scores; its probabilities and gradients become NaN.
 template <typename T> void score_gradients(const AttentionTile& tile, const ScoreGradients<T>& rows) {
     const FloatTag d;
     const float factor = tile.drops ? tile.factor : 1.0F;

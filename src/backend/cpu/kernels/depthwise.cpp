@@ -1,6 +1,7 @@
-// The weight gradient of depthwise convolutions, and kernels of narrow groups merged into wide ones.
+// The weight gradient of depthwise convolutions, and merging of kernels of narrow groups into wider ones.
 //
-// Rows of the picture are cut into parts by shape alone; a part sums in fp32 and parts are added in fp64, in order.
+// The rows of the images are divided into parts by shape alone. Each part sums in fp32; the parts are added in fp64, in
+// order.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -18,15 +19,15 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// One row of dy and the rows of x that it meets, all of `lanes` channels.
+/// One row of dy and the rows of x under its windows, all with `lanes` channels.
 template <typename T> struct DepthwiseRow {
     std::int64_t lanes = 0;
     std::int64_t kernel = 0, stride = 0, left = 0;
     std::int64_t x_width = 0, y_width = 0;
     std::int64_t first_tap = 0, last_tap = 0;  // kernel rows whose row of x exists: [first, last)
-    const T* x = nullptr;                      // the row of first_tap
+    const T* x = nullptr;                      // the row for first_tap
     const T* dy = nullptr;
-    float* sum = nullptr;  // += for tap kh, kw: sum[(kh * kernel + kw) * tap_stride + lane]
+    float* sum = nullptr;  // for tap kh, kw: sum[(kh * kernel + kw) * tap_stride + lane] is increased
     std::int64_t tap_stride = 0;
 };
 
@@ -45,7 +46,7 @@ HWY_INLINE void tap_row(const Extent& extent, const DepthwiseRow<T>& args, const
     Floats total[kKernel];
     for (std::int64_t kw = 0; kw < kKernel; ++kw)
         total[kw] = extent.load_from(sum + kw * args.tap_stride);
-    // Where the whole window lies inside.
+    // The range in which the whole window is inside the row.
     const std::int64_t begin = (args.left + args.stride - 1) / args.stride;
     const std::int64_t last_start = args.x_width - kKernel + args.left;
     const std::int64_t end = last_start < 0 ? 0 : last_start / args.stride + 1;
@@ -81,7 +82,7 @@ template <std::int64_t kKernel, typename T> void row_of_width(const DepthwiseRow
     });
 }
 
-/// Kernels of other sizes, one tap at a time.
+/// For other kernel sizes; processes one tap at a time.
 template <typename T> void row_of_any_width(const DepthwiseRow<T>& args) {
     for_vectors(args.lanes, [&](auto extent, std::int64_t lane) {
         for (std::int64_t tap = args.first_tap; tap < args.last_tap; ++tap) {
@@ -174,7 +175,7 @@ void depthwise_weight_grad(const DepthwiseShape& shape, const T* x, const T* dy,
         for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
             const std::int64_t image = row / shape.y.height * blocks + block;
             const std::int64_t oh = row % shape.y.height;
-            const std::int64_t top = oh * shape.stride - shape.top;  // row of x of the first kernel row
+            const std::int64_t top = oh * shape.stride - shape.top;  // row of x for the first kernel row
             const std::int64_t first = std::max<std::int64_t>(0, -top);
             const std::int64_t last = std::min(shape.kernel, shape.x.height - top);
             if (first >= last) continue;

@@ -50,7 +50,7 @@ template <typename T> void accumulate_range(std::int64_t count, const T* x, floa
     });
 }
 
-/// Whether any of the values has an exponent of ones.
+/// True if any of the values is non-finite: all bits of its exponent are ones.
 template <typename T> bool any_non_finite(std::int64_t count, const T* x) {
     const BitsTag du;
     const auto exponent = hn::Set(du, 0x7f800000u);

@@ -1,4 +1,4 @@
-// Per-channel gates and random scales: what multiplies activations by something smaller than themselves.
+// Per-channel gates and random scales: multiplication of activations by smaller tensors.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -16,17 +16,17 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// rows x lanes of one sample and the gates of its lanes.
+/// rows x lanes of one sample, and the gates of its lanes.
 template <typename T> struct GateRows {
     std::int64_t rows = 0, lanes = 0;
     const T* x = nullptr;
     const T* gate = nullptr;
     const T* dy = nullptr;
-    T* y = nullptr;        // forward: the result; gradient: dx
-    float* sum = nullptr;  // gradient: += dy * x
+    T* y = nullptr;        // forward: the result; backward: dx
+    float* sum = nullptr;  // backward: dy * x is added
 };
 
-/// rows x lanes whose row r begins with the element first + r * step of its sample.
+/// rows x lanes; row r starts at element first + r * step of its sample.
 template <typename T> struct RandomRows {
     std::int64_t rows = 0, lanes = 0;
     std::uint32_t first = 0, step = 0;
@@ -192,7 +192,7 @@ template <typename T> void scale_channels_grad(const Blocks& shape, const T* x, 
                                                T* dgate, std::span<float> scratch) {
     CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= scale_channels_scratch_floats(shape),
                    "scratch is smaller than scale_channels_scratch_floats");
-    // One task per run of memory that shares its gates, so every sum has one order.
+    // One task per block of memory with the same gates, so that every sum has a fixed order.
     parallel_tasks(shape.n * shape.blocks, [&](std::int64_t task) {
         const std::int64_t first = task * shape.lanes;  // of [N,C]
         const std::int64_t offset = first * shape.pixels;

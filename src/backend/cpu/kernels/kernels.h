@@ -1,13 +1,13 @@
-// The memory-bound work of the CPU backend: everything that is neither a convolution nor a matrix product.
+// The memory-bound kernels of the CPU backend: everything except convolutions and matrix products.
 //
 // Activations are contiguous memory [n][blocks][pixels][lanes] with channel = block * lanes + lane: plain NHWC is one
-// block of C lanes, oneDNN's nChw16c is C / 16 blocks of 16 lanes. T is float or BFloat16; arithmetic is fp32, sums
+// block of C lanes, oneDNN's nChw16c is C / 16 blocks of 16 lanes. T is float or BFloat16. Arithmetic is fp32, sums
 // over chunks are fp64, conversions to bfloat16 round to nearest even. Per-channel parameters are float.
 //
-// Every kernel uses the OpenMP threads of the caller. Work is cut by shape alone and partial sums are added in a fixed
-// order, so results do not depend on the number of threads. Nothing allocates: kernels that need room take `scratch`,
-// and a function next to them says how many floats. Aliasing: an output may be the very same array as an input where
-// the comment says so; partial overlap is never allowed. C channels, N samples, G groups.
+// Every kernel uses the caller's OpenMP threads. Work is divided by shape alone and partial sums are added in a fixed
+// order, so that results do not depend on the number of threads. Kernels do not allocate memory: those that need some
+// take `scratch`, and a function beside them gives its size in floats. An output may be the same array as an input only
+// where the comment says so; partial overlap is never allowed. C: channels, N: samples, G: groups.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@
 
 namespace cnntrain::cpu {
 
-/// From now on no kernel of this process uses AVX-512, whatever the processor has.
+/// Disables AVX-512 for all kernels of this process, whatever the processor supports.
 void disable_avx512();
 
 struct Blocks {
     std::int64_t n = 0, blocks = 0, pixels = 0, lanes = 0;
 
     std::int64_t channels() const { return blocks * lanes; }
-    std::int64_t rows() const { return n * blocks * pixels; }  // of `lanes` contiguous elements
+    std::int64_t rows() const { return n * blocks * pixels; }  // rows of `lanes` contiguous elements
     std::int64_t elements() const { return rows() * lanes; }
     bool operator==(const Blocks&) const = default;
 };
@@ -40,32 +40,32 @@ using graph::Activation;
 using graph::UpdateRule;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Normalisation, whole ops (norm.cpp). Formulas: NormAttrs in cnntrain/graph/op.h. All variances are biased.
+// Normalisation, complete operations (norm.cpp). Formulas: NormAttrs in cnntrain/graph/op.h. All variances are biased.
 
-/// Room for any one call below; pass groups = 0 for batch norm.
+/// Scratch for any of the calls below; groups = 0 means batch norm.
 std::int64_t norm_scratch_floats(const Blocks& shape, std::int64_t groups = 0);
 
 template <typename T> struct NormForward {
     const T* x = nullptr;
     const float* gamma = nullptr;  // [C]
     const float* beta = nullptr;   // [C]
-    const T* residual = nullptr;   // like x, added before the activation; optional
-    float* mean = nullptr;         // [C], group norm [N,G]
-    float* variance = nullptr;     // likewise
+    const T* residual = nullptr;   // shape of x, added before the activation; optional
+    float* mean = nullptr;         // [C], for group norm [N,G]
+    float* variance = nullptr;     // same shape as mean
     T* y = nullptr;                // may be x or residual
     double epsilon = 1e-5;
     Activation activation = Activation::none;
 };
-/// Statistics of x into mean and variance, then y.
+/// Computes the statistics of x into mean and variance, then y.
 template <typename T>
 void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch);
-/// mean and variance (the moving ones) are read.
+/// Reads mean and variance (the moving statistics).
 template <typename T>
 void batch_norm_inference(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch);
 template <typename T>
 void group_norm_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch);
 
-/// Makes sums of this rank's micro-batch those of all ranks that share the statistics.
+/// Adds up the sums of all ranks whose micro-batches share statistics.
 class SumsOverRanks {
 public:
     virtual ~SumsOverRanks() = default;
@@ -77,18 +77,18 @@ template <typename T> struct NormGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;           // added to dy; optional
-    const T* y = nullptr;             // optional, where the activation's slope follows from it; else recomputed from x
+    const T* y = nullptr;             // if given, the slope is computed from y where possible; otherwise from x
     const float* gamma = nullptr;     // [C]
-    const float* beta = nullptr;      // [C]; read only when the slope is recomputed
-    const float* mean = nullptr;      // as written by the forward op
-    const float* variance = nullptr;  // likewise
+    const float* beta = nullptr;      // [C]; read only if the slope is computed from x
+    const float* mean = nullptr;      // as written by the forward kernel
+    const float* variance = nullptr;  // as written by the forward kernel
     T* dx = nullptr;                  // may be x, dy, dy2 or y, but not dresidual
-    T* dresidual = nullptr;           // sum of dy and dy2, times the slope; optional; may be dy, dy2 or y
-    float* dgamma = nullptr;          // [C], of this rank's micro-batch
-    float* dbeta = nullptr;           // likewise
+    T* dresidual = nullptr;           // (dy + dy2) times the slope; optional; may be dy, dy2 or y
+    float* dgamma = nullptr;          // [C], of this rank's micro-batch only
+    float* dbeta = nullptr;           // [C], of this rank's micro-batch only
     double epsilon = 1e-5;
     Activation activation = Activation::none;
-    SumsOverRanks* over_ranks = nullptr;  // batch norm: where mean and variance are of several ranks' micro-batches
+    SumsOverRanks* over_ranks = nullptr;  // batch norm: set if statistics span several ranks' micro-batches
 };
 template <typename T>
 void batch_norm_gradient(const Blocks& shape, const NormGradient<T>& args, std::span<float> scratch);
@@ -96,16 +96,16 @@ template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t
                                                std::span<float> scratch);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Normalisation, passes (reduce.cpp, apply.cpp). Scratch: norm_scratch_floats.
+// Normalisation, individual passes over memory (reduce.cpp, apply.cpp). Scratch: norm_scratch_floats.
 
-/// mean[C], variance[C] over N and pixels; one pass over x.
+/// mean[C], variance[C] over N and pixels, in one pass over x.
 template <typename T>
 void channel_statistics(const Blocks& shape, const T* x, float* mean, float* variance, std::span<float> scratch);
-/// mean[N,G], variance[N,G] over pixels and the group's contiguous channels; one pass over x.
+/// mean[N,G], variance[N,G] over pixels and the group's contiguous channels, in one pass over x.
 template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x, float* mean,
                                             float* variance, std::span<float> scratch);
 
-/// Per-channel coefficients are [C], or [N,C] when `per_sample`.
+/// Per-channel coefficients are [C], or [N,C] if `per_sample`.
 template <typename T> struct NormApply {
     const T* x = nullptr;
     const T* residual = nullptr;  // optional
@@ -118,35 +118,35 @@ template <typename T> struct NormApply {
 /// y = activation(x * scale + shift + residual).
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args);
 
-/// dy' = (dy + dy2) * slope of the activation, as seen by both passes of the gradient.
+/// dy' = (dy + dy2) * slope of the activation; input of both passes of the gradient.
 template <typename T> struct MaskedGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;  // optional
-    const T* y = nullptr;    // optional: the slope is taken from it
+    const T* y = nullptr;    // optional: the slope is computed from it
     const float* scale = nullptr;
     const float* shift =
-        nullptr;  // without y: the slope is that at x * scale + shift, each [C], or [N,C] when per_sample
+        nullptr;  // without y: the slope is taken at x * scale + shift, both [C], or [N,C] if per_sample
     Activation activation = Activation::none;
     bool per_sample = false;
 };
-/// sum_dy[C] = sum dy', sum_dy_x[C] = sum dy' * (x - mean) over N and pixels; per_sample: all [N,C], over pixels only
-/// (then `mean` is [N,C] too). Writes dy' to `dresidual` unless null (it may be dy, dy2 or y).
+/// sum_dy[C] = sum of dy', sum_dy_x[C] = sum of dy' * (x - mean), over N and pixels. With per_sample, all are [N,C]
+/// (including `mean`), summed over pixels only. Writes dy' to `dresidual` unless that is null; it may be dy, dy2 or y.
 template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedGradient<T>& args, const float* mean,
                                               float* sum_dy, float* sum_dy_x, T* dresidual, std::span<float> scratch);
-/// dx = a * dy' + b * x + c; coefficients [C], or [N,C] when per_sample; dx may be any of the inputs.
+/// dx = a * dy' + b * x + c with coefficients [C], or [N,C] if per_sample; dx may be any of the inputs.
 template <typename T> void norm_gradient_apply(const Blocks& shape, const MaskedGradient<T>& args, const float* a,
                                                const float* b, const float* c, T* dx);
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Proxy norm (proxy_norm.cpp): StandardiseAttrs and ProxyNormAttrs in cnntrain/graph/op.h.
 
-/// Room for any one of these two.
+/// Scratch for either of the two functions below.
 std::int64_t standardise_scratch_floats(const Blocks& shape);
-/// y = (x - mean) * scale, where either vector may be null; y may be x.
+/// y = (x - mean) * scale; mean and scale may be null; y may be x.
 template <typename T> void standardise(const Blocks& shape, const T* x, const float* mean, const float* scale, T* y,
                                        std::span<float> scratch);
-/// dx = dy * scale, dmean[C] = -sum of dx, dscale[C] = sum of dy * y / scale, over N and pixels; dx may be y or dy, and
+/// dx = dy * scale, dmean[C] = -sum of dx, dscale[C] = sum of dy * y / scale, over N and pixels. dx may be y or dy;
 /// dmean may be null.
 template <typename T> struct StandardiseGradient {
     const T* y = nullptr;
@@ -159,7 +159,7 @@ template <typename T> struct StandardiseGradient {
 template <typename T>
 void standardise_grad(const Blocks& shape, const StandardiseGradient<T>& args, std::span<float> scratch);
 
-/// A proxy [6][channels] and the sample that stands for a normal distribution.
+/// A proxy [6][channels] and the samples that represent a normal distribution.
 template <typename T> struct Proxy {
     std::int64_t channels = 0;
     T* rows = nullptr;
@@ -168,42 +168,42 @@ template <typename T> struct Proxy {
     float epsilon = 0;
 };
 inline constexpr std::size_t kMostQuantiles = 200;
-/// Overwrites the rows of mean and inverse deviation, rounded to nearest.
+/// Overwrites the rows of the mean and of the inverse deviation, rounded to nearest.
 template <typename T> void proxy_norm_statistics(const Proxy<T>& proxy);
-/// `gradient` and `result` are [6][channels] and may be one array.
+/// `gradient` and `result` are [6][channels] and may be the same array.
 template <typename T>
 void proxy_norm_gradient(const Proxy<const T>& proxy, float weight_decay, const float* gradient, float* result);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Elementwise (elementwise.cpp). Outputs may be any input of the same type.
+// Elementwise (elementwise.cpp). An output may be any input of the same type.
 
 template <typename T> void add(std::int64_t count, const T* a, const T* b, T* y);
 template <typename T> void activate(std::int64_t count, Activation activation, const T* x, T* y);
-/// dx = dy * slope; `at` is y where slope_follows_from_result(), else x.
+/// dx = dy * slope; `at` is y if slope_follows_from_result(), otherwise x.
 template <typename T> void activation_grad(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx);
 void cast(std::int64_t count, const float* x, BFloat16* y);
 void cast(std::int64_t count, const BFloat16* x, float* y);
 void clear(std::int64_t count, float* y);
-/// y[i] = x[0][i] + x[1][i] + ... in this order, x[parts][count].
+/// y[i] = x[0][i] + x[1][i] + ... in this order; x[parts][count].
 void sum_parts(std::int64_t parts, std::int64_t count, const float* x, float* y);
 /// sum += x.
 template <typename T> void accumulate(std::int64_t count, const T* x, float* sum);
-/// `runs` neighbouring runs of a whole of which each has a part: all in bytes, those of one run.
+/// A tensor of `runs` consecutive runs, and a part of it that has a slice of each run. All sizes are bytes per run.
 struct PartShape {
     std::int64_t runs = 0;
     std::int64_t before = 0;
     std::int64_t part = 0;
     std::int64_t whole = 0;
 };
-/// The whole is zero where the part is not.
+/// Elements of the whole outside the part become zero.
 void place_part(const PartShape& shape, const std::byte* part, std::byte* whole);
 
-/// A matrix as the right operand of a fast product: panels of neighbouring columns one after the other, in each of them
-/// the rows in turn; of bfloat16 two rows at a time, with the two elements of a column next to each other. Zeros fill
-/// up the last panel and its rows.
+/// A matrix in the layout of a right operand of a fast product: panels of adjacent columns, one after the other, each
+/// with its rows in order. bfloat16 rows are stored in pairs, with the two elements of a column adjacent. The last
+/// panel and the last rows are padded with zeros.
 struct Panels {
     std::int64_t rows = 0, columns = 0;  // of the matrix
-    std::int64_t panel_rows = 0;         // with those of zeros, a multiple of 16
+    std::int64_t panel_rows = 0;         // including rows of zeros; a multiple of 16
     std::int64_t panel_columns = 0;      // a multiple of 16
 
     std::int64_t count() const { return (columns + panel_columns - 1) / panel_columns; }
@@ -211,14 +211,14 @@ struct Panels {
         return std::min(panel_columns, columns - panel * panel_columns);
     }
 };
-/// Of a row-major matrix; float to float or BFloat16, or BFloat16 to BFloat16.
+/// From a row-major matrix; float to float or BFloat16, or BFloat16 to BFloat16.
 template <typename From, typename To> void copy_to_panels(const Panels& shape, const From* from, To* to);
 /// The same, and the sums of the columns, which do not depend on the number of threads.
 void copy_to_panels_and_sum(const Panels& shape, const BFloat16* from, BFloat16* to, float* sums,
                             std::span<float> scratch);
 std::int64_t panel_sums_scratch_floats(const Panels& shape);
 
-/// Lowest index of a NaN or infinity, or -1.
+/// The lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);
 std::int64_t first_non_finite(std::span<const BFloat16> values);
 
@@ -230,7 +230,7 @@ inline constexpr std::int64_t kMaxImageChannels = 16;
 template <typename In, typename Out> void normalise_image(std::int64_t pixels, std::int64_t channels, const In* x,
                                                           const float* scale, const float* shift, Out* y);
 
-/// mix_images (MixImagesAttrs in cnntrain/graph/op.h) over NHWC memory: every image is read at most twice and written
+/// mix_images (MixImagesAttrs in cnntrain/graph/op.h) over NHWC memory. Every image is read at most twice and written
 /// once.
 struct MixImages {
     std::int64_t samples = 0, height = 0, width = 0, channels = 0;
@@ -242,7 +242,7 @@ template <typename T> void mix_images(const MixImages& how, const T* x, T* y);
 
 /// y[N,C] = mean of x over the pixels.
 template <typename T> void global_average_pool(const Blocks& shape, const T* x, T* y);
-/// dx = dy[N,C] / pixels everywhere.
+/// dx = dy[N,C] / pixels at every pixel.
 template <typename T> void global_average_pool_grad(const Blocks& shape, const T* dy, T* dx);
 
 /// y = x * gate[N,C]; y may be x.
@@ -250,7 +250,7 @@ template <typename T> void scale_channels(const Blocks& shape, const T* x, const
 /// dx = dy * gate, dgate[N,C] = sum of dy * x over the pixels; dx may be x or dy.
 template <typename T> void scale_channels_grad(const Blocks& shape, const T* x, const T* gate, const T* dy, T* dx,
                                                T* dgate, std::span<float> scratch);
-/// Scratch of scale_channels_grad.
+/// Scratch for scale_channels_grad.
 std::int64_t scale_channels_scratch_floats(const Blocks& shape);
 
 /// RandomScaleAttrs in cnntrain/graph/op.h; y may be x.
@@ -259,27 +259,27 @@ struct RandomScale {
     std::uint64_t site = 0;
     std::int64_t first_sample = 0;
     std::uint32_t last_kept = 0;
-    float factor = 1;  // of what is kept
+    float factor = 1;  // for kept elements
     bool per_sample = false;
 };
 template <typename T> void random_scale(const Blocks& shape, const RandomScale& scale, const T* x, T* y);
 
-/// A picture with a size; pixels = height * width.
+/// Images with a size; pixels = height * width.
 struct Picture {
     Blocks shape;
     std::int64_t height = 0, width = 0;
 };
-/// y gets every stride-th pixel of x, further channels are zero. x and y have one layout: both one block, or both
-/// blocks of the same number of lanes. y is ceil(height / stride) x ceil(width / stride).
+/// y gets every stride-th pixel of x; additional channels are zero. x and y have the same layout: both one block, or
+/// both blocks with the same number of lanes. y has ceil(height / stride) x ceil(width / stride) pixels.
 template <typename T>
 void shortcut_pad(const Picture& x_picture, const Picture& y_picture, std::int64_t stride, const T* x, T* y);
-/// The transpose: dx is zero where no pixel was taken; further channels of dy are dropped.
+/// The transpose: dx is zero for pixels that were not copied; additional channels of dy are dropped.
 template <typename T>
 void shortcut_pad_grad(const Picture& dx_picture, const Picture& dy_picture, std::int64_t stride, const T* dy, T* dx);
 
-/// A depthwise convolution: y[oh, ow, c] sums w[kh, kw, c] * x[oh * stride - top + kh, ow * stride - left + kw, c].
+/// A depthwise convolution: y[oh, ow, c] = sum of w[kh, kw, c] * x[oh * stride - top + kh, ow * stride - left + kw, c].
 struct DepthwiseShape {
-    Picture x, y;  // of one layout
+    Picture x, y;  // in the same layout
     std::int64_t kernel = 1, stride = 1, top = 0, left = 0;
 };
 /// dw[K,K,C] = sum of x * dy.
@@ -287,22 +287,21 @@ template <typename T>
 void depthwise_weight_grad(const DepthwiseShape& shape, const T* x, const T* dy, float* dw, std::span<float> scratch);
 std::int64_t depthwise_scratch_floats(const DepthwiseShape& shape);
 
-/// A row-major kernel [taps, I, O] of `groups` groups, and the same one as [taps, I * merged, O] of groups / merged
-/// groups:
-/// block-diagonal, with zeros where an input and an output were of different groups.
+/// Converts a row-major kernel [taps, I, O] of `groups` groups to an equivalent kernel [taps, I * merged, O] of groups
+/// / merged groups. It is block-diagonal, with zeros between inputs and outputs of different original groups.
 struct MergedKernel {
-    std::int64_t taps = 1, inputs = 1, outputs = 1;  // inputs of one group
+    std::int64_t taps = 1, inputs = 1, outputs = 1;  // of one group
     std::int64_t groups = 1, merged = 1;
 };
 template <typename T> void merge_groups(const MergedKernel& kernel, const T* from, T* to);
-/// The way back: drops what lies between the groups.
+/// The inverse: drops the elements between groups.
 void split_groups(const MergedKernel& kernel, const float* from, float* to);
 
 /// db[C] = sum of dy over N and pixels. Scratch: norm_scratch_floats(shape).
 template <typename T> void bias_grad(const Blocks& shape, const T* dy, float* db, std::span<float> scratch);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Loss (softmax.cpp): SoftmaxAttrs in cnntrain/graph/op.h. Labels outside 0..classes-1 count nowhere.
+// Loss (softmax.cpp): SoftmaxAttrs in cnntrain/graph/op.h. Samples with a label outside 0..classes-1 do not count.
 
 std::int64_t softmax_scratch_floats(std::int64_t samples);
 
@@ -314,7 +313,7 @@ struct LossSums {
 template <typename T> LossSums softmax_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
                                                      const std::int32_t* labels, double label_smoothing,
                                                      std::span<float> scratch);
-/// dlogits = dloss * (softmax - target), 0 in rows that do not count; dlogits may be logits.
+/// dlogits = dloss * (softmax - target), and 0 in rows that do not count; dlogits may be logits.
 template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
                                                       const std::int32_t* labels, double label_smoothing, float dloss,
                                                       T* dlogits);
@@ -323,7 +322,7 @@ template <typename T> void softmax_cross_entropy_grad(std::int64_t samples, std:
 template <typename T> float top_k_correct(std::int64_t samples, std::int64_t classes, const T* logits,
                                           const std::int32_t* labels, std::int64_t k);
 
-/// The labels of a sample's partners and their weights: MixedTargetsAttrs in cnntrain/graph/op.h.
+/// Labels and weights of each sample's partners: MixedTargetsAttrs in cnntrain/graph/op.h.
 inline constexpr std::size_t kMaxPartners = 4;
 struct MixedTargets {
     const std::int32_t* labels = nullptr;  // [samples]
@@ -341,23 +340,23 @@ template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::i
 // Parameter updates (update.cpp): UpdateAttrs in cnntrain/graph/update_rule.h, MovingAverageAttrs in
 // cnntrain/graph/op.h.
 
-/// How results are rounded to bfloat16. Stochastic: up with the probability of the discarded fraction, so the mean is
-/// the exact value and representable values stay. The random bits are a function of these numbers, the variable and the
-/// element's index in memory.
+/// Rounding of results to bfloat16. Stochastic: rounds up with a probability equal to the discarded fraction, so that
+/// the expected value is exact and representable values are unchanged. The random bits depend only on these numbers,
+/// the variable and the element's index in memory.
 struct Rounding {
     bool stochastic = false;
     std::uint64_t seed = 0;
     std::int64_t iteration = 0;
 };
-/// The variables that are rounded: hash_text() of their names.
+/// Identifies the variables to be rounded, by hash_text() of their names.
 struct UpdateRounding {
     Rounding how;
     std::uint64_t target = 0;
-    std::uint64_t second_slot = 0;   // the first one shares the target's
-    std::int64_t first_element = 0;  // of the variable: what is updated may be a part of it
+    std::uint64_t second_slot = 0;   // the first slot shares the target's random words
+    std::int64_t first_element = 0;  // index in the variable: an update may process only a part of it
 };
 
-/// UpdateAttrs of one update: `rate` is r, times the trust of rules that have one.
+/// The factors of one update (UpdateAttrs). `rate` is r, times the trust ratio for rules that have one.
 struct UpdateFactors {
     float gradient_scale = 1;
     float weight_decay = 0;
@@ -366,32 +365,32 @@ struct UpdateFactors {
     float decay = 0;
     float epsilon = 0;
     float rule_weight_decay = 0;
-    float mean_correction = 1;    // of a mean of gradients that started at 0
-    float square_correction = 1;  // of a mean of squares
+    float mean_correction = 1;    // for a mean of gradients that started at 0
+    float square_correction = 1;  // for a mean of squares that started at 0
 };
 template <typename T> struct UpdateTensors {
     T* target = nullptr;
     const float* gradient = nullptr;
     std::array<T*, graph::kMostUpdateSlots> slots = {};
 };
-/// One pass over memory.
+/// In one pass over memory.
 template <typename T> void update(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
                                   const UpdateFactors& factors, const UpdateRounding& rounding);
 
-/// Rows and columns of a matrix.
+/// A block of rows and columns of a matrix.
 struct MatrixBlock {
-    std::int64_t row = 0, column = 0;  // the first ones
+    std::int64_t row = 0, column = 0;  // the first row and column
     std::int64_t rows = 0, columns = 0;
 };
-/// The same of a row-major matrix [rows,columns] in blocks of `side` rows and of some multiple of `side` columns; it
-/// divides both axes.
-/// after(block) runs on the thread that has just updated the block, in whose caches it is.
+/// Updates a row-major matrix [rows,columns] in blocks of `side` rows and a multiple of `side` columns; `side` must
+/// divide both dimensions. Calls after(block) on the thread that has just updated the block, while it is in that core's
+/// caches.
 void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std::int64_t side,
                    const UpdateTensors<float>& tensors, const UpdateFactors& factors, const UpdateRounding& rounding,
                    const std::function<void(const MatrixBlock&)>& after);
 
-/// The first pass of rules with a trust: sums of squares of the target and of the rule's other vector (lars: g). Equal
-/// for every number of threads.
+/// The first pass of rules with a trust ratio: sums of squares of the target and of the rule's second vector (lars: g).
+/// Independent of the number of threads.
 struct SquareSums {
     double target = 0;
     double other = 0;
@@ -401,13 +400,13 @@ template <typename T> SquareSums update_norms(UpdateRule rule, std::int64_t coun
                                               std::span<float> scratch);
 std::int64_t update_scratch_floats(UpdateRule rule, std::int64_t count);
 
-/// A row-major matrix that is `blocks` matrices side by side, each with a trust of its own.
+/// A row-major matrix of `blocks` matrices side by side, each with its own trust ratio.
 struct ColumnBlocks {
     std::int64_t rows = 0;
-    std::int64_t columns = 0;  // of all blocks
-    std::int64_t blocks = 1;   // divides the columns
+    std::int64_t columns = 0;  // of all blocks together
+    std::int64_t blocks = 1;   // must divide the number of columns
 };
-/// As update() and update_norms(), block by block; both spans have one element for each.
+/// Like update() and update_norms(), for each block; both spans have one element per block.
 template <typename T> void update_columns(UpdateRule rule, const ColumnBlocks& shape, const UpdateTensors<T>& tensors,
                                           std::span<const UpdateFactors> factors, const UpdateRounding& rounding);
 template <typename T> void column_norms(UpdateRule rule, const ColumnBlocks& shape, const UpdateTensors<T>& tensors,
@@ -415,7 +414,7 @@ template <typename T> void column_norms(UpdateRule rule, const ColumnBlocks& sha
                                         std::span<float> scratch, std::span<SquareSums> sums);
 std::int64_t column_scratch_floats(const ColumnBlocks& shape);
 
-/// The sum of the squares; equal for every number of threads.
+/// Sum of squares; independent of the number of threads.
 double square_sum(std::int64_t count, const float* values, std::span<float> scratch);
 std::int64_t square_scratch_floats(std::int64_t count);
 

@@ -1,5 +1,5 @@
-// Layer norm, with dropout and the residual addition before it, and its gradient. A row is read from memory once: what
-// comes after the first pass over it finds it in the cache.
+// Layer norm, with dropout and residual addition before it, and its gradient. Each row is read from memory once; later
+// passes over it find it in the cache.
 #include <cstdint>
 
 #include "backend/cpu/kernels/targets.h"
@@ -17,11 +17,11 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// Dropout of one row.
+/// The dropout of one row.
 struct RowWords {
     bool active = false;
     WordKey key;
-    std::uint32_t first = 0;  // of the row's first element
+    std::uint32_t first = 0;  // index of the row's first element
     std::uint32_t last_kept = 0;
     float factor = 1;
 };
@@ -36,7 +36,7 @@ template <typename T> struct ForwardRow {
     T* z = nullptr;
     float epsilon = 0;
     RowWords words;
-    float* room = nullptr;  // [features]
+    float* room = nullptr;  // [features] for z
 };
 
 struct RowMoments {
@@ -54,8 +54,8 @@ template <typename T> struct GradientRow {
     float scale = 0;  // 1 / sqrt(variance + epsilon)
     T* dz = nullptr;
     T* dx = nullptr;
-    float* dgamma = nullptr;  // += dy * normalised z
-    float* dbeta = nullptr;   // += dy
+    float* dgamma = nullptr;  // dy * normalised z is added
+    float* dbeta = nullptr;   // dy is added
     RowWords words;
 };
 
@@ -67,7 +67,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// x * factor where the element's word is kept, else 0.
+/// x * factor if the element is kept, otherwise 0.
 HWY_INLINE Floats kept_part(const RowWords& words, std::int64_t i, Floats x) {
     const BitsTag du;
     const Bits index = hn::Add(hn::Set(du, words.first + static_cast<std::uint32_t>(i)), hn::Iota(du, 0));
@@ -76,7 +76,8 @@ HWY_INLINE Floats kept_part(const RowWords& words, std::int64_t i, Floats x) {
     return hn::IfThenZeroElse(dropped, hn::Mul(x, hn::Set(FloatTag(), words.factor)));
 }
 
-/// z of the row into `room` as it is stored, so that backward, which reads what is stored, agrees; returns its sum.
+/// Computes z of the row into `room`, rounded like the stored z, so that backward, which reads the stored values,
+/// agrees. Returns its sum.
 template <typename T> float gather_row(const ForwardRow<T>& row) {
     const FloatTag d;
     T* const stored = row.z != nullptr ? row.z : row.y;
@@ -129,7 +130,7 @@ template <typename T> void gradient_row(const GradientRow<T>& row) {
     Floats sum = hn::Zero(d);
     Floats projection = hn::Zero(d);
     for_vectors(row.features, [&](auto extent, std::int64_t i) {
-        const Floats dy = incoming(row, extent, i);  // zero behind the row's end
+        const Floats dy = incoming(row, extent, i);  // zero beyond the row's end
         const Floats normalised = hn::Mul(hn::Sub(load_ahead(extent, row.z + i), mean), scale);
         const Floats g = hn::Mul(dy, extent.load_from(row.gamma + i));
         sum = hn::Add(sum, g);
@@ -195,7 +196,7 @@ void call_gradient(const GradientRow<BFloat16>& row) {
     HWY_DYNAMIC_DISPATCH(gradient_row_bf16)(row);
 }
 
-/// Rows are cut into parts by their number alone: each has sums, or room, of its own.
+/// Rows are divided into parts by their number alone; each part has its own sums and buffers.
 constexpr std::int64_t kMostParts = 64;
 constexpr std::int64_t kLeastRows = 16;
 
@@ -203,7 +204,7 @@ std::int64_t parts_of(const RowsShape& shape) {
     return std::clamp<std::int64_t>(shape.samples * shape.rows / kLeastRows, 1, kMostParts);
 }
 
-/// use(part, row) for all rows, those of a part in order.
+/// Calls use(part, row) for all rows, in order within each part.
 template <typename Use> void for_each_row(const RowsShape& shape, const Use& use) {
     const std::int64_t rows = shape.samples * shape.rows;
     const std::int64_t parts = parts_of(shape);
@@ -258,7 +259,7 @@ template <typename T>
 void layer_norm_grad(const RowsShape& shape, const LayerNormGradient<T>& args, std::span<float> scratch) {
     check_scratch(shape, scratch);
     const std::int64_t parts = parts_of(shape);
-    float* const dgamma = scratch.data();  // [parts][features], as dbeta behind it
+    float* const dgamma = scratch.data();  // [parts][features]; dbeta follows
     float* const dbeta = dgamma + parts * shape.features;
     std::fill_n(dgamma, 2 * parts * shape.features, 0.0F);
     for_each_row(shape, [&](std::int64_t part, std::int64_t row) {

@@ -1,4 +1,4 @@
-// Mixup and cutmix of images, in one pass.
+// Mixup and cutmix of images in one pass over memory.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// y = own * a + (1 - own) * b. With own = 1 that is a, exactly.
+/// y = own * a + (1 - own) * b; with own = 1, exactly a.
 template <typename T> void blend_range(std::int64_t count, float own, const T* a, const T* b, T* y) {
     const FloatTag d;
     const auto of_a = hn::Set(d, own);
@@ -56,7 +56,7 @@ void call_blend(std::int64_t count, float own, const BFloat16* a, const BFloat16
     HWY_DYNAMIC_DISPATCH(blend_bf16)(count, own, a, b, y);
 }
 
-/// `count` elements at `offset` of mixed image n.
+/// Computes `count` elements of mixed image n, starting at `offset`.
 template <typename T>
 void mixed_elements(const MixImages& how, std::int64_t n, std::int64_t offset, std::int64_t count, const T* x, T* y) {
     if (count <= 0) return;
@@ -69,7 +69,7 @@ void mixed_elements(const MixImages& how, std::int64_t n, std::int64_t offset, s
     }
 }
 
-/// The part of a box's side that lies in 0..extent.
+/// The part of a box's side that is inside 0..extent.
 struct Side {
     std::int64_t first = 0, end = 0;
 };

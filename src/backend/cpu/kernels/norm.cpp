@@ -1,10 +1,10 @@
-// Batch and group normalisation, composed of the passes in reduce.cpp and apply.cpp.
+// Batch and group normalisation, composed of the passes over memory in reduce.cpp and apply.cpp.
 //
-// With s = 1 / sqrt(variance + epsilon), x^ = (x - mean) * s, m elements behind each statistic and dy' the gradient
-// times the activation's slope:
+// With s = 1 / sqrt(variance + epsilon), x^ = (x - mean) * s, m the number of elements per statistic, and dy' the
+// gradient times the activation's slope:
 //   y  = x * scale + shift,  scale = gamma * s,  shift = beta - mean * scale
 //   dx = s * (gamma * dy' - S1 / m - x^ * S2 / m),  S1 = sum gamma * dy',  S2 = sum gamma * dy' * x^
-// summed over whatever shares the statistic. In terms of x: dx = a * dy' + b * x + c with
+// with sums over the elements that share the statistic. In terms of x: dx = a * dy' + b * x + c with
 //   a = gamma * s,  b = -s^2 * S2 / m,  c = -s * S1 / m - b * mean.
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kGradientArrays = 7;
 
-/// Hands out the scratch piece by piece.
+/// Divides the scratch memory into pieces.
 class Pieces {
 public:
     explicit Pieces(std::span<float> memory) : rest_(memory) {}
@@ -38,17 +38,17 @@ double inverse_deviation(float variance, double epsilon) {
     return 1.0 / std::sqrt(static_cast<double>(variance) + epsilon);
 }
 
-/// scale and shift for every channel (groups = 0) or every sample and channel.
+/// scale and shift for every channel (groups = 0), or for every sample and channel.
 struct Affine {
     float* scale;
     float* shift;
 };
 
-/// Forward and backward take the very same numbers, so that a recomputed slope is at the forward's place.
+/// Forward and backward compute identical numbers, so that a recomputed slope is taken at the same point as in forward.
 void set_affine(const Blocks& shape, std::int64_t groups, const float* gamma, const float* beta, const float* mean,
                 const float* variance, double epsilon, const Affine& affine) {
     const std::int64_t channels = shape.channels();
-    const std::int64_t per_sample = groups == 0 ? channels : groups;  // statistics
+    const std::int64_t per_sample = groups == 0 ? channels : groups;  // number of statistics
     const std::int64_t width = channels / per_sample;
     parallel_tasks(groups == 0 ? 1 : shape.n, [&](std::int64_t sample) {
         for (std::int64_t group = 0; group < per_sample; ++group) {
@@ -79,14 +79,14 @@ void apply_forward(const Blocks& shape, std::int64_t groups, const NormForward<T
                           .activation = args.activation});
 }
 
-/// Sums of one pass over memory, [C] or [N,C], and the coefficients made of them.
+/// Sums of one pass over memory, [C] or [N,C], and the coefficients computed from them.
 struct GradientArrays {
     Affine affine;
     float *mean, *sum_dy, *sum_dy_x;
     float *a, *b, *c;
 };
 
-/// Coefficients of the `width` channels that share a statistic. Leaves sum dy' * x^ in sum_dy_x.
+/// Computes the coefficients of the `width` channels that share a statistic. Leaves sum dy' * x^ in sum_dy_x.
 template <typename T> void set_coefficients(const Blocks& shape, const NormGradient<T>& args, std::int64_t statistic,
                                             std::int64_t width, double elements, const GradientArrays& arrays) {
     const double s = inverse_deviation(args.variance[statistic], args.epsilon);
@@ -109,8 +109,8 @@ template <typename T> void set_coefficients(const Blocks& shape, const NormGradi
     }
 }
 
-/// Coefficients of a batch norm whose statistics are of several ranks' micro-batches; dgamma and dbeta are of this
-/// one's.
+/// Computes the coefficients of a batch norm whose statistics span several ranks' micro-batches; dgamma and dbeta are
+/// of this rank's micro-batch only.
 template <typename T>
 void set_shared_coefficients(const Blocks& shape, const NormGradient<T>& args, const GradientArrays& arrays) {
     const auto channels = static_cast<std::size_t>(shape.channels());
@@ -125,7 +125,7 @@ void set_shared_coefficients(const Blocks& shape, const NormGradient<T>& args, c
         set_coefficients(shape, args, static_cast<std::int64_t>(c), 1, elements, arrays);
 }
 
-/// dgamma = sum of dy' * x^, dbeta = sum of dy', over the samples in the arrays.
+/// Sums over the samples of the arrays: dgamma = sum of dy' * x^, dbeta = sum of dy'.
 void sum_over_samples(std::int64_t samples, std::int64_t channels, const float* from, float* to) {
     for (std::int64_t c = 0; c < channels; ++c) {
         double sum = 0;
@@ -141,7 +141,7 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
     const std::int64_t samples = per_sample ? shape.n : 1;
     const std::int64_t count = samples * shape.channels();
     const std::int64_t width = per_sample ? shape.channels() / groups : 1;
-    const std::int64_t statistics = shape.channels() / width;  // per sample
+    const std::int64_t statistics = shape.channels() / width;  // number per sample
     const std::int64_t elements = per_sample ? shape.pixels * width : shape.n * shape.pixels;
 
     Pieces pieces(scratch);
@@ -150,7 +150,7 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
                           &arrays.b, &arrays.c}) {
         *array = pieces.take(count);
     }
-    arrays.mean = arrays.a;  // the means per channel are not needed any more once there are coefficients
+    arrays.mean = arrays.a;  // reuses the memory of the means, which are not needed once the coefficients exist
     for (std::int64_t i = 0; i < count; ++i)
         arrays.mean[i] = args.mean[i / width];
 

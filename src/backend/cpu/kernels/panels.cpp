@@ -1,4 +1,4 @@
-// Copies of matrices into the layout that matrix products read fastest.
+// Copies matrices into the layout that matrix products read fastest.
 #include <algorithm>
 #include <cstdint>
 
@@ -17,12 +17,12 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// Rows of all panels.
+/// A range of rows in all panels.
 struct PanelRows {
     Panels shape;
     std::int64_t begin = 0, end = 0;
-    bool past_cache = false;  // the whole copy is aligned and larger than the caches
-    float* sums = nullptr;    // of these rows, for each column, are added; null: they are not wanted
+    bool past_cache = false;  // the copy is aligned and larger than the caches
+    float* sums = nullptr;    // sums of these rows for each column are added to it; null: no sums
 };
 
 }  // namespace
@@ -41,20 +41,19 @@ template <typename T, typename D, typename V> HWY_INLINE void put(const PanelRow
     }
 }
 
-/// Columns of a panel that the matrix does not have.
+/// Stands for columns of a panel that the matrix does not have.
 struct NoColumns {
     template <typename T> HWY_INLINE Floats load_from(const T* /*from*/) const { return hn::Zero(FloatTag()); }
     HWY_INLINE void store_to(Floats /*value*/, float* /*to*/) const {}
 };
 
-/// Rows of a vector's columns that are copied before the next columns are. By 64 and more, a copy of 4096 x 3072
-/// bfloat16 from memory takes up to twice as long (Xeon with AMX).
+/// Number of rows copied before the next columns. With 64 or more, copying 4096 x 3072 bfloat16 from memory takes up to
+/// twice as long (Xeon with AMX).
 constexpr std::int64_t kRowsInTurn = 32;
 constexpr std::int64_t kFetchedBytes = 128;
 
-/// body(extent, column, part) for all vectors of columns of all panels, and for parts of the rows, all columns of one
-/// after the other;
-/// `column` is that of the matrix.
+/// Calls body(extent, column, part) for all vectors of columns in all panels and for parts of the rows, all columns of
+/// one part before the next part. `column` is the column in the matrix.
 template <typename Body> HWY_INLINE void for_panel_columns(const PanelRows& rows, const Body& body) {
     const Panels& shape = rows.shape;
     PanelRows part = rows;
@@ -70,13 +69,13 @@ template <typename Body> HWY_INLINE void for_panel_columns(const PanelRows& rows
     }
 }
 
-/// Where a panel has this element.
+/// The position of an element in the panels.
 template <typename T> HWY_INLINE T* place_of(const Panels& shape, std::int64_t row, std::int64_t column, T* panels) {
     const std::int64_t panel = column / shape.panel_columns;
     return panels + (panel * shape.panel_rows + row) * shape.panel_columns + column % shape.panel_columns;
 }
 
-/// Some columns of a row, zeros where the matrix has none.
+/// Loads some columns of a row, with zeros for columns that the matrix does not have.
 template <typename T, typename Extent> HWY_INLINE Floats load_columns(const Panels& shape, const Extent& extent,
                                                                       const T* from, std::int64_t row,
                                                                       std::int64_t column) {
@@ -102,12 +101,12 @@ HWY_INLINE Bits as_bfloat16(Floats value, const BFloat16*) {
     return hn::BitCast(BitsTag(), value);
 }
 
-/// Two rows at a time, elements of a column next to each other.
+/// Copies two rows at a time, with the two elements of a column adjacent.
 template <typename From> void copy_row_pairs(const PanelRows& rows, const From* from, BFloat16* to) {
     const BitsTag du;
     for_panel_columns(rows, [&](auto extent, std::int64_t column, const PanelRows& part) {
         const Panels& shape = part.shape;
-        // Pairs lie side by side, those of a vector in 32 elements.
+        // The pairs of a vector occupy 32 consecutive elements.
         const std::int64_t in_panel = column % shape.panel_columns;
         BFloat16* y = place_of(shape, part.begin, column, to) + in_panel;
         Floats sum = hn::Zero(FloatTag());
@@ -151,7 +150,7 @@ HWY_EXPORT(copy_rows_f32);
 HWY_EXPORT(copy_rows_to_bf16);
 HWY_EXPORT(copy_rows_bf16);
 
-/// Rows of which the sums are added up, whatever the number of threads.
+/// Number of rows per partial sum, independent of the number of threads.
 constexpr std::int64_t kSummedRows = 128;
 
 std::int64_t summed_parts(const Panels& shape) {

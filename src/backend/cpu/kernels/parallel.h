@@ -1,5 +1,5 @@
-// Splitting kernels over the OpenMP threads. This layer is plain C++: code inside an OpenMP region does not reliably
-// get the instruction set of the function around it, so vector code is only ever called from here.
+// Distributes kernels over the OpenMP threads. This file is plain C++: code inside an OpenMP region does not reliably
+// get the instruction set of the surrounding function, so vector code is only called from here, never written here.
 #pragma once
 
 #include <omp.h>
@@ -11,10 +11,10 @@
 
 namespace cnntrain::cpu {
 
-/// Second passes over the same data go backwards, so that they start with what is still in the caches.
+/// Second passes over the same data run backward, to start with data that is still in the caches.
 enum class Order : std::uint8_t { forward, backward };
 
-/// task(0) ... task(count - 1); each thread takes one contiguous range.
+/// Calls task(0) ... task(count - 1); each thread gets one contiguous range.
 template <typename Task> void parallel_tasks(std::int64_t count, const Task& task, Order order = Order::forward) {
     if (count <= 1 || omp_get_max_threads() == 1) {
         for (std::int64_t i = 0; i < count; ++i)
@@ -32,21 +32,21 @@ template <typename Task> void parallel_tasks(std::int64_t count, const Task& tas
     }
 }
 
-/// body(begin, end) over 0..count in ranges of `grain`, which keep their alignment.
+/// Calls body(begin, end) for ranges of `grain` in 0..count; multiples of `grain` keep vectors aligned.
 template <typename Body> void parallel_ranges(std::int64_t count, const Body& body, std::int64_t grain = 1 << 15) {
     parallel_tasks((count + grain - 1) / grain,
                    [&](std::int64_t i) { body(i * grain, std::min(count, (i + 1) * grain)); });
 }
 
-/// Are so many bytes, written by all threads, worth streaming stores? Those take whole lines, and read none of them
-/// first. They pay where a core's second-level cache would not keep its share until somebody reads it.
+/// True if streaming stores are faster for `bytes` written by all threads. They write whole lines without reading them
+/// first. They pay off if a core's second-level cache could not hold its share until it is read.
 inline bool goes_past_cache(std::int64_t bytes, const void* to) {
     constexpr std::int64_t kMostCachedBytes = std::int64_t{512} << 10;
     constexpr std::uintptr_t kLine = 64;
     return bytes > kMostCachedBytes * omp_get_max_threads() && reinterpret_cast<std::uintptr_t>(to) % kLine == 0;
 }
 
-/// Rows of neighbouring memory that share their channels (and, if it matters, their sample).
+/// Rows of adjacent memory with the same channels (and the same sample, where required).
 struct RowRange {
     std::int64_t sample = 0;
     std::int64_t channel = 0;  // of the first lane
@@ -54,7 +54,7 @@ struct RowRange {
     std::int64_t rows = 0;
 };
 
-/// body(RowRange) over the whole tensor, in ranges of at most about 32k elements.
+/// Calls body(RowRange) for the whole tensor, in ranges of at most about 32k elements.
 template <typename Body>
 void parallel_rows(const Blocks& shape, bool per_sample, const Body& body, Order order = Order::forward) {
     const bool one_slab = shape.blocks == 1 && !per_sample;
@@ -75,22 +75,22 @@ void parallel_rows(const Blocks& shape, bool per_sample, const Body& body, Order
         order);
 }
 
-/// How a sum over the rows of each channel is cut: by shape alone.
+/// How a sum over the rows of each channel is divided; depends on the shape only.
 struct ReductionPlan {
-    std::int64_t results = 0;  // 1, or n when every sample has its own sums
+    std::int64_t results = 0;  // 1, or n if every sample has its own sums
     std::int64_t rows = 0;     // per channel and result
-    std::int64_t group = 0;    // neighbouring blocks that one task sums
+    std::int64_t group = 0;    // number of adjacent blocks that one task sums
     std::int64_t groups = 0;
-    std::int64_t parts = 0;  // of the rows
+    std::int64_t parts = 0;  // into which the rows are divided
 
     std::int64_t tasks() const { return results * parts * groups; }
 };
 ReductionPlan plan_reduction(const Blocks& shape, bool per_sample);
-/// Scratch of the statistics and gradient sums below the whole norm ops.
+/// Scratch for the statistics and gradient sums, without that of complete norm operations.
 std::int64_t reduction_scratch_floats(const Blocks& shape, bool per_sample);
 
-/// For each task: begin(part, first_channel, channels), then body(part, RowRange) for its rows; part counts results and
-/// parts together: 0 .. results * parts - 1. A task is the only one that touches its channels of its part.
+/// Calls begin(part, first_channel, channels) for each task, then body(part, RowRange) for its rows. `part` numbers
+/// results and parts together: 0 .. results * parts - 1. No two tasks have the same channels of the same part.
 template <typename Begin, typename Body>
 void parallel_reduction(const Blocks& shape, const ReductionPlan& plan, const Begin& begin, const Body& body) {
     parallel_tasks(plan.tasks(), [&](std::int64_t task) {

@@ -1,4 +1,4 @@
-// Parts of a tensor: put into a whole that is zero elsewhere, or summed.
+// Parts of a tensor: placed into a whole tensor that is zero elsewhere, or summed.
 #include <cstring>
 
 #include "backend/cpu/kernels/kernels.h"

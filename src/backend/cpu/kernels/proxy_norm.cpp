@@ -1,5 +1,5 @@
-// Proxy norm: standardised activations, and the moments of the proxy samples with their gradient. The latter is vectors
-// of channels: with hundreds of quantiles per channel the activation function decides their time.
+// Proxy norm: standardised activations, and the moments of the proxy samples with their gradient. The moments are
+// vectors over channels; with hundreds of quantiles per channel, the activation function determines their time.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -21,7 +21,7 @@ namespace {
 
 namespace proxy_row = graph::proxy_row;
 
-/// The channels first .. first + count - 1 of a proxy.
+/// Channels first .. first + count - 1 of a proxy.
 template <typename T> struct ProxyChannels {
     Proxy<T> proxy;
     std::int64_t first = 0, count = 0;
@@ -38,7 +38,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// The proxy samples of one vector of channels, their mean and their inverse deviation.
+/// The proxy samples of one vector of channels, with their mean and inverse deviation.
 template <Activation kActivation> class ProxySamples {
 public:
     template <typename T, typename Extent>
@@ -62,7 +62,7 @@ public:
             sum = hn::Add(sum, value);
         }
         mean = hn::Mul(sum, share);
-        // A sample far from zero may spread little: what rounding has left in the mean must not count as spread.
+        // Samples far from zero may have a small deviation: the rounding error of the mean must not contribute to it.
         Floats rest = hn::Zero(d);
         for (std::int64_t i = 0; i < count; ++i)
             rest = hn::Add(rest, hn::Sub(load(values_ + i * kWidth), mean));
@@ -76,7 +76,7 @@ public:
         inverse_deviation = hn::Div(hn::Set(d, 1.0F), hn::Sqrt(variance));
     }
 
-    /// Of the activation, for a quantile of the normal distribution.
+    /// Input of the activation for a quantile of the normal distribution.
     HWY_INLINE Floats input(float quantile) const {
         return hn::MulAdd(slope_of_input, hn::Set(FloatTag(), quantile), input_at_zero);
     }
@@ -113,7 +113,7 @@ template <Activation kActivation, typename T> void gradient_of_channels(const Pr
         const Floats dspread =
             hn::Mul(hn::Mul(extent.load_from(args.gradient + at(proxy_row::inverse_deviation)), cube), share);
         Floats sum = hn::Zero(d);     // of the gradients of the activations' inputs
-        Floats moment = hn::Zero(d);  // the same times their quantiles
+        Floats moment = hn::Zero(d);  // of these gradients times their quantiles
         for (std::size_t k = 0; k < args.proxy.quantiles.size(); ++k) {
             const float quantile = args.proxy.quantiles[k];
             const Floats dp = hn::NegMulAdd(dspread, samples.difference_at(static_cast<std::int64_t>(k)), dmean);

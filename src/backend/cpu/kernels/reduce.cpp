@@ -1,7 +1,7 @@
-// Sums over samples and pixels, per channel: statistics, gradient sums, bias gradients.
+// Sums over samples and pixels per channel: statistics, gradient sums, bias gradients.
 //
-// fp32 inside a task, fp64 across tasks. Statistics are sums of differences to a pivot (the mean of a few rows), which
-// keeps the variance exact to fp32 however far the mean is from zero.
+// Sums are fp32 within a task, fp64 across tasks. Statistics are sums of differences to a pivot (the mean of a few
+// rows), which keeps the variance accurate to fp32 even if the mean is far from zero.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -20,13 +20,13 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// rows x lanes of memory and the per-lane arrays that go with them.
+/// rows x lanes of memory and the corresponding per-lane arrays.
 template <typename T> struct StatisticRows {
     std::int64_t rows = 0, lanes = 0;
     const T* x = nullptr;
     const float* pivot = nullptr;
-    float* sum = nullptr;     // += x - pivot
-    float* square = nullptr;  // += (x - pivot)^2
+    float* sum = nullptr;     // x - pivot is added
+    float* square = nullptr;  // (x - pivot)^2 is added
 };
 
 template <typename T> struct GradientRows {
@@ -204,8 +204,8 @@ void call_gradient(const GradientRows<BFloat16>& args) {
 }
 
 constexpr std::int64_t kMostTasks = 64;
-constexpr std::int64_t kFewestRows = 128;       // per part: what a part costs to add up must not show
-constexpr std::int64_t kFewestElements = 4096;  // of neighbouring memory
+constexpr std::int64_t kFewestRows = 128;       // per part, so that adding the parts costs little
+constexpr std::int64_t kFewestElements = 4096;  // of adjacent memory
 constexpr std::int64_t kPivotRows = 4;
 constexpr std::int64_t kMergeChannels = 64;
 
@@ -222,7 +222,7 @@ public:
         std::fill_n(second(part) + channel, count, 0.0F);
     }
 
-    /// finish(index, first sum, second sum) for every channel of every result; index = result * C + channel.
+    /// Calls finish(index, first sum, second sum) for every channel of every result; index = result * C + channel.
     template <typename Finish> void merge(std::int64_t results, const Finish& finish) const {
         const std::int64_t chunks = (channels_ + kMergeChannels - 1) / kMergeChannels;
         parallel_tasks(results * chunks, [&](std::int64_t task) {
@@ -257,7 +257,7 @@ std::int64_t partial_floats(const Blocks& shape, bool per_sample) {
     return plan.results * plan.parts * 2 * shape.channels();
 }
 
-/// pivot[result, C]: mean of kPivotRows rows spread over the result's rows.
+/// pivot[result, C]: mean of kPivotRows rows distributed over the result's rows.
 template <typename T> void choose_pivots(const Blocks& shape, const ReductionPlan& plan, const T* x, float* pivots) {
     const std::int64_t count = std::min(kPivotRows, plan.rows);
     parallel_tasks(plan.results, [&](std::int64_t result) {
@@ -276,7 +276,7 @@ template <typename T> void choose_pivots(const Blocks& shape, const ReductionPla
     });
 }
 
-/// finish(index, pivot, sum of x - pivot, sum of (x - pivot)^2) for every channel of every result.
+/// Calls finish(index, pivot, sum of x - pivot, sum of (x - pivot)^2) for every channel of every result.
 template <typename T, typename Finish> void reduce_statistics(const Blocks& shape, bool per_sample, const T* x,
                                                               std::span<float> scratch, const Finish& finish) {
     const ReductionPlan plan = plan_reduction(shape, per_sample);
@@ -340,7 +340,7 @@ template <typename T> void group_statistics(const Blocks& shape, std::int64_t gr
     check_scratch(scratch, reduction_scratch_floats(shape, true));
     const auto pixels = static_cast<double>(shape.pixels);
     float* means = scratch.data();                        // [N,C]
-    float* squares = means + shape.n * shape.channels();  // [N,C] sums of squared differences to those means
+    float* squares = means + shape.n * shape.channels();  // [N,C] sums of squared differences from these means
     const auto rest = scratch.subspan(static_cast<std::size_t>(2 * shape.n * shape.channels()));
     reduce_statistics(shape, true, x, rest, [&](std::int64_t i, double pivot, double sum, double square) {
         means[i] = static_cast<float>(pivot + sum / pixels);

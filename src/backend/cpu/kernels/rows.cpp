@@ -1,4 +1,4 @@
-// Rows chosen by number: embeddings, gathered tokens, and the sums that their gradients are.
+// Rows selected by number: embeddings, gathered tokens, and their gradients.
 #include <cstdint>
 
 #include "backend/cpu/kernels/targets.h"
@@ -80,7 +80,7 @@ bool is_row(std::int32_t number, std::int64_t rows) {
     return number >= 0 && number < rows;
 }
 
-/// A place in a list of row numbers, ordered by number first.
+/// A sort key: the row number, then the position in the list of numbers.
 std::uint64_t keyed(std::int32_t number, std::int64_t place) {
     return static_cast<std::uint64_t>(number) << 32 | static_cast<std::uint64_t>(place);
 }
@@ -91,7 +91,7 @@ std::int64_t place_of(std::uint64_t key) {
     return static_cast<std::int64_t>(key & 0xffffffffU);
 }
 
-/// The places of all numbers that are rows, those of one row together and in order.
+/// The positions of all valid row numbers, sorted by row and then by position.
 std::span<const std::uint64_t> sort_by_row(const TableShape& shape, const std::int32_t* ids, std::span<float> scratch) {
     CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= embedding_scratch_floats(shape),
                    "scratch is smaller than embedding_scratch_floats");
@@ -128,8 +128,8 @@ std::int64_t embedding_scratch_floats(const TableShape& shape) {
     return shape.count * static_cast<std::int64_t>(sizeof(std::uint64_t) / sizeof(float));
 }
 
-/// A task adds up the rows that begin within its range of the sorted places, so each row has one task. Few rows that
-/// are named often are cut by their features.
+/// A task sums the rows whose first entry is in its range of the sorted positions, so that each row belongs to one
+/// task. If few rows are named often, tasks also divide the features.
 template <typename T> void embedding_grad(const TableShape& shape, const std::int32_t* ids, const T* dy, float* dtable,
                                           std::span<float> scratch) {
     constexpr std::int64_t kFeaturesPerTask = 256;
@@ -170,7 +170,7 @@ template <typename T> void gather_rows(const GatherShape& shape, const T* x, con
         kRowsPerTask);
 }
 
-/// Each position is summed where it stands first, a strip of features at a time, in f32.
+/// Sums the gradients of each position at its first occurrence, in strips of features, in f32.
 template <typename T>
 void gather_rows_grad(const GatherShape& shape, const std::int32_t* positions, const T* dy, T* dx) {
     constexpr std::int64_t kStrip = 256;

@@ -1,7 +1,7 @@
 // Softmax cross entropy with label smoothing.
 //
-// With z' = z - max z: loss = log sum exp z' - sum_j target_j z'_j, where target is 1 - smoothing on the label and
-// smoothing / (classes - 1) elsewhere; for mixed samples, the sum of such targets times their shares.
+// With z' = z - max z: loss = log sum exp z' - sum_j target_j z'_j, where target is 1 - smoothing for the label and
+// smoothing / (classes - 1) for other classes; for mixed samples, the sum of such targets times their shares.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"
@@ -22,7 +22,7 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// One row: the largest logit, and sums over z' = z - largest. A non-finite logit makes `sum` non-finite.
+/// For one row: the largest logit, and sums over z' = z - largest. A non-finite logit makes `sum` non-finite.
 struct RowSums {
     float largest = 0;
     float sum = 0;
@@ -134,7 +134,7 @@ void narrow(float value, BFloat16* to) {
     *to = to_bfloat16(value);
 }
 
-/// Target probability of the label's class and of every other.
+/// Target probability of the label's class, and of every other class.
 struct Targets {
     double label = 1;
     double other = 0;
@@ -155,7 +155,7 @@ template <typename T> bool first_largest(const T* logits, std::int32_t label, fl
     return widen(logits[label]) == largest;
 }
 
-/// How many classes are likelier than the label's.
+/// Number of classes ranked before the label's: those with a larger logit, with an equal one and a lower index, or NaN.
 template <typename T> std::int64_t rank_of_label(std::int64_t classes, const T* logits, std::int32_t label) {
     const float own = widen(logits[label]);
     std::int64_t before = 0;
@@ -234,7 +234,7 @@ namespace {
 
 /// The partners of one sample that have a label.
 struct Partners {
-    /// The use of each: (label, share).
+    /// Calls use(label, share) for each.
     template <typename Use> void for_each(const Use& use) const {
         const std::size_t count = targets.distances.size();
         for (std::size_t p = 0; p < count; ++p) {
@@ -293,7 +293,7 @@ template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::i
         partners.for_each([&](std::int32_t /*label*/, double share) { total += share; });
         const double factor = std::isfinite(sums.sum) ? total * weight / static_cast<double>(sums.sum_exp)
                                                       : std::numeric_limits<double>::quiet_NaN();
-        // The labels' own entries, before the row is overwritten; two partners may have one label.
+        // Computes the labels' entries before the row is overwritten; two partners may have the same label.
         std::array<float, kMaxPartners> of_label{};
         std::size_t count = 0;
         partners.for_each([&](std::int32_t label, double /*share*/) {

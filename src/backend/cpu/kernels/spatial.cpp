@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// `count` elements, beginning with channel 0. `channels` vectors later the channels are in phase again.
+/// `count` elements, starting with channel 0. After `channels` vectors, lanes and channels have the same alignment
+/// again.
 template <typename In, typename Out> void normalise_range(std::int64_t count, std::int64_t channels, const In* x,
                                                           const float* scale, const float* shift, Out* y) {
     float scales[kMaxImageChannels * kWidth];
@@ -32,7 +33,7 @@ template <typename In, typename Out> void normalise_range(std::int64_t count, st
     });
 }
 
-/// y[lane] = mean over the rows. Four vectors side by side, to use whole cache lines of each row.
+/// y[lane] = mean over the rows. Processes four vectors at once, to use whole cache lines of each row.
 template <typename T> void mean_rows(std::int64_t rows, std::int64_t lanes, const T* x, T* y) {
     const FloatTag d;
     const auto share = hn::Set(d, 1.0F / static_cast<float>(rows));
@@ -146,7 +147,7 @@ template <typename In, typename Out> void call_normalise(std::int64_t count, std
 
 constexpr std::int64_t kPixelsPerTask = 8192;
 
-/// Large and small picture of a strided copy, and what they share.
+/// The large and the small image of a strided copy, and their common sizes.
 struct StridedCopy {
     const Picture& large;
     const Picture& small;

@@ -14,16 +14,16 @@
 
 namespace cnntrain::cpu {
 
-/// A block of sums that are complete, on its way into the result.
+/// A block of complete sums to be written to the result.
 template <typename To> struct Finished {
-    const float* sums = nullptr;  // null: there is none
-    const float* bias = nullptr;  // null: likewise
+    const float* sums = nullptr;  // null: no block
+    const float* bias = nullptr;  // null: no bias
     To* y = nullptr;
     std::int64_t columns = 0;  // of y
-    bool adds = false;         // to what y holds
-    bool streams = false;      // past the caches
-    float* squares = nullptr;  // gets the sum of the result's squares; null: nobody asks
-    float* lanes = nullptr;    // [16] for that sum, from row to row
+    bool adds = false;         // add to y instead of replacing it
+    bool streams = false;      // bypass the caches
+    float* squares = nullptr;  // receives the sum of the result's squares; null: not needed
+    float* lanes = nullptr;    // [16] partial sums for `squares`, carried from row to row
 };
 
 CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int64_t row) {
@@ -56,7 +56,7 @@ CNNTRAIN_TILES inline __m512 finish_half(const Finished<float>& block, std::int6
     return sum;
 }
 
-/// Rows come in order.
+/// Call it for the rows in order.
 CNNTRAIN_TILES inline void finish_row(const Finished<float>& block, std::int64_t row) {
     const __m512 left = finish_half(block, row, 0);
     const __m512 right = finish_half(block, row, kHalf);
@@ -73,12 +73,12 @@ template <typename To> CNNTRAIN_TILES void finish_all_rows(const Finished<To>& b
         finish_row(block, row);
 }
 
-/// What will be read later: so many lines for every step.
+/// Memory to be read later: `count` lines for each step.
 struct Lines {
     const std::byte* at = nullptr;
     std::int64_t count = 0;
-    std::int64_t apart = 0;  // bytes
-    std::int64_t step = 0;   // bytes to those of the next step
+    std::int64_t apart = 0;  // bytes between lines
+    std::int64_t step = 0;   // bytes to the lines of the next step
 };
 
 CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
@@ -87,16 +87,16 @@ CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
     lines.at += lines.step;
 }
 
-/// What is done while tiles are multiplied, which takes longer than all other instructions together.
+/// Work done while tiles are multiplied; multiplication takes longer than all other instructions together.
 template <typename To> struct Aside {
-    Lines next_right;  // comes into the cache
-    Lines next_left;   // likewise
+    Lines next_right;  // to prefetch
+    Lines next_left;   // to prefetch
     Finished<To> finished;
-    BlockCopy* right_copy = nullptr;  // goes on; null: there is none
-    BlockCopy* left_copy = nullptr;   // likewise
+    BlockCopy* right_copy = nullptr;  // copy to continue; null: none
+    BlockCopy* left_copy = nullptr;   // copy to continue; null: none
 };
 
-/// LDTILECFG's operand: eight whole tiles.
+/// Operand of LDTILECFG: eight full tiles.
 struct alignas(64) TileConfig {
     std::uint8_t palette = 1;
     std::uint8_t start_row = 0;
@@ -106,20 +106,20 @@ struct alignas(64) TileConfig {
 };
 constexpr TileConfig kWholeTiles;
 
-/// Eight registers of a tile each; 0 to 3 hold the sums, 4 and 5 are left tiles, 6 and 7 right ones.
+/// Eight tile registers: 0 to 3 hold the sums, 4 and 5 are left tiles, 6 and 7 right tiles.
 struct AmxUnit {
-    // Steps whose right tiles stay in the first-level cache while left tiles pass.
+    // Number of steps whose right tiles stay in the first-level cache while left tiles are streamed.
     static constexpr std::int64_t kChunk = 8;
-    // Steps whose left tiles stay in the second-level cache while right tiles pass.
+    // Number of steps whose left tiles stay in the second-level cache while right tiles are streamed.
     static constexpr std::int64_t kSlice = 16;
-    // Steps of an inner axis that is not cut into slices.
+    // Maximum number of steps of an inner dimension that is not divided into slices.
     static constexpr std::int64_t kWhole = 32;
-    // Do left rows that are used for all columns become tiles in a row first?
+    // Whether left rows used for all columns are first copied into consecutive tiles.
     static constexpr bool kCopiesLeft = true;
-    // Are copies of what comes next made while tiles are multiplied?
+    // Whether the next operands are copied while tiles are multiplied.
     static constexpr bool kCopiesAside = false;
-    // In the second-level cache: left tiles of a whole inner axis; or those of a slice, while those of the next one
-    // come; and sums.
+    // Sizes in the second-level cache: left tiles of a whole inner dimension; or left tiles of a slice, while those of
+    // the next slice are loaded; and sums.
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
     static constexpr std::int64_t kSumBytes = std::int64_t{384} << 10;
@@ -127,7 +127,7 @@ struct AmxUnit {
     CNNTRAIN_TILES static void begin() { _tile_loadconfig(&kWholeTiles); }
     CNNTRAIN_TILES static void end() { _tile_release(); }
 
-    /// sums = begun + left * right, for a block of 32 x 32; begun: null for zeros.
+    /// sums = begun + left * right, for a block of 32 x 32; begun = null means zeros.
     template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
                                                                      const float* begun, float* sums, Aside<To> aside) {
         constexpr std::size_t kRow = kTileBlock * sizeof(float);
@@ -169,8 +169,8 @@ struct AmxUnit {
     }
 };
 
-/// Adds the products of pairs of bfloat16. It is several times slower than AMX, so that the second-level cache, of 1 MB
-/// on Zen 4, brings right tiles in time.
+/// Adds the products of pairs of bfloat16. It is several times slower than AMX, so that the second-level cache (1 MB on
+/// Zen 4) delivers right tiles in time.
 struct DotProducts {
     static constexpr std::int64_t kSteps = 32;
     static constexpr bool kCopiesAside = false;
@@ -182,8 +182,8 @@ struct DotProducts {
     }
 };
 
-/// Adds the products of floats. Both places of the copies and the sums take 0.6 MB of the second-level cache; slices of
-/// up to 32 steps were not faster on Zen 4.
+/// Adds the products of floats. The two buffers for each operand's copies and the sums take 0.6 MB of the second-level
+/// cache; slices of up to 32 steps were not faster on Zen 4.
 struct MultiplyAdds {
     static constexpr std::int64_t kSteps = 16;
     static constexpr bool kCopiesAside = true;
@@ -195,8 +195,8 @@ struct MultiplyAdds {
     }
 };
 
-/// Eight rows of sums at a time in sixteen vector registers, more than the instruction's latency needs. A slice is one
-/// chunk.
+/// Computes eight rows of sums at a time in sixteen vector registers, enough to hide the instruction's latency. A slice
+/// is one chunk.
 template <typename Arithmetic> struct VectorUnit : Arithmetic {
     static constexpr std::int64_t kChunk = Arithmetic::kSteps;
     static constexpr std::int64_t kSlice = Arithmetic::kSteps;
@@ -207,11 +207,11 @@ template <typename Arithmetic> struct VectorUnit : Arithmetic {
     static void begin() {}
     static void end() {}
 
-    /// As AmxUnit's.
+    /// See AmxUnit::multiply_block().
     template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
                                                                      const float* begun, float* sums, Aside<To> aside) {
         for (std::int64_t row = 0; row < kTileBlock; row += kRows) {
-            // The rows that are finished may lie where the new ones go.
+            // The new sums may overwrite the finished rows, so these are written out first.
             const std::int64_t rows_end = aside.finished.sums == nullptr ? row : row + kRows;
             for (std::int64_t i = row; i < rows_end; ++i)
                 finish_row(aside.finished, i);
@@ -229,7 +229,7 @@ template <typename Arithmetic> struct VectorUnit : Arithmetic {
 private:
     static constexpr std::int64_t kRows = 8;
 
-    /// x: the first of the rows. Loops over them must be unrolled, for their sums to stay in registers.
+    /// x: the first row. Loops over the rows must be unrolled, so that their sums stay in registers.
     CNNTRAIN_TILES static void multiply_rows(const std::byte* x, const Tiles& left, const Tiles& right,
                                              std::int64_t steps, const float* begun, float* sums, BlockCopy* right_copy,
                                              BlockCopy* left_copy) {

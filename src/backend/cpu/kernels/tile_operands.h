@@ -1,4 +1,4 @@
-// How the operands of tile products lie in memory, and the copies of them that lie better.
+// Memory layout of the operands of tile products, and copies of them in a faster layout.
 #pragma once
 
 #include <immintrin.h>
@@ -14,22 +14,22 @@
 namespace cnntrain::cpu {
 
 constexpr std::int64_t kHalf = kTileBlock / 2;
-constexpr std::int64_t kRowBytes = 64;  // of a tile
+constexpr std::int64_t kRowBytes = 64;  // of a tile's row
 constexpr std::int64_t kTileBytes = 16 * kRowBytes;
-constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two tiles side by side
+constexpr std::int64_t kStepBytes = 2 * kTileBytes;  // two adjacent tiles
 constexpr std::int64_t kBlockFloats = kTileBlock * kTileBlock;
 
-/// Elements of the inner axis in a tile.
+/// Elements of the inner dimension per tile.
 template <typename T> constexpr std::int64_t kStep = kRowBytes / static_cast<std::int64_t>(sizeof(T));
 
-/// Tiles of an operand: two side by side make a block of 32 rows (left) or columns (right).
+/// Tiles of an operand: two adjacent tiles form a block of 32 rows (left) or columns (right).
 struct Tiles {
     const std::byte* at = nullptr;
-    std::int64_t row = 0;      // bytes from a row of a tile to the next
-    std::int64_t other = 0;    // to the other tile of the block
-    std::int64_t step = 0;     // to the next step of the inner axis
-    std::int64_t block = 0;    // to the next block
-    std::int64_t element = 4;  // of a left row to the next: a float, or two of bfloat16
+    std::int64_t row = 0;      // bytes between rows of a tile
+    std::int64_t other = 0;    // bytes to the other tile of the block
+    std::int64_t step = 0;     // bytes to the next step of the inner dimension
+    std::int64_t block = 0;    // bytes to the next block
+    std::int64_t element = 4;  // bytes between elements of a left row: a float, or two bfloat16
 
     Tiles from(std::int64_t first_block, std::int64_t first_step) const {
         if (at == nullptr) return {};
@@ -39,23 +39,23 @@ struct Tiles {
     }
 };
 
-/// Blocks whose tiles lie one after the other, in so many steps.
+/// Blocks of `steps` consecutive tiles each.
 inline Tiles packed_rows(const void* at, std::int64_t steps) {
     return {static_cast<const std::byte*>(at), kRowBytes, kTileBytes, kStepBytes, steps * kStepBytes, 4};
 }
-/// The same of right tiles, side by side: right panels.
+/// The same for right tiles, which are side by side: right panels.
 inline Tiles packed_columns(const void* at, std::int64_t steps) {
     return {static_cast<const std::byte*>(at), 2 * kRowBytes, kRowBytes, kStepBytes, steps * kStepBytes, 4};
 }
-/// The columns of floats that lie so, as rows of a left operand.
+/// Columns of floats in that layout, used as rows of a left operand.
 inline Tiles packed_turned_rows(const void* at, std::int64_t steps) {
     return {static_cast<const std::byte*>(at), 4, kRowBytes, kStepBytes, steps * kStepBytes, 2 * kRowBytes};
 }
 
-/// A left or right operand, as it lies.
+/// A left or right operand in its original layout.
 struct Operand {
     enum class Order : std::uint8_t {
-        packed,       // tiles one after the other
+        packed,       // consecutive tiles
         rows,         // a left operand, row-major
         turned_rows,  // a left operand of floats, as the transpose of a row-major matrix
         columns       // a right operand of floats, row-major
@@ -63,7 +63,7 @@ struct Operand {
 
     Tiles tiles;
     Order order = Order::packed;
-    std::int64_t pitch = kRowBytes;  // bytes from a row of memory to the next
+    std::int64_t pitch = kRowBytes;  // bytes between rows of memory
 };
 
 inline Operand in_rows(const void* data, std::int64_t row_bytes) {
@@ -71,7 +71,7 @@ inline Operand in_rows(const void* data, std::int64_t row_bytes) {
             Operand::Order::rows,
             row_bytes};
 }
-/// Rows of memory are steps of the inner axis. Only copies are multiplied.
+/// Rows of memory are steps of the inner dimension. Such an operand must be copied before it is multiplied.
 inline Operand in_inner_rows(Operand::Order order, const float* data, std::int64_t row_bytes) {
     Tiles tiles;
     tiles.at = reinterpret_cast<const std::byte*>(data);
@@ -80,20 +80,19 @@ inline Operand in_inner_rows(Operand::Order order, const float* data, std::int64
     return {tiles, order, row_bytes};
 }
 
-/// A copy that is made little by little: rows of memory in turn, of each row pairs of lines that lie next to each
-/// other.
+/// A copy made in small steps: row by row, and within a row in pairs of adjacent cache lines.
 struct BlockCopy {
     const std::byte* from = nullptr;
     std::byte* to = nullptr;
-    std::int64_t rows = 0;    // that are left
-    std::int64_t pairs = 0;   // of lines in a row
-    std::int64_t pitch = 0;   // bytes from a row to the next
-    std::int64_t row = 0;     // the same in the copy
-    std::int64_t pair = 0;    // bytes from a pair to the next in the copy
-    std::int64_t second = 0;  // from the first line of a pair to the second
-    std::int64_t block = 0;   // and more after every 32 rows
-    std::int64_t ahead = 0;   // bytes of the operand to what the cache is asked for
-    std::int64_t done = 0;    // pairs of the first row
+    std::int64_t rows = 0;    // remaining rows
+    std::int64_t pairs = 0;   // pairs of lines per row
+    std::int64_t pitch = 0;   // bytes between rows of the source
+    std::int64_t row = 0;     // bytes between rows of the copy
+    std::int64_t pair = 0;    // bytes between pairs in the copy
+    std::int64_t second = 0;  // bytes from a pair's first to its second line in the copy
+    std::int64_t block = 0;   // additional bytes after every 32 rows of the copy
+    std::int64_t ahead = 0;   // prefetch distance in the source, in bytes
+    std::int64_t done = 0;    // pairs copied of the current row
 
     CNNTRAIN_TILES void copy_pair() {
         const std::byte* const line = from + done * 2 * kRowBytes;
@@ -117,24 +116,24 @@ struct BlockCopy {
     }
 };
 
-/// Some blocks of an operand, and some of their steps.
+/// A range of an operand's blocks and of their steps.
 struct Window {
-    std::int64_t block = 0, step = 0;  // the first ones
+    std::int64_t block = 0, step = 0;  // first block and step
     std::int64_t blocks = 0, steps = 0;
 };
 
-/// Two places for copies of an operand: of what is multiplied, and of what comes next.
+/// Two buffers for copies of an operand: one being multiplied, and the next one.
 class Copies {
 public:
     Copies(std::byte* memory, std::int64_t bytes) : place_(memory), next_(memory + bytes) {}
 
-    /// Begins the copy of what comes next.
+    /// Starts the copy of the next range.
     BlockCopy* begin(const Operand& operand, const Window& window) {
         source_ = operand.tiles.from(window.block, window.step).at;
         copy_ = copy_of(operand, window, next_);
         return &copy_;
     }
-    /// The complete copy, begun before or not.
+    /// Returns the complete copy, whether or not it was started before.
     Tiles take(const Operand& operand, const Window& window) {
         if (source_ != operand.tiles.from(window.block, window.step).at) begin(operand, window);
         copy_.finish();
@@ -154,7 +153,7 @@ private:
         copy.pitch = operand.pitch;
         if (operand.order == Operand::Order::rows) {
             copy.rows = window.blocks * kTileBlock;
-            copy.pairs = window.steps / 2;  // Two steps are 32 floats, so that their number is even.
+            copy.pairs = window.steps / 2;  // two steps are 32 floats, so the number of steps is even
             copy.row = kRowBytes;
             copy.pair = 2 * kStepBytes;
             copy.second = kStepBytes;
@@ -173,7 +172,7 @@ private:
     std::byte* place_;
     std::byte* next_;
     BlockCopy copy_;
-    const std::byte* source_ = nullptr;  // of the copy that was begun; null: none was
+    const std::byte* source_ = nullptr;  // source of the started copy; null: none
 };
 
 }  // namespace cnntrain::cpu

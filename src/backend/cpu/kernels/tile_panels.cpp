@@ -1,6 +1,6 @@
-// Copies of matrices, also transposed, into the panels of tile products.
+// Copies matrices, also transposed, into the panels of tile products.
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 takes the undefined operand of its own unmasked intrinsics for a mistake.
+// GCC 12 wrongly warns of the undefined operands in its own unmasked intrinsics.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
@@ -41,19 +41,19 @@ CNNTRAIN_TILES inline void transpose(Square& m) {
         pairs[i] = _mm512_unpacklo_epi32(m[i], m[i + 1]);
         pairs[i + 1] = _mm512_unpackhi_epi32(m[i], m[i + 1]);
     }
-    // Row i of `m` gets column i % 4 of each quarter of the rows 4 * (i / 4) ...
+    // Row i of `m` gets column i % 4 of each quarter of the rows from 4 * (i / 4) on.
     for (std::int64_t i = 0; i < 16; i += 4) {
         m[i] = _mm512_unpacklo_epi64(pairs[i], pairs[i + 2]);
         m[i + 1] = _mm512_unpackhi_epi64(pairs[i], pairs[i + 2]);
         m[i + 2] = _mm512_unpacklo_epi64(pairs[i + 1], pairs[i + 3]);
         m[i + 3] = _mm512_unpackhi_epi64(pairs[i + 1], pairs[i + 3]);
     }
-    // ... and here quarter q of row 4 * r + c goes to quarter r of row 4 * q + c.
+    // Then quarter q of row 4 * r + c moves to quarter r of row 4 * q + c.
     exchange_quarters<4>(m);
     exchange_quarters<8>(m);
 }
 
-/// Rows are read a block of columns at a time, and what comes so much later in them is asked for.
+/// Rows are read one block of columns at a time; data this far ahead in them is prefetched.
 constexpr std::int64_t kFetchedBytes = 128;
 
 template <typename T> CNNTRAIN_TILES inline void fetch(const T* row) {
@@ -62,7 +62,7 @@ template <typename T> CNNTRAIN_TILES inline void fetch(const T* row) {
         _mm_prefetch(ahead + i, _MM_HINT_T0);
 }
 
-/// 32 elements of a row.
+/// Loads 32 elements of a row.
 CNNTRAIN_TILES inline __m512i load_row(const BFloat16* row) {
     fetch(row);
     return _mm512_loadu_si512(row);
@@ -72,7 +72,7 @@ CNNTRAIN_TILES inline __m512i load_row(const float* row) {
     return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(row + kHalf), _mm512_loadu_ps(row)));
 }
 
-/// 32 elements, to a multiple of 64 bytes where they go past the caches.
+/// Stores 32 elements; for streaming stores, `to` must be a multiple of 64 bytes.
 CNNTRAIN_TILES inline void store_row(__m512i row, bool streams, BFloat16* to) {
     if (streams) {
         _mm512_stream_si512(reinterpret_cast<__m512i*>(to), row);
@@ -91,7 +91,7 @@ template <typename From> CNNTRAIN_TILES inline void load_block(std::int64_t colu
         block.rows[i] = load_row(m + i * columns);
 }
 
-/// Its rows become columns of a panel's block.
+/// Stores the rows as columns of a panel's block.
 CNNTRAIN_TILES inline void store_turned(const Block& from, bool streams, BFloat16* to) {
     for (std::int64_t half = 0; half < 2; ++half) {
         Square square;
@@ -103,12 +103,12 @@ CNNTRAIN_TILES inline void store_turned(const Block& from, bool streams, BFloat1
     }
 }
 
-/// Its pairs of rows, the two elements of a pair next to each other.
+/// Stores pairs of rows, with the two elements of a pair adjacent.
 CNNTRAIN_TILES inline void store_pairs(const Block& from, bool streams, BFloat16* to) {
     const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     for (std::int64_t i = 0; i < kTileBlock; i += 2) {
-        // Quarter q of a register then has columns 8 q ... 8 q + 3, or the four behind them.
+        // Quarter q of each register then has columns 8 q ... 8 q + 3, or the following four.
         const __m512i low = _mm512_unpacklo_epi16(from.rows[i], from.rows[i + 1]);
         const __m512i high = _mm512_unpackhi_epi16(from.rows[i], from.rows[i + 1]);
         store_row(_mm512_permutex2var_epi64(low, first, high), streams, to + i * kTileBlock);
@@ -116,9 +116,9 @@ CNNTRAIN_TILES inline void store_pairs(const Block& from, bool streams, BFloat16
     }
 }
 
-/// A block of 32 x 32.
+/// Transposes a block of 32 x 32.
 CNNTRAIN_TILES void turn_left_block(std::int64_t columns, const BFloat16* m, bool streams, BFloat16* block) {
-    Square low, high;  // pairs of rows: of the columns 8 q ... 8 q + 3, and 8 q + 4 ... 8 q + 7, in quarter q
+    Square low, high;  // pairs of rows, with columns 8 q ... 8 q + 3 and 8 q + 4 ... 8 q + 7 in quarter q
     for (std::int64_t i = 0; i < kHalf; ++i) {
         const __m512i even = load_row(m + 2 * i * columns);
         const __m512i odd = load_row(m + (2 * i + 1) * columns);

@@ -1,5 +1,5 @@
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 takes the undefined operand of its own unmasked intrinsics for a mistake.
+// GCC 12 wrongly warns of the undefined operands in its own unmasked intrinsics.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 
-/// The operating system gives tiles to a process that asks.
+/// Requests the operating system's permission to use tiles.
 bool ask_for_tiles() {
     constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
     constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
@@ -48,7 +48,7 @@ Operand right_operand(const TileProduct& product, const float* w) {
     return in_inner_rows(Operand::Order::columns, w, product.columns * kFloatBytes);
 }
 
-/// Part `number` of `parts` of the 32 lines that a block has for each step.
+/// Part `number` of `parts` of the 32 lines that a block has per step.
 Lines part_of(const Tiles& tiles, std::int64_t apart, std::int64_t number, std::int64_t parts) {
     const std::int64_t count = (kTileBlock + parts - 1) / parts;
     const std::int64_t first = number * count;
@@ -56,7 +56,7 @@ Lines part_of(const Tiles& tiles, std::int64_t apart, std::int64_t number, std::
     return {tiles.at + first * apart, count, apart, tiles.step};
 }
 
-/// Blocks of 32, or steps.
+/// A range of blocks of 32, or of steps.
 struct Range {
     std::int64_t begin = 0, end = 0;
 
@@ -67,20 +67,20 @@ struct Range {
     Range piece(std::int64_t from, std::int64_t most) const { return {from, std::min(end, from + most)}; }
 };
 
-/// What is multiplied in one go: blocks, and steps.
+/// A unit of work of one thread: ranges of rows, columns and steps.
 struct Turn {
     Range rows, columns, slice;
 
     Window left() const { return {rows.begin, slice.begin, rows.size(), slice.size()}; }
 };
 
-/// What one product does everywhere.
+/// What all parts of one product have in common.
 template <typename To> struct Plan {
     Operand left, right;
-    std::int64_t steps = 0;        // of the inner axis
-    std::int64_t slice = 0;        // steps at a time
-    std::int64_t left_blocks = 0;  // blocks of rows at a time
-    std::int64_t sum_blocks = 0;   // blocks of columns at a time
+    std::int64_t steps = 0;        // of the inner dimension
+    std::int64_t slice = 0;        // steps per turn
+    std::int64_t left_blocks = 0;  // blocks of rows per turn
+    std::int64_t sum_blocks = 0;   // blocks of columns per turn
     Finished<To> result;           // of the first block
 
     Range all_steps() const { return {0, steps}; }
@@ -100,7 +100,7 @@ template <typename To> struct Plan {
 template <typename Unit> constexpr std::int64_t right_bytes() {
     return Unit::kChunk * kStepBytes;
 }
-/// Bytes for a thread's copies of operands: two places for each, where copies are made aside.
+/// Bytes for a thread's copies of an operand: two buffers if copies are made during multiplication.
 template <typename Unit> constexpr std::int64_t left_places() {
     return (Unit::kCopiesAside ? 2 : 1) * Unit::kWholeLeftBytes;
 }
@@ -108,7 +108,7 @@ template <typename Unit> constexpr std::int64_t right_places() {
     return Unit::kCopiesAside ? 2 * right_bytes<Unit>() : 0;
 }
 
-/// Floats that a thread needs.
+/// Scratch floats per thread.
 template <typename Unit> constexpr std::int64_t part_floats() {
     return kBlockFloats + kHalf + (Unit::kSumBytes + left_places<Unit>() + right_places<Unit>()) / kFloatBytes;
 }
@@ -144,7 +144,7 @@ private:
     Turn first_turn(std::int64_t column) const {
         return {rows_from(rows_.begin), columns_.piece(column, plan_.sum_blocks), slice_from(0)};
     }
-    /// Slices first, then rows.
+    /// Advances through slices first, then rows, then columns.
     std::optional<Turn> turn_after(const Turn& turn) const {
         if (turn.slice.end < plan_.steps) return Turn{turn.rows, turn.columns, slice_from(turn.slice.end)};
         if (turn.rows.end < rows_.end) return Turn{rows_from(turn.rows.end), turn.columns, slice_from(0)};
@@ -154,9 +154,8 @@ private:
     Range rows_from(std::int64_t row) const { return rows_.piece(row, plan_.left_blocks); }
     Range slice_from(std::int64_t step) const { return plan_.all_steps().piece(step, plan_.slice); }
 
-    /// What is done for what comes later: lines come into the cache, those of the left operand in parts, one for each
-    /// of the last columns;
-    /// copies go on.
+    /// Preparation of later work: lines to prefetch (those of the left operand in parts, one part with each of the last
+    /// columns), and copies to continue.
     struct Ahead {
         Tiles right, left;
         std::int64_t part = 0, parts = 1;
@@ -164,7 +163,7 @@ private:
         BlockCopy* left_copy = nullptr;
     };
 
-    /// [rows,slice] of the left operand by [slice,columns] of the right one.
+    /// Multiplies [rows,slice] of the left operand by [slice,columns] of the right operand.
     void multiply_turn(const Turn& turn, const std::optional<Turn>& next) {
         const Tiles left = multiplied_left(turn);
         Ahead ahead;
@@ -212,7 +211,7 @@ private:
         }
     }
 
-    /// A whole block of rows is read in the order of its memory, which the processor foresees itself.
+    /// With a single slice, rows are read in memory order, which the processor prefetches itself.
     void look_ahead_left(const Turn& next, Ahead& ahead) {
         if (Unit::kCopiesAside && copies_left()) {
             ahead.left_copy = left_copies_.begin(plan_.left, next.left());
@@ -221,11 +220,11 @@ private:
         }
     }
 
-    /// All rows by one block of columns. Meanwhile the last block goes into the result.
+    /// Multiplies all rows by one block of columns. Meanwhile, writes the previous block to the result.
     CNNTRAIN_TILES void multiply_chunk(const Tiles& left, const Tiles& right, Range rows, std::int64_t column,
                                        Range steps, float* sums, const Ahead& ahead) {
         const bool completes = steps.end == plan_.steps;
-        Finished<To> finished = finished_;  // a member would go through memory for every block
+        Finished<To> finished = finished_;  // a local copy stays in registers; a member would be stored for every block
         for (std::int64_t row = 0; row < rows.size(); ++row) {
             float* const block = sums + row * kBlockFloats;
             float* const result = completes ? complete_ : block;
@@ -244,8 +243,8 @@ private:
         return right_copies_.take(plan_.right, chunk);
     }
 
-    /// A copy of rows pays where it is used for all columns, and where rows are apart by a multiple of a power of two
-    /// so large that they push each other out of the cache.
+    /// Copying rows pays off if the copy is used for all columns, or if the distance between rows is a multiple of a
+    /// large power of two, so that rows evict each other from the cache.
     bool copies_left() const {
         constexpr std::int64_t kApart = 4096;
         if (plan_.left.order != Operand::Order::rows) return plan_.left.order == Operand::Order::turned_rows;
@@ -273,20 +272,20 @@ private:
 
     const Plan<To>& plan_;
     Range rows_, columns_;
-    float* complete_;  // one block, which stays in the first-level cache until it has gone into the result
-    float* lanes_;     // of its squares
+    float* complete_;  // one block, which stays in the first-level cache until it is written to the result
+    float* lanes_;     // partial sums of its squares
     float* sums_;
-    std::byte* left_;  // room for copies of the left operand, and behind it of the right one
+    std::byte* left_;  // buffers for copies of the left operand, followed by those of the right operand
     Copies left_copies_, right_copies_;
     Finished<To> finished_;
 };
 
-/// Parts of the result's rows and columns.
+/// Number of parts of the result's rows and columns.
 struct Grid {
     std::int64_t rows = 1, columns = 1;
 };
 
-/// The largest part is as small as possible, then as square as possible.
+/// Minimises the size of the largest part, then makes it as square as possible.
 Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
     const auto up = [](std::int64_t all, std::int64_t parts) { return (all + parts - 1) / parts; };
     const auto cost = [&](const Grid& grid) {
@@ -301,7 +300,7 @@ Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
     return best;
 }
 
-/// At most `most` at a time, in pieces that are about equal.
+/// The size of approximately equal pieces of at most `most`.
 std::int64_t equal_pieces(std::int64_t all, std::int64_t most) {
     const std::int64_t pieces = (all + most - 1) / most;
     return (all + pieces - 1) / pieces;
@@ -347,7 +346,7 @@ template <typename Unit, typename T, typename To> void multiply_by(const TilePro
     });
 }
 
-/// Of bfloat16.
+/// For bfloat16.
 template <typename To> void multiply(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
                                      const Finished<To>& result, std::span<float> scratch) {
     const Operand left = left_operand(product, x);

@@ -1,6 +1,6 @@
-// The memory-bound work of networks of text. Conventions: kernels.h; formulas: cnntrain/graph/op.h.
+// The memory-bound kernels of text networks. Conventions: kernels.h; formulas: cnntrain/graph/op.h.
 //
-// A row is the `features` values of one token, one after another. T, In, Out: float or BFloat16.
+// A row holds the `features` values of one token; rows are contiguous. T, In, Out: float or BFloat16.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 namespace cnntrain::cpu {
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Rows chosen by number (rows.cpp)
+// Rows selected by number (rows.cpp)
 
-/// y[i] = table[ids[i]], zeros where an id is not in 0..rows-1.
+/// y[i] = table[ids[i]]; zeros if an id is not in 0..rows-1.
 struct TableShape {
     std::int64_t count = 0;  // of ids
     std::int64_t rows = 0;   // of the table
@@ -22,7 +22,7 @@ struct TableShape {
 };
 template <typename In, typename Out>
 void embedding(const TableShape& shape, const std::int32_t* ids, const In* table, Out* y);
-/// dtable[ids[i]] += dy[i] in the order of i; rows that no id names are not touched.
+/// dtable[ids[i]] += dy[i], in order of i; other rows are unchanged.
 template <typename T> void embedding_grad(const TableShape& shape, const std::int32_t* ids, const T* dy, float* dtable,
                                           std::span<float> scratch);
 std::int64_t embedding_scratch_floats(const TableShape& shape);
@@ -32,30 +32,30 @@ struct GatherShape {
     std::int64_t samples = 0, rows = 0, picked = 0, features = 0;
 };
 template <typename T> void gather_rows(const GatherShape& shape, const T* x, const std::int32_t* positions, T* y);
-/// dx is zero where nothing was picked.
+/// dx is zero for rows that were not picked.
 template <typename T>
 void gather_rows_grad(const GatherShape& shape, const std::int32_t* positions, const T* dy, T* dx);
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Layer norm (layer_norm.cpp)
 
-/// Random scaling of all elements of a sample, or none where keep is 1.
+/// Random scaling of all elements of a sample; none if `active` is false.
 struct ElementDropout {
     bool active = false;
     std::uint64_t seed = 0;
     std::uint64_t site = 0;
     std::int64_t first_sample = 0;
     std::uint32_t last_kept = 0;
-    float factor = 1;  // of what is kept
+    float factor = 1;  // for kept elements
 
-    /// The words of a sample of this micro-batch.
+    /// The key of the random words of a sample of this micro-batch.
     WordKey key(std::int64_t sample) const {
         return word_key(seed, RngStream::random_scale, site, static_cast<std::uint64_t>(first_sample + sample));
     }
 };
 
 struct RowsShape {
-    std::int64_t samples = 0, rows = 0, features = 0;  // rows of one sample
+    std::int64_t samples = 0, rows = 0, features = 0;  // rows per sample
 };
 
 template <typename T> struct LayerNormForward {
@@ -64,11 +64,11 @@ template <typename T> struct LayerNormForward {
     const float* gamma = nullptr;
     const float* beta = nullptr;
     T* y = nullptr;         // may be x or residual
-    T* z = nullptr;         // optional, may be x or residual, but not y; without it z is not kept
+    T* z = nullptr;         // optional; may be x or residual, but not y; if null, z is not stored
     float* mean = nullptr;  // [samples * rows]
     float* variance = nullptr;
     float epsilon = 0;
-    ElementDropout dropout = {};  // of x, before the residual
+    ElementDropout dropout = {};  // applied to x before the residual is added
 };
 /// y = gamma * (z - mean) / sqrt(variance + epsilon) + beta, z = dropout(x) + residual.
 template <typename T>
@@ -90,42 +90,42 @@ template <typename T> struct LayerNormGradient {
 };
 template <typename T>
 void layer_norm_grad(const RowsShape& shape, const LayerNormGradient<T>& args, std::span<float> scratch);
-/// Of both.
+/// Scratch for layer_norm() and its gradient.
 std::int64_t layer_norm_scratch_floats(const RowsShape& shape);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Attention between its matrix products (attention.cpp). A tile is some queries of one head, and all keys.
+// Attention between its matrix products (attention.cpp). A tile is several queries of one head, with all keys.
 
 /// mask = (1 - input_mask) * kMaskedScore.
 void attention_mask(std::int64_t count, const std::int32_t* input_mask, float* mask);
-/// Key k is seen when (k < masked[sample] or k >= predictions) and k < lengths[sample].
+/// Key k is visible if (k < masked[sample] or k >= predictions) and k < lengths[sample].
 struct LengthMask {
     std::int64_t samples = 0, tokens = 0, predictions = 0;
 };
 void attention_mask(const LengthMask& shape, const std::int32_t* masked, const std::int32_t* lengths, float* mask);
 
-/// Rows that are read or written soon.
+/// Rows that will be read or written soon.
 struct RowsAhead {
     const std::byte* first = nullptr;
-    std::int64_t stride = 0;  // bytes from one to the next
-    std::int64_t bytes = 0;   // of one
+    std::int64_t stride = 0;  // bytes between rows
+    std::int64_t bytes = 0;   // bytes per row
 };
-/// Queries of one head, and all keys.
+/// Several queries of one head, with all keys.
 struct AttentionTile {
     std::int64_t queries = 0, keys = 0;
-    std::int64_t first_query = 0;  // its number in the head
+    std::int64_t first_query = 0;  // its index in the head
     const float* mask = nullptr;   // [keys]
     float scale = 1;
     bool drops = false;
     WordKey key;                   // of the sample
-    std::uint32_t first_word = 0;  // of the head's first query; the next one's is `keys` further
+    std::uint32_t first_word = 0;  // of the head's first query; each query has `keys` words
     std::uint32_t last_kept = 0;
-    float factor = 1;  // of what is kept
-    std::span<const RowsAhead> ahead =
-        {};  // one row of each, with the query's number, is fetched into the cache with a query
+    float factor = 1;                       // for kept elements
+    std::span<const RowsAhead> ahead = {};  // for each query, the row with its index is prefetched from each of these
 };
-/// p[queries][keys] = dropout(softmax(scale * scores + mask)); log_sums[queries]: log of the sums of exponentials.
-/// Overwrites the scores; p may be the scores. On the caller's thread alone, like those that follow.
+/// p[queries][keys] = dropout(softmax(scale * scores + mask)); log_sums[queries]: logarithms of the sums of
+/// exponentials. Overwrites the scores; p may be the scores. Runs on the calling thread only, as do the following
+/// functions.
 template <typename T> void attention_probabilities(const AttentionTile& tile, float* scores, T* p, float* log_sums);
 /// With q = exp(scale * scores + mask - log_sums): p = dropout(q), ds = scale * q * (dropout(dp) - dots). p may be the
 /// scores, ds may be dp.
@@ -133,12 +133,12 @@ template <typename T> struct ScoreGradients {
     const float* scores = nullptr;
     const float* dp = nullptr;
     const float* log_sums = nullptr;  // [queries]
-    const float* dots = nullptr;      // [queries]: of dy and y
+    const float* dots = nullptr;      // [queries]: row_dots() of dy and y
     T* p = nullptr;
     T* ds = nullptr;
 };
 template <typename T> void attention_score_gradients(const AttentionTile& tile, const ScoreGradients<T>& rows);
-/// Rows `stride` elements apart.
+/// Rows at a distance of `stride` elements.
 template <typename T> struct StridedRows {
     const T* first = nullptr;
     std::int64_t stride = 0;
@@ -146,7 +146,7 @@ template <typename T> struct StridedRows {
 /// dots[i] = sum of a[i] * b[i] over the features.
 template <typename T>
 void row_dots(std::int64_t rows, std::int64_t features, const StridedRows<T>& a, const StridedRows<T>& b, float* dots);
-/// Rows of `bytes`, strides in bytes.
+/// Rows of `bytes` bytes; strides in bytes.
 struct ByteRows {
     std::int64_t rows = 0, bytes = 0;
     std::int64_t from_stride = 0, to_stride = 0;
@@ -158,7 +158,7 @@ void copy_rows(std::int64_t rows, std::int64_t features, const StridedRows<T>& f
     copy_rows(ByteRows{rows, features * kBytes, from.stride * kBytes, to_stride * kBytes},
               reinterpret_cast<const std::byte*>(from.first), reinterpret_cast<std::byte*>(to));
 }
-/// Rows of x lie one behind the other, those of y `stride` elements apart.
+/// The rows of x are contiguous; those of y are `stride` elements apart.
 template <typename T>
 void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::int64_t stride, T* y);
 
@@ -166,8 +166,8 @@ void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::i
 // Weighted loss of tokens (softmax.cpp)
 
 std::int64_t token_loss_scratch_floats(std::int64_t tokens);
-/// token_cross_entropy: logits [tokens, classes]. A row with a non-finite logit makes the loss NaN where its weight is
-/// not 0.
+/// token_cross_entropy: logits [tokens, classes]. A row with a non-finite logit makes the loss NaN unless its weight is
+/// 0.
 template <typename T> LossSums token_cross_entropy(std::int64_t tokens, std::int64_t classes, const T* logits,
                                                    const std::int32_t* labels, const float* weights, float* log_sums,
                                                    std::span<float> scratch);

@@ -1,10 +1,10 @@
-// Parameter updates: one pass over target, gradient and slots; rules with a trust read them once more before, for
-// norms.
+// Parameter updates: one pass over target, gradient and slots. Rules with a trust ratio read them once more before
+// that, to compute norms.
 //
-// Stochastic rounding needs 16 random bits per rounded value. They come from a keyed hash of the element's index, not
-// from a generator with state, so they are the same for every thread count and vector width (word_key and random_word
-// in base/rng.h). One hash of an element feeds two results: the lower half the target, the upper half the first slot.
-// The second slot has a hash of its own.
+// Stochastic rounding needs 16 random bits per rounded value. They are a keyed hash of the element's index, not the
+// output of a generator with state, so that they do not depend on the thread count or vector width (word_key and
+// random_word in base/rng.h). One hash of an element serves two results: the lower half the target, the upper half the
+// first slot. The second slot has a separate hash.
 #include <algorithm>
 #include <cstdint>
 
@@ -37,7 +37,7 @@ template <typename T> struct UpdateRange {
     UpdateFactors factors;
     RoundingKey key;
     RoundingKey second_key;
-    float* sums = nullptr;  // of squares, in the first pass: of the target, of the rule's other vector
+    float* sums = nullptr;  // sums of squares in the first pass: of the target, and of the rule's second vector
 };
 
 struct SquareRange {
@@ -62,7 +62,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Random words of the elements first, first + 1, ...
+/// Random words for the elements first, first + 1, ...
 HWY_INLINE Bits rounding_words(const RoundingKey& key, std::int64_t first) {
     const BitsTag du;
     const auto start = hn::Set(du, key.index + static_cast<std::uint32_t>(first));
@@ -74,7 +74,7 @@ HWY_INLINE Floats round_stochastically(Floats value, Bits random) {
     const BitsTag du;
     const auto bits = hn::BitCast(du, value);
     const auto exponent = hn::Set(du, 0x7f800000u);
-    const auto special = hn::Eq(hn::And(bits, exponent), exponent);  // infinity, NaN: left to nearest
+    const auto special = hn::Eq(hn::And(bits, exponent), exponent);  // infinity and NaN, which are rounded to nearest
     const auto raised = hn::And(hn::Add(bits, hn::And(random, hn::Set(du, 0xffffu))), hn::Set(du, 0xffff0000u));
     return hn::BitCast(FloatTag(), hn::IfThenElse(special, bits, raised));
 }
@@ -99,7 +99,7 @@ private:
     Floats decay_;
 };
 
-/// The slots of one vector of elements, in memory and as numbers.
+/// The slots of one vector of elements: their memory and their values.
 template <UpdateRule kRule, bool kStochastic, typename T> struct Slots {
     static constexpr std::size_t kCount = facts_of(kRule).slots;
 
@@ -107,7 +107,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> struct Slots {
         if constexpr (kCount > 0) values[0] = load_ahead(extent, args.tensors.slots[0] + i);
         if constexpr (kCount > 1) values[1] = load_ahead(extent, args.tensors.slots[1] + i);
     }
-    /// `random`: the words of the target.
+    /// `random`: the random words of the target.
     template <typename Extent>
     HWY_INLINE void store(const Extent& extent, const UpdateRange<T>& args, Bits random, std::int64_t i) const {
         if constexpr (kCount > 0) {
@@ -122,7 +122,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> struct Slots {
     Floats values[graph::kMostUpdateSlots];
 };
 
-/// True of rules whose slots have their new values after the first pass.
+/// True for rules that write the new values of their slots in the first pass.
 template <UpdateRule kRule> constexpr bool first_pass_writes_slots() {
     if constexpr (facts_of(kRule).has_trust()) return RuleOf<kRule>::kFirstPassWritesSlots;
     return false;
@@ -143,7 +143,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> void update_range_by(c
     });
 }
 
-constexpr std::int64_t kStretch = 1024;  // squares summed in fp32; the stretches in fp64
+constexpr std::int64_t kStretch = 1024;  // number of squares summed in fp32; the sums of stretches are added in fp64
 
 template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(const UpdateRange<T>& args) {
     const FloatTag d;
@@ -176,7 +176,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(co
     args.sums[1] = static_cast<float>(others);
 }
 
-/// The second pass where `sums` is null.
+/// Executes the second pass if `sums` is null.
 template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
     with_rule(args.rule, [&]<UpdateRule kRule>() {
         if constexpr (facts_of(kRule).has_trust()) {
@@ -266,7 +266,7 @@ RoundingKey key_at(const Rounding& rounding, std::uint64_t variable, std::int64_
             .index = static_cast<std::uint32_t>(index)};
 }
 
-constexpr std::int64_t kSquareGrain = 1 << 15;  // elements of one partial sum
+constexpr std::int64_t kSquareGrain = 1 << 15;  // elements per partial sum
 
 template <typename T> UpdateRange<T> range_of(UpdateRule rule, std::int64_t begin, std::int64_t end,
                                               const UpdateTensors<T>& tensors, const UpdateFactors& factors,
@@ -282,8 +282,8 @@ template <typename T> UpdateRange<T> range_of(UpdateRule rule, std::int64_t begi
             .second_key = key_at(rounding.how, rounding.second_slot, rounding.first_element + begin)};
 }
 
-/// Into how many blocks the rows of a strip are cut, so that all threads are busy about equally long: as few as
-/// possible, since memory is fastest when read in order.
+/// Number of blocks into which a strip is divided, so that all threads have about the same work: as few as possible,
+/// because memory is fastest when read in order.
 std::int64_t parts_of_strip(std::int64_t strips, std::int64_t most) {
     constexpr std::int64_t kTasksPerThread = 4;
     const std::int64_t tasks = kTasksPerThread * omp_get_max_threads();
@@ -310,7 +310,7 @@ void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std
         const std::int64_t begin = columns / side * part / parts * side;
         const std::int64_t end = columns / side * (part + 1) / parts * side;
         const MatrixBlock block{task / parts * side, begin, side, end - begin};
-        // Whole rows are one range.
+        // If a block has whole rows, it is one contiguous range.
         const std::int64_t pieces = parts == 1 ? 1 : side;
         const std::int64_t length = side / pieces * block.columns;
         for (std::int64_t i = 0; i < pieces; ++i) {

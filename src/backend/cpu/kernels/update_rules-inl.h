@@ -1,7 +1,8 @@
-// The rules of optimisers (UpdateAttrs in cnntrain/graph/update_rule.h) on vectors of float.
+// Optimiser rules (UpdateAttrs in cnntrain/graph/update_rule.h) on vectors of float.
 //
-// A rule changes the target and the slots of one vector of elements; g is its gradient, scaled and decayed. Rules with
-// a trust also have a first pass, which may change the slots and gives what the second norm is taken of.
+// A rule changes the target and the slots of one vector of elements; g is the gradient after scaling and weight decay.
+// Rules with a trust ratio also have a first pass, which may change the slots and returns the vector for the second
+// norm.
 #if defined(CNNTRAIN_CPU_UPDATE_RULES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_UPDATE_RULES_INL_H_
 #undef CNNTRAIN_CPU_UPDATE_RULES_INL_H_
@@ -17,9 +18,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
-/// A rule has change(g, target, slots), which leaves the new values in target and slots. A rule with a trust also has
-/// first_pass(g, target, slots), which returns the vector of the second norm, and says in kFirstPassWritesSlots whether
-/// the slots have their new values then; change() finds these and must leave them.
+/// A rule has change(g, target, slots), which stores the new values in target and slots. A rule with a trust ratio also
+/// has first_pass(g, target, slots), which returns the vector for the second norm, and a constant
+/// kFirstPassWritesSlots. If that is true, the slots have their new values after the first pass, and change() must not
+/// modify them.
 template <UpdateRule kRule> struct RuleOf;
 
 template <> struct RuleOf<UpdateRule::sgd> {
@@ -72,7 +74,7 @@ template <> struct RuleOf<UpdateRule::lars> {
         : rate(hn::Set(FloatTag(), f.rate)),
           momentum(hn::Set(FloatTag(), f.momentum)),
           weight_decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
-    /// The norm is that of g.
+    /// The second norm is that of g.
     HWY_INLINE Floats first_pass(Floats g, Floats /*target*/, Floats* /*slots*/) const { return g; }
     HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
         slots[0] = hn::MulAdd(momentum, slots[0], hn::Mul(rate, hn::MulAdd(target, weight_decay, g)));
@@ -82,7 +84,7 @@ template <> struct RuleOf<UpdateRule::lars> {
     Floats rate, momentum, weight_decay;
 };
 
-/// What the rules of Adam's family share.
+/// Common to the rules of the Adam family.
 struct AdamMoments {
     explicit HWY_INLINE AdamMoments(const UpdateFactors& f)
         : beta1(hn::Set(FloatTag(), f.momentum)),
@@ -117,7 +119,7 @@ template <> struct RuleOf<UpdateRule::adamw> {
 
 template <> struct RuleOf<UpdateRule::lamb> {
     explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), rate(hn::Set(FloatTag(), f.rate)) {}
-    /// The norm is that of the direction; in 16 bits, before the means are rounded.
+    /// The second norm is that of the direction. With 16-bit slots, it is computed before the means are rounded.
     HWY_INLINE Floats first_pass(Floats g, Floats target, Floats* slots) const {
         moments.set(g, slots);
         return moments.direction(target, slots);

@@ -1,6 +1,6 @@
-// Vectors of float over float or bfloat16 memory, for the code that Highway compiles once per instruction set.
+// Vectors of float in float or bfloat16 memory, for code that Highway compiles once per instruction set.
 //
-// Tails never read or write beyond their elements. bfloat16 is rounded with integer arithmetic on every machine: the
+// Tails never read or write beyond their elements. bfloat16 is rounded with integer arithmetic on all machines: the
 // native conversion instruction flushes denormals, and not every processor with AVX-512 has it.
 #if defined(CNNTRAIN_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_VECTOR_INL_H_
@@ -37,7 +37,7 @@ HWY_INLINE Floats load(const float* from) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Each half to the upper half of a float, by one shuffle.
+/// Moves each half to the upper half of a float, with one shuffle.
 HWY_INLINE Floats widened(hn::Vec<HalfTag> halves) {
     alignas(64) static constexpr std::uint16_t kFrom[32] = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0, 5,  0, 6,  0, 7,
                                                             0, 8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
@@ -46,20 +46,20 @@ HWY_INLINE Floats widened(hn::Vec<HalfTag> halves) {
         _mm512_maskz_permutexvar_epi16(kUpper, _mm512_load_si512(kFrom), _mm512_castsi256_si512(halves.raw)))};
 }
 
-/// The upper halves, by one shuffle.
+/// The upper halves, with one shuffle.
 HWY_INLINE hn::Vec<HalfTag> upper_halves(Bits bits) {
     alignas(64) static constexpr std::uint16_t kFrom[32] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
     return hn::Vec<HalfTag>{_mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_load_si512(kFrom), bits.raw))};
 }
 
-/// Where the value is a NaN, that one, quiet.
+/// Where the value is NaN, returns that NaN made quiet.
 HWY_INLINE Bits quiet_nan_or(Floats value, Bits rounded) {
-    // Four bits for each class of numbers: the two of NaN become the quiet one (2), all others stay what they were (0).
+    // Four bits per class of numbers: both kinds of NaN become quiet (2), all other values keep `rounded` (0).
     const __m512i responses = _mm512_set1_epi32(0x22);
     return Bits{_mm512_castps_si512(_mm512_fixupimm_ps(_mm512_castsi512_ps(rounded.raw), value.raw, responses, 0))};
 }
 
-/// What is added before the lower halves are dropped: a half, a little less where the upper half is even.
+/// The number to add before the lower halves are dropped: one half, or slightly less where the upper half is even.
 HWY_INLINE Bits half_to_even(Bits bits) {
     const BitsTag du;
     return hn::IfThenElse(hn::TestBit(bits, hn::Set(du, 0x10000u)), hn::Set(du, 0x8000u), hn::Set(du, 0x7fffu));
@@ -96,7 +96,7 @@ HWY_INLINE Floats load(const std::uint8_t* from) {
     return hn::ConvertTo(FloatTag(), hn::PromoteTo(SignedTag(), hn::LoadU(ByteTag(), from)));
 }
 
-/// The upper halves of already rounded values.
+/// Stores the upper halves of values that are already rounded.
 HWY_INLINE void store_upper_halves(Bits bits, BFloat16* to) {
     hn::StoreU(upper_halves(bits), HalfTag(), reinterpret_cast<std::uint16_t*>(to));
 }
@@ -116,7 +116,7 @@ HWY_INLINE void store(Floats value, BFloat16* to) {
     store_upper_halves(rounded_bits(value), to);
 }
 
-/// Past the caches; `to` is aligned to the vector. Whoever stores so ends with hwy::FlushStream().
+/// Bypasses the caches; `to` must be aligned to the vector. Callers must finish with hwy::FlushStream().
 HWY_INLINE void store_past_cache(Floats value, float* to) {
     hn::Stream(value, FloatTag(), to);
 }
@@ -125,8 +125,8 @@ HWY_INLINE void store_past_cache(Floats value, BFloat16* to) {
     hn::Stream(upper_halves(rounded_bits(value)), HalfTag(), reinterpret_cast<std::uint16_t*>(to));
 }
 
-/// A whole vector, or the first `count` elements of one: `load_from` fills with zeros, `store_to` leaves the rest
-/// alone.
+/// A whole vector, or its first `count` elements: `load_from` fills up with zeros, `store_to` leaves the other elements
+/// of memory unchanged.
 struct Whole {
     static constexpr std::int64_t count = kWidth;  // NOLINT(readability-identifier-naming): as Part::count
     template <typename T> HWY_INLINE Floats load_from(const T* from) const { return load(from); }
@@ -141,7 +141,7 @@ struct Whole {
 struct Part {
     std::int64_t count = 0;
 
-    /// Loads and stores with this mask touch no other elements.
+    /// A mask with which loads and stores access no other elements.
     template <typename D> HWY_INLINE auto first(D d) const { return hn::FirstN(d, static_cast<std::size_t>(count)); }
 
     HWY_INLINE Floats load_from(const float* from) const { return hn::MaskedLoad(first(FloatTag()), FloatTag(), from); }
@@ -185,7 +185,7 @@ struct Part {
 
 #endif
 
-/// body(extent, offset) over 0..count; extent is Whole or Part.
+/// Calls body(extent, offset) for vectors covering 0..count; extent is Whole or Part.
 template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const Body& body) {
     std::int64_t i = 0;
     for (; i + kWidth <= count; i += kWidth)
@@ -193,11 +193,11 @@ template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const B
     if (i < count) body(Part{count - i}, i);
 }
 
-/// How far ahead memory is asked for that is read once, in order. GELU of 25 MB takes a third less time so (two cores
-/// of a Xeon with AMX, in a virtual machine).
+/// Prefetch distance for memory that is read once, in order. Prefetching makes GELU of 25 MB take a third less time
+/// (two cores of a Xeon with AMX, in a virtual machine).
 inline constexpr std::int64_t kPrefetchBytes = 2048;
 
-/// load_from() of memory that is read once, in order. Asking beyond its end does no harm.
+/// load_from() for memory that is read once, in order. Prefetching beyond its end is harmless.
 template <typename Extent, typename T> HWY_INLINE Floats load_ahead(const Extent& extent, const T* from) {
     hwy::Prefetch(from + kPrefetchBytes / static_cast<std::int64_t>(sizeof(T)));
     return extent.load_from(from);
@@ -207,9 +207,9 @@ inline constexpr std::int64_t kStripRows = 2;
 inline constexpr std::int64_t kNarrowLanes = 32;
 inline constexpr std::int64_t kNarrowStripRows = 64;
 
-/// body(extent, lane, offset, rows) over rows x lanes: strips of several rows, one vector wide, so that what belongs to
-/// a channel is loaded once per strip. With one vector of lanes a strip is everything; with many lanes it is low,
-/// because memory is fastest when read nearly in order.
+/// Calls body(extent, lane, offset, rows) for strips of rows x lanes: several rows, one vector wide, so that
+/// per-channel values are loaded once per strip. With one vector of lanes, a strip has all rows; with many lanes it has
+/// few, because memory is fastest when read nearly in order.
 template <typename Body> HWY_INLINE void for_strips(std::int64_t rows, std::int64_t lanes, const Body& body) {
     const std::int64_t strip = lanes <= kWidth ? rows : lanes <= kNarrowLanes ? kNarrowStripRows : kStripRows;
     for (std::int64_t row = 0; row < rows; row += strip) {
@@ -218,8 +218,8 @@ template <typename Body> HWY_INLINE void for_strips(std::int64_t rows, std::int6
     }
 }
 
-/// Loads and stores of activations in strips, which ask for what comes kPrefetchBytes later. The hardware does not
-/// foresee the jumps between rows, and starts late on lines that are only written.
+/// Loads and stores of activations in strips, with prefetching kPrefetchBytes ahead. The hardware does not predict the
+/// jumps between rows, and starts late on lines that are only written.
 template <typename T> class Stream {
 public:
     explicit HWY_INLINE Stream(std::int64_t lanes) {
