@@ -4,7 +4,7 @@
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
-sources() { find src include tests tools \( -name '*.cpp' -o -name '*.h' \) | sort; }
+sources() { find src include tests tools \( -name '*.cpp' -o -name '*.h' -o -name '*.hpp' \) | sort; }
 case "$1" in
     format)
         sources | xargs clang-format --dry-run --Werror

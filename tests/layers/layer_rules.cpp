@@ -37,6 +37,7 @@ const std::vector<Module>& modules() {
         {"backend/ref", {"base", "graph", "comm", "data", "schedule", "backend", "ops"}},
         {"backend/cpu", {"base", "graph", "comm", "data", "schedule", "backend"}},
         {"backend/ipu", {"base", "graph", "comm", "data", "schedule", "backend"}},
+        {"ipu_emulator", {}},
         {"dataset_tools",  // writes and checks the formats that data reads
          {"base", "data"},
          /*opens=*/
@@ -82,13 +83,13 @@ const std::vector<ThirdParty>& third_party() {
         {"jerror.h", {"src/data/images/"}},
         {"google/protobuf/", {"src/dataset_tools/writing/"}},
         {"mpi.h", {"src/comm/mpi.cpp"}},
-        {"poplar/", {"src/backend/ipu/"}},
-        {"popops/", {"src/backend/ipu/"}},
-        {"poplin/", {"src/backend/ipu/"}},
-        {"popnn/", {"src/backend/ipu/"}},
-        {"poputil/", {"src/backend/ipu/"}},
-        {"poprand/", {"src/backend/ipu/"}},
-        {"gcl/", {"src/backend/ipu/"}},
+        {"poplar/", {"src/backend/ipu/", "src/ipu_emulator/"}},
+        {"popops/", {"src/backend/ipu/", "src/ipu_emulator/"}},
+        {"poplin/", {"src/backend/ipu/", "src/ipu_emulator/"}},
+        {"popnn/", {"src/backend/ipu/", "src/ipu_emulator/"}},
+        {"poputil/", {"src/backend/ipu/", "src/ipu_emulator/"}},
+        {"poprand/", {"src/backend/ipu/", "src/ipu_emulator/"}},
+        {"gcl/", {"src/backend/ipu/", "src/ipu_emulator/"}},
         {"spdlog/", {"src/base/log.cpp"}},
         {"nlohmann/", {"src/"}, true},
     };

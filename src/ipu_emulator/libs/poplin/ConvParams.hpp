@@ -1,0 +1,86 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <tuple>
+#include <vector>
+
+#include <poplar/Type.hpp>
+
+namespace poplin {
+
+/// A convolution out[n][g Co + o][y] = sum over i, k of in[n][g Ci + i][y + k] weights[g][o][i][k], of transformed
+/// operands. Input and kernel: truncated, then dilated, then padded with zeros, then flipped. Output: truncated, then
+/// strided, then padded. Vectors have an entry for each dimension of the field.
+struct ConvParams {
+    struct InputTransform {
+        std::vector<unsigned> truncationLower;
+        std::vector<unsigned> truncationUpper;
+        std::vector<unsigned> dilation;
+        std::vector<unsigned> paddingLower;
+        std::vector<unsigned> paddingUpper;
+        std::vector<bool> flip;
+
+        InputTransform() = default;
+        /// None.
+        explicit InputTransform(std::size_t size);
+        InputTransform(std::vector<unsigned> truncationLower_, std::vector<unsigned> truncationUpper_,
+                       std::vector<unsigned> dilation_, std::vector<unsigned> paddingLower_,
+                       std::vector<unsigned> paddingUpper_, std::vector<bool> flip_);
+        friend auto operator<=>(const InputTransform&, const InputTransform&) = default;
+    };
+    struct OutputTransform {
+        std::vector<unsigned> truncationLower;
+        std::vector<unsigned> truncationUpper;
+        std::vector<unsigned> stride;
+        std::vector<unsigned> paddingLower;
+        std::vector<unsigned> paddingUpper;
+
+        OutputTransform() = default;
+        /// None.
+        explicit OutputTransform(std::size_t size);
+        OutputTransform(std::vector<unsigned> truncationLower_, std::vector<unsigned> truncationUpper_,
+                        std::vector<unsigned> stride_, std::vector<unsigned> paddingLower_,
+                        std::vector<unsigned> paddingUpper_);
+        friend auto operator<=>(const OutputTransform&, const OutputTransform&) = default;
+    };
+
+    ConvParams(poplar::Type dataType, std::size_t batchSize, std::vector<std::size_t> inputFieldShape,
+               std::vector<std::size_t> kernelShape, std::size_t inputChannelsPerGroup,
+               std::size_t outputChannelsPerGroup, std::size_t numConvGroups);
+    ConvParams(poplar::Type inputType, poplar::Type outputType, std::size_t batchSize,
+               std::vector<std::size_t> inputFieldShape, std::vector<std::size_t> kernelShape,
+               std::size_t inputChannelsPerGroup, std::size_t outputChannelsPerGroup, std::size_t numConvGroups);
+    ConvParams(poplar::Type dataType, std::size_t batchSize, std::vector<std::size_t> inputFieldShape,
+               std::vector<std::size_t> kernelShape, std::size_t inputChannelsPerGroup,
+               std::size_t outputChannelsPerGroup, std::size_t numConvGroups, InputTransform inputTransform,
+               InputTransform kernelTransform, OutputTransform outputTransform);
+    ConvParams(poplar::Type inputType, poplar::Type outputType, std::size_t batchSize,
+               std::vector<std::size_t> inputFieldShape, std::vector<std::size_t> kernelShape,
+               std::size_t inputChannelsPerGroup, std::size_t outputChannelsPerGroup, std::size_t numConvGroups,
+               InputTransform inputTransform, InputTransform kernelTransform, OutputTransform outputTransform);
+
+    std::size_t getNumFieldDims() const { return inputFieldShape.size(); }
+    std::vector<std::size_t> getOutputFieldShape() const;
+
+    auto key() const {
+        return std::tie(inputType, outputType, batchSize, inputFieldShape, kernelShape, inputChannelsPerGroup,
+                        outputChannelsPerGroup, numConvGroups, inputTransform, kernelTransform, outputTransform);
+    }
+    friend bool operator==(const ConvParams& a, const ConvParams& b) { return a.key() == b.key(); }
+    friend bool operator<(const ConvParams& a, const ConvParams& b) { return a.key() < b.key(); }
+
+    poplar::Type inputType;
+    poplar::Type outputType;
+    std::size_t batchSize;
+    std::vector<std::size_t> inputFieldShape;
+    std::vector<std::size_t> kernelShape;
+    std::size_t inputChannelsPerGroup;
+    std::size_t outputChannelsPerGroup;
+    std::size_t numConvGroups;
+    InputTransform inputTransform;
+    InputTransform kernelTransform;
+    OutputTransform outputTransform;
+};
+
+}  // namespace poplin

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <tuple>
+
+#include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
+#include <poplar/Program.hpp>
+#include <poplin/ConvParams.hpp>
+
+namespace ipu_emulator {
+struct PlanKeys;
+}
+
+namespace poplin {
+
+/// Remembers plans, so that equal convolutions and products are planned once.
+class PlanningCache {
+public:
+    PlanningCache();
+    ~PlanningCache();
+    PlanningCache(const PlanningCache&) = delete;
+    PlanningCache& operator=(const PlanningCache&) = delete;
+
+    /// Distinct plans.
+    std::size_t size() const;
+    ipu_emulator::PlanKeys& keys() { return *keys_; }
+
+private:
+    std::unique_ptr<ipu_emulator::PlanKeys> keys_;
+};
+
+using ConvPlanParams = std::tuple<const poplar::Target*, const ConvParams, const poplar::OptionFlags*>;
+
+// Activations are [batch][groups channels][field...], weights [groups][out][in][kernel...], all of the params' input
+// type. With half inputs and partialsType half, sums are rounded to half after 16 input channels (or the rest) of one
+// kernel position, input channels outermost; with float, once at the end. disableSRForAMPVertices: the former to
+// nearest-even. Throws poputil::poplibs_error for shapes that do not fit, invalid_option.
+
+poplar::Tensor createWeights(poplar::Graph& graph, const ConvParams& params,
+                             const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
+                             PlanningCache* cache = nullptr);
+poplar::Tensor createInput(poplar::Graph& graph, const ConvParams& params,
+                           const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
+                           PlanningCache* cache = nullptr);
+poplar::Tensor createBiases(poplar::Graph& graph, const poplar::Tensor& activations,
+                            const poplar::DebugContext& debugContext = {});
+
+/// transposeAndFlipWeights: weights are those of the forward pass, whose input gradient this convolution is.
+poplar::Tensor convolution(poplar::Graph& graph, const poplar::Tensor& in, const poplar::Tensor& weights,
+                           const ConvParams& params, bool transposeAndFlipWeights, poplar::program::Sequence& prog,
+                           const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
+                           PlanningCache* cache = nullptr);
+/// weightsOut [groups][in][out][kernel...]: channels exchanged, every dimension of the kernel reversed.
+void weightsTransposeChansFlipXY(poplar::Graph& graph, const poplar::Tensor& weightsIn,
+                                 const poplar::Tensor& weightsOut, poplar::program::Sequence& prog,
+                                 const poplar::DebugContext& debugContext = {},
+                                 const poplar::OptionFlags& options = {});
+/// `params`: of the forward pass. Groups of 16 products run over batch and field.
+poplar::Tensor calculateWeightDeltas(poplar::Graph& graph, const poplar::Tensor& zDeltas,
+                                     const poplar::Tensor& activations, const ConvParams& params,
+                                     poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
+                                     const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
+/// weights += scale deltas.
+void convolutionWeightUpdate(poplar::Graph& graph, const poplar::Tensor& zDeltas, const poplar::Tensor& weights,
+                             const poplar::Tensor& activations, ConvParams params, const poplar::Tensor& scale,
+                             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
+                             const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
+void convolutionWeightUpdate(poplar::Graph& graph, const poplar::Tensor& zDeltas, const poplar::Tensor& weights,
+                             const poplar::Tensor& activations, ConvParams params, float scale,
+                             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
+                             const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
+/// in += biases, one for each channel.
+void addBias(poplar::Graph& graph, const poplar::Tensor& in, const poplar::Tensor& biases,
+             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
+             const poplar::OptionFlags& options = {});
+
+}  // namespace poplin

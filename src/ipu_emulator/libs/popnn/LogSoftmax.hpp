@@ -1,0 +1,14 @@
+#pragma once
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+
+namespace popnn {
+
+/// Over the last dimension.
+poplar::Tensor logSoftmax(poplar::Graph& graph, const poplar::Tensor& t, poplar::program::Sequence& prog,
+                          const poplar::DebugContext& debugContext = {});
+void logSoftmaxInPlace(poplar::Graph& graph, const poplar::Tensor& t, poplar::program::Sequence& prog,
+                       const poplar::DebugContext& debugContext = {});
+
+}  // namespace popnn

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <popnn/NonLinearityDef.hpp>
+
+namespace popnn {
+
+void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
+                         poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
+poplar::Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
+                            poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
+/// act: what went in for GELU, GELU_ERF and SWISH, what came out for the others.
+poplar::Tensor nonLinearityInputGradient(poplar::Graph& graph, NonLinearityType nonLinearityType,
+                                         const poplar::Tensor& act, const poplar::Tensor& outGradient,
+                                         poplar::program::Sequence& prog,
+                                         const poplar::DebugContext& debugContext = {});
+
+}  // namespace popnn

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace poputil {
+
+/// Arguments that a library function cannot compute with.
+struct poplibs_error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace poputil

@@ -1,0 +1,252 @@
+#include <gcl/Collectives.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ipu_emulator/lowering/support.h"
+
+namespace ipu_emulator {
+namespace {
+
+using gcl::CollectiveOperator;
+using gcl::CommGroup;
+using gcl::CommGroupType;
+using poplar::Tensor;
+
+/// Replicas in groups: member i of the group of replica r.
+struct Groups {
+    unsigned size = 1;
+    unsigned stride = 1;
+
+    unsigned place(unsigned replica) const { return replica / stride % size; }
+    unsigned member(unsigned replica, unsigned i) const { return replica - place(replica) * stride + i * stride; }
+};
+
+Groups groups_of(const poplar::Graph& graph, const CommGroup& group, const std::string& name) {
+    const unsigned replicas = graph.getReplicationFactor();
+    if (group.type == CommGroupType::ALL) return {replicas, 1};
+    const unsigned size = group.replicaGroupSize == 0 ? replicas : group.replicaGroupSize;
+    require(replicas % size == 0, name,
+            std::to_string(replicas) + " replicas cannot be divided into groups of " + std::to_string(size));
+    return {size, group.type == CommGroupType::CONSECUTIVE ? 1 : replicas / size};
+}
+
+float combined(CollectiveOperator op, float a, float b) {
+    switch (op) {
+        case CollectiveOperator::MUL:
+            return a * b;
+        case CollectiveOperator::MIN:
+            return std::min(a, b);
+        case CollectiveOperator::MAX:
+            return std::max(a, b);
+        case CollectiveOperator::LOGICAL_AND:
+            return a != 0 && b != 0 ? 1.0f : 0.0f;
+        case CollectiveOperator::LOGICAL_OR:
+            return a != 0 || b != 0 ? 1.0f : 0.0f;
+        case CollectiveOperator::SQUARE_ADD:
+            return a + b * b;
+        case CollectiveOperator::LOCAL:
+            return a;
+        default:
+            return a + b;
+    }
+}
+
+std::int32_t combined(CollectiveOperator op, std::int32_t a, std::int32_t b) {
+    switch (op) {
+        case CollectiveOperator::MUL:
+            return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
+        case CollectiveOperator::MIN:
+            return std::min(a, b);
+        case CollectiveOperator::MAX:
+            return std::max(a, b);
+        case CollectiveOperator::LOGICAL_AND:
+            return a != 0 && b != 0 ? 1 : 0;
+        case CollectiveOperator::LOGICAL_OR:
+            return a != 0 || b != 0 ? 1 : 0;
+        case CollectiveOperator::LOCAL:
+            return a;
+        default:
+            return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+    }
+}
+
+/// Rounds partial results to the data's type, with the random bits of `owner`, so that a group's replicas agree.
+void round_partial(OpRun& owner, float* values, std::size_t begin, std::size_t count, unsigned step) {
+    const Regions& regions = owner.write().regions();
+    if (regions.type() != poplar::HALF) return;
+    const Control& control = owner.control();
+    std::uint16_t halves[kChunk];
+    bool overflowed = false;
+    if (control.stochastic) {
+        const std::uint64_t key = owner.key(regions.spans().front().tile) + step;
+        overflowed = to_stochastic_halves(values, halves, count, control.overflow(), key, begin);
+    } else {
+        overflowed = to_nearest_halves(values, halves, count, control.overflow());
+    }
+    if (overflowed) owner.report(kOverflowed);
+    to_floats(halves, values, count);
+}
+
+void round_partial(OpRun&, std::int32_t*, std::size_t, std::size_t, unsigned) {}
+
+/// Elements [begin, begin + count) of the group's combination, in the order of its members.
+template <class Value> void combine_members(std::span<OpRun> runs, const Groups& groups, CollectiveOperator op,
+                                            unsigned replica, std::size_t begin, std::size_t count, Value* total) {
+    const unsigned first = groups.member(replica, 0);
+    const bool squares = op == CollectiveOperator::SQUARE_ADD;
+    Value other[kChunk];
+    runs[first].read(0).load(begin, count, total);
+    for (std::size_t k = 0; squares && k < count; ++k)
+        total[k] = total[k] * total[k];
+    for (unsigned i = 1; i < groups.size && op != CollectiveOperator::LOCAL; ++i) {
+        runs[groups.member(replica, i)].read(0).load(begin, count, other);
+        for (std::size_t k = 0; k < count; ++k)
+            total[k] = combined(op, total[k], other[k]);
+        round_partial(runs[first], total, begin, count, i);
+    }
+    if (op == CollectiveOperator::LOCAL) runs[replica].read(0).load(begin, count, total);
+    if (op == CollectiveOperator::MEAN) {
+        for (std::size_t k = 0; k < count; ++k)
+            total[k] = static_cast<Value>(static_cast<float>(total[k]) / static_cast<float>(groups.size));
+        round_partial(runs[first], total, begin, count, groups.size);
+    }
+}
+
+/// Every replica of a group gets the same; read and written piece by piece, so that data may be in place.
+template <class Value> void run_all_reduce(std::span<OpRun> runs, const Groups& groups, CollectiveOperator op) {
+    runs[0].in_pieces(runs[0].write().count(), kChunk, [&](std::size_t begin, std::size_t count) {
+        for (unsigned replica = 0; replica < runs.size(); ++replica) {
+            if (groups.place(replica) != 0) continue;
+            Value total[kChunk];
+            Value own[kChunk];
+            combine_members(runs, groups, op, replica, begin, count, total);
+            for (unsigned i = 0; i < groups.size; ++i) {
+                OpRun& to = runs[groups.member(replica, i)];
+                if (op == CollectiveOperator::LOCAL) {
+                    to.read(0).load(begin, count, own);
+                    to.write().store(begin, count, own);
+                } else {
+                    to.write().store(begin, count, total);
+                }
+            }
+        }
+    });
+}
+
+template <class Value> void run_reduce_scatter(std::span<OpRun> runs, const Groups& groups, CollectiveOperator op) {
+    const std::size_t share = runs[0].write().count();
+    const std::size_t all = runs[0].read(0).count();
+    for (unsigned replica = 0; replica < runs.size(); ++replica) {
+        const std::size_t first = groups.place(replica) * share;
+        runs[replica].in_pieces(share, kChunk, [&](std::size_t begin, std::size_t count) {
+            Value total[kChunk] = {};
+            const std::size_t from = first + begin;
+            if (from < all) combine_members(runs, groups, op, replica, from, std::min(count, all - from), total);
+            runs[replica].write().store(begin, count, total);
+        });
+    }
+}
+
+void run_all_gather(std::span<OpRun> runs, const Groups& groups) {
+    const std::size_t n = runs[0].read(0).count();
+    for (unsigned replica = 0; replica < runs.size(); ++replica) {
+        for (unsigned i = 0; i < groups.size; ++i) {
+            OpRun& from = runs[groups.member(replica, i)];
+            runs[replica].in_pieces(n, kChunk, [&](std::size_t begin, std::size_t count) {
+                std::byte bytes[kChunk * 8];
+                from.read(0).load_bytes(begin, count, bytes);
+                runs[replica].write().store_bytes(i * n + begin, count, bytes);
+            });
+        }
+    }
+}
+
+void check_collective_options(const std::string& name, const poplar::OptionFlags& options) {
+    check_options(name, options, {"method", "useReplicatedImplementation", "maxBroadcastSize", "topology", "link"});
+}
+
+void add_all_reduce(poplar::Graph& graph, const Tensor& data, const Tensor& out, CollectiveOperator op,
+                    poplar::program::Sequence& prog, const CommGroup& group, const poplar::DebugContext& debug,
+                    const poplar::OptionFlags& options) {
+    const std::string name = op_name(debug, "allReduce");
+    check_collective_options(name, options);
+    const Groups groups = groups_of(graph, group, name);
+    const bool floats = is_float(data.elementType());
+    add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [=](std::span<OpRun> runs) {
+                      if (floats) {
+                          run_all_reduce<float>(runs, groups, op);
+                      } else {
+                          run_all_reduce<std::int32_t>(runs, groups, op);
+                      }
+                  }});
+}
+
+}  // namespace
+}  // namespace ipu_emulator
+
+namespace gcl {
+
+using namespace ipu_emulator;
+using poplar::Tensor;
+using poplar::program::Sequence;
+
+Tensor allReduceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
+                             const CommGroup& group, const poplar::DebugContext& debugContext,
+                             const poplar::OptionFlags& options) {
+    const Tensor out = new_tensor_like(graph, data.elementType(), data, op_name(debugContext, "allReduce"));
+    add_all_reduce(graph, data, out, op, prog, group, debugContext, options);
+    return out;
+}
+
+Tensor allReduceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
+                             const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
+    return allReduceCrossReplica(graph, data, op, prog, CommGroup(), debugContext, options);
+}
+
+void allReduceInPlaceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
+                                  const CommGroup& group, const poplar::DebugContext& debugContext,
+                                  const poplar::OptionFlags& options) {
+    add_all_reduce(graph, data, data, op, prog, group, debugContext, options);
+}
+
+void allReduceInPlaceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
+                                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
+    allReduceInPlaceCrossReplica(graph, data, op, prog, CommGroup(), debugContext, options);
+}
+
+Tensor reduceScatterCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
+                                 const CommGroup& group, const poplar::DebugContext& debugContext,
+                                 const poplar::OptionFlags& options) {
+    const std::string name = op_name(debugContext, "reduceScatter");
+    check_collective_options(name, options);
+    require(data.rank() == 1, name, "expected a flat tensor, got " + data.shapeToString());
+    const Groups groups = groups_of(graph, group, name);
+    const std::size_t share = (data.numElements() + groups.size - 1) / groups.size;
+    const Tensor out = new_tensor(graph, data.elementType(), {share}, name);
+    const bool floats = is_float(data.elementType());
+    add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [=](std::span<OpRun> runs) {
+                      if (floats) {
+                          run_reduce_scatter<float>(runs, groups, op);
+                      } else {
+                          run_reduce_scatter<std::int32_t>(runs, groups, op);
+                      }
+                  }});
+    return out;
+}
+
+Tensor allGatherCrossReplica(poplar::Graph& graph, const Tensor& data, Sequence& prog, const CommGroup& group,
+                             const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
+    const std::string name = op_name(debugContext, "allGather");
+    check_collective_options(name, options);
+    const Groups groups = groups_of(graph, group, name);
+    std::vector<std::size_t> shape = data.shape();
+    shape.insert(shape.begin(), groups.size);
+    const Tensor out = new_tensor(graph, data.elementType(), shape, name);
+    add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [groups](std::span<OpRun> runs) {
+                      run_all_gather(runs, groups);
+                  }});
+    return out;
+}
+
+}  // namespace gcl

@@ -1,0 +1,219 @@
+#include <poplin/MatMul.hpp>
+
+#include <algorithm>
+
+#include "ipu_emulator/lowering/products.h"
+
+namespace ipu_emulator {
+
+void note_matmul(poplin::PlanningCache* cache, const poplin::MatMulParams& params, const poplar::OptionFlags& options) {
+    if (cache == nullptr) return;
+    cache->keys().keys.insert("product " + params.inputType.toString() + ">" + params.outputType.toString() +
+                              shape_text(params.aShape) + shape_text(params.bShape) + options_text(options));
+}
+
+namespace {
+
+using poplar::Tensor;
+
+constexpr std::size_t kBlockRows = 48;
+
+struct ProductShape {
+    std::size_t groups = 1;
+    std::size_t rows = 1;
+    std::size_t depth = 1;
+    std::size_t columns = 1;
+
+    std::size_t panels() const { return (columns + kPanel - 1) / kPanel; }
+};
+
+/// C = A B, or C += number * tensor * A B.
+struct ProductResult {
+    bool update = false;
+    float number = 1;
+    bool scaled = false;  // by read(3)
+};
+
+/// [groups][depth][columns] as panels [groups][panels][depth][kPanel].
+const float* pack_columns(OpRun& run, const ProductShape& s) {
+    const float* from = load_all(run, run.read(1));
+    auto* packed = run.scratch<float>(s.groups * s.panels() * s.depth * kPanel);
+    run.parallel(s.groups * s.panels(), [&](std::size_t task) {
+        const std::size_t first = task % s.panels() * kPanel;
+        const std::size_t columns = std::min(kPanel, s.columns - first);
+        const float* own = from + task / s.panels() * s.depth * s.columns + first;
+        float* to = packed + task * s.depth * kPanel;
+        for (std::size_t k = 0; k < s.depth; ++k, own += s.columns, to += kPanel) {
+            std::copy_n(own, columns, to);
+            std::fill(to + columns, to + kPanel, 0.0f);
+        }
+    });
+    return packed;
+}
+
+void product_block(OpRun& run, const ProductShape& s, const PartialPolicy& policy, const ProductResult& how,
+                   const float* packed, std::size_t group, std::size_t first, std::size_t rows) {
+    LocalScratch local;
+    const PackedColumns right{.data = packed + group * s.panels() * s.depth * kPanel,
+                              .columns = s.columns,
+                              .full = {s.depth / kGroup, kGroup},
+                              .rest = {s.depth % kGroup != 0 ? std::size_t{1} : 0, s.depth % kGroup}};
+    const std::size_t first_row = group * s.rows + first;
+    float* left = local.take<float>(rows * s.depth);
+    run.read(0).load(first_row * s.depth, rows * s.depth, left);
+    const float** pointers = local.take<const float*>(rows * right.groups());
+    for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t g = 0; g < right.groups(); ++g)
+            pointers[r * right.groups() + g] = left + r * s.depth + g * kGroup;
+    }
+    const std::size_t width = s.panels() * kPanel;
+    float* sums = local.take<float>(rows * width);
+    std::fill_n(sums, rows * width, 0.0f);
+    const std::size_t first_element = first_row * s.columns;
+    const ProductRounding rounding = product_rounding(run, policy, first_element);
+    if (multiply_rows(right, pointers, rows, nullptr, sums, rounding, [](std::size_t r) { return r; }))
+        run.report(kOverflowed);
+    for (std::size_t r = 1; width != s.columns && r < rows; ++r)
+        std::copy_n(sums + r * width, s.columns, sums + r * s.columns);
+    const std::size_t count = rows * s.columns;
+    if (how.update) {
+        const float scale = how.number * (how.scaled ? run.read(3).scalar() : 1.0f);
+        float* old = local.take<float>(count);
+        run.read(2).load(first_element, count, old);
+        for (std::size_t i = 0; i < count; ++i)
+            sums[i] = old[i] + scale * sums[i];
+    }
+    run.write().store(first_element, count, sums);
+}
+
+void run_product(OpRun& run, const ProductShape& s, const PartialPolicy& policy, const ProductResult& how) {
+    const float* packed = pack_columns(run, s);
+    const std::size_t blocks = (s.rows + kBlockRows - 1) / kBlockRows;
+    run.parallel(s.groups * blocks, [&](std::size_t task) {
+        const std::size_t first = task % blocks * kBlockRows;
+        product_block(run, s, policy, how, packed, task / blocks, first, std::min(kBlockRows, s.rows - first));
+    });
+}
+
+/// A and B have a dimension of groups.
+void add_product(const Tensor& A, const Tensor& B, const Tensor& C, const std::vector<Tensor>& scale, ProductResult how,
+                 poplar::program::Sequence& prog, const std::string& name, const poplar::OptionFlags& options,
+                 poplin::PlanningCache* cache) {
+    const PartialPolicy policy = matmul_policy(options, A.elementType());
+    require(A.rank() == 3 && B.rank() == 3 && A.dim(0) == B.dim(0) && A.dim(2) == B.dim(1), name,
+            "the shapes " + A.shapeToString() + " and " + B.shapeToString() + " do not fit");
+    require(A.elementType() == B.elementType() && is_float(A.elementType()), name,
+            "expected operands of half or of float, got " + A.elementType().toString() + " and " +
+                B.elementType().toString());
+    const ProductShape s{A.dim(0), A.dim(1), A.dim(2), B.dim(2)};
+    const std::vector<std::size_t> shape{s.groups, s.rows, s.columns};
+    require(C.shape() == shape && is_float(C.elementType()), name,
+            "the result is " + C.shapeToString() + ", expected " + shape_text(shape));
+    note_matmul(cache, {A.elementType(), C.elementType(), A.shape(), B.shape()}, options);
+    HostOp op{.name = name, .reads = {A, B}, .writes = {C}};
+    if (how.update) op.reads.push_back(C);
+    for (const Tensor& t : scale) {
+        require(t.numElements() == 1, name, "the scale is a scalar");
+        op.reads.push_back(t);
+    }
+    how.scaled = !scale.empty();
+    op.run = [=](OpRun& run) { run_product(run, s, policy, how); };
+    add_op(prog, std::move(op));
+}
+
+Tensor grouped(const Tensor& t, const std::string& name) {
+    require(t.rank() == 2, name, "expected a matrix, got " + t.shapeToString());
+    return t.expand({0});
+}
+
+Tensor left_input(poplar::Graph& graph, poplar::Type type, const std::vector<std::size_t>& shape,
+                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
+    matmul_policy(options, type);
+    return new_tensor(graph, type, shape, op_name(debugContext, "matMulInput"));
+}
+
+}  // namespace
+}  // namespace ipu_emulator
+
+namespace poplin {
+
+using namespace ipu_emulator;
+using poplar::Tensor;
+using poplar::program::Sequence;
+
+Tensor matMul(poplar::Graph& graph, const Tensor& A, const Tensor& B, Sequence& prog, const poplar::Type& outputType,
+              const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) {
+    const std::string name = op_name(debugContext, "matMul");
+    return matMulGrouped(graph, grouped(A, name), grouped(B, name), prog, outputType, debugContext, options, cache)[0];
+}
+
+Tensor matMul(poplar::Graph& graph, const Tensor& A, const Tensor& B, Sequence& prog,
+              const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) {
+    return matMul(graph, A, B, prog, A.elementType(), debugContext, options, cache);
+}
+
+Tensor matMulGrouped(poplar::Graph& graph, const Tensor& A, const Tensor& B, Sequence& prog,
+                     const poplar::Type& outputType, const poplar::DebugContext& debugContext,
+                     const poplar::OptionFlags& options, PlanningCache* cache) {
+    const std::string name = op_name(debugContext, "matMul");
+    require(A.rank() == 3 && B.rank() == 3, name,
+            "expected groups of matrices, got " + A.shapeToString() + " and " + B.shapeToString());
+    const Tensor out = new_tensor(graph, outputType, {A.dim(0), A.dim(1), B.dim(2)}, name);
+    add_product(A, B, out, {}, {}, prog, name, options, cache);
+    return out;
+}
+
+void matMulAcc(poplar::Graph& graph, const Tensor& C, float k, const Tensor& A, const Tensor& B, Sequence& prog,
+               const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) {
+    const std::string name = op_name(debugContext, "matMulAcc");
+    matMulGroupedAcc(graph, grouped(C, name), k, grouped(A, name), grouped(B, name), prog, debugContext, options,
+                     cache);
+}
+
+void matMulAcc(poplar::Graph& graph, const Tensor& C, const Tensor& k, const Tensor& A, const Tensor& B, Sequence& prog,
+               const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) {
+    const std::string name = op_name(debugContext, "matMulAcc");
+    matMulGroupedAcc(graph, grouped(C, name), k, grouped(A, name), grouped(B, name), prog, debugContext, options,
+                     cache);
+}
+
+void matMulGroupedAcc(poplar::Graph&, const Tensor& C, float k, const Tensor& A, const Tensor& B, Sequence& prog,
+                      const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
+                      PlanningCache* cache) {
+    add_product(A, B, C, {}, {true, k}, prog, op_name(debugContext, "matMulAcc"), options, cache);
+}
+
+void matMulGroupedAcc(poplar::Graph&, const Tensor& C, const Tensor& k, const Tensor& A, const Tensor& B,
+                      Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
+                      PlanningCache* cache) {
+    add_product(A, B, C, {k}, {true}, prog, op_name(debugContext, "matMulAcc"), options, cache);
+}
+
+#define CREATE_INPUT(NAME, SHAPE)                                                                                     \
+    Tensor NAME(poplar::Graph& graph, const poplar::Type& inputType, const poplar::Type& outputType,                  \
+                const std::vector<std::size_t>& aShape, const std::vector<std::size_t>& bShape,                       \
+                const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) { \
+        note_matmul(cache, {inputType, outputType, aShape, bShape}, options);                                         \
+        return left_input(graph, inputType, SHAPE, debugContext, options);                                            \
+    }
+
+CREATE_INPUT(createMatMulInputLHS, aShape)
+CREATE_INPUT(createMatMulInputRHS, bShape)
+CREATE_INPUT(createMatMulGroupedInputLHS, aShape)
+CREATE_INPUT(createMatMulGroupedInputRHS, bShape)
+
+#undef CREATE_INPUT
+
+Tensor createMatMulInputLHS(poplar::Graph& graph, const poplar::Type& dataType, const std::vector<std::size_t>& aShape,
+                            const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
+                            const poplar::OptionFlags& options, PlanningCache* cache) {
+    return createMatMulInputLHS(graph, dataType, dataType, aShape, bShape, debugContext, options, cache);
+}
+
+Tensor createMatMulInputRHS(poplar::Graph& graph, const poplar::Type& dataType, const std::vector<std::size_t>& aShape,
+                            const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
+                            const poplar::OptionFlags& options, PlanningCache* cache) {
+    return createMatMulInputRHS(graph, dataType, dataType, aShape, bShape, debugContext, options, cache);
+}
+
+}  // namespace poplin

@@ -1,0 +1,349 @@
+#include <popops/DynamicSlice.hpp>
+#include <popops/ElementWise.hpp>
+#include <popops/Encoding.hpp>
+#include <popops/Fill.hpp>
+#include <popops/Loop.hpp>
+#include <popops/Zero.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "ipu_emulator/lowering/support.h"
+
+namespace ipu_emulator {
+namespace {
+
+/// t with the sliced dimensions first.
+poplar::Tensor sliced_first(const poplar::Tensor& t, const std::vector<std::size_t>& dims) {
+    std::vector<unsigned> order;
+    order.reserve(t.rank());
+    for (const std::size_t dim : dims)
+        order.push_back(static_cast<unsigned>(dim));
+    for (unsigned dim = 0; dim < t.rank(); ++dim)
+        if (std::ranges::count(dims, std::size_t{dim}) == 0) order.push_back(dim);
+    return t.dimShuffle(order);
+}
+
+/// Where the rows of a slice lie in a tensor whose sliced dimensions come first.
+struct SliceRows {
+    std::vector<std::size_t> extents;  // of the tensor
+    std::vector<std::size_t> sizes;    // of the slice
+    std::size_t row = 1;               // elements
+
+    std::size_t count() const {
+        return std::accumulate(sizes.begin(), sizes.end(), std::size_t{1}, std::multiplies<>());
+    }
+    /// The tensor's row of row `i` of the slice. Beyond the end it goes on at the start.
+    std::size_t source(std::size_t i, const Operand& offsets) const {
+        std::size_t position = 0;
+        std::size_t scale = 1;
+        for (std::size_t d = sizes.size(); d-- > 0;) {
+            const auto offset = static_cast<std::uint32_t>(offsets.integer(d));
+            const std::size_t begin = offset < extents[d] ? offset : 0;
+            position += (begin + i % sizes[d]) % extents[d] * scale;
+            i /= sizes[d];
+            scale *= extents[d];
+        }
+        return position;
+    }
+};
+
+SliceRows slice_rows(const std::string& name, const poplar::Tensor& t, const poplar::Tensor& offset,
+                     const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes) {
+    require(dims.size() == sizes.size() && offset.numElements() == dims.size(), name,
+            "expected an offset and a size for each of the dimensions");
+    require(offset.elementType() == poplar::UNSIGNED_INT, name, "offsets are unsigned integers");
+    SliceRows rows{.extents = {}, .sizes = sizes};
+    std::size_t sliced = 1;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        require(dims[i] < t.rank() && sizes[i] <= t.dim(static_cast<unsigned>(dims[i])), name,
+                "the slice is larger than the tensor " + t.shapeToString());
+        rows.extents.push_back(t.dim(static_cast<unsigned>(dims[i])));
+        sliced *= rows.extents.back();
+    }
+    rows.row = sliced == 0 ? 0 : t.numElements() / sliced;
+    return rows;
+}
+
+/// Moves elements between two operands of one type.
+void move(const Operand& from, std::size_t source, const Operand& to, std::size_t target, std::size_t count) {
+    std::byte buffer[kChunk * 8];
+    for (std::size_t i = 0; i < count; i += kChunk) {
+        const std::size_t n = std::min(kChunk, count - i);
+        from.load_bytes(source + i, n, buffer);
+        to.store_bytes(target + i, n, buffer);
+    }
+}
+
+void check_slice_options(const poplar::OptionFlags& options) {
+    check_options("popops: slice options", options,
+                  {"usedForSlice", "usedForUpdate", "operationForUpdate", "availableMemoryProportion",
+                   "indicesDistribution", "indicesAreSorted", "partialType", "validateIndices"});
+    bool_option(options, "usedForSlice", true);
+    choice_option(options, "usedForUpdate", {"true", "false"});
+    choice_option(options, "operationForUpdate", {"add", "none", "max", "mul"});
+    number_option(options, "availableMemoryProportion", 0.6);
+}
+
+/// [entries][width] and [n][1] indices, as embeddings have them.
+void check_rows(const std::string& name, const poplar::Tensor& t, const poplar::Tensor& offsets,
+                const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes) {
+    require(t.rank() == 2 && dims == std::vector<std::size_t>{0} && sizes == std::vector<std::size_t>{1}, name,
+            "expected a tensor [entries][width] with slices of one row");
+    require(offsets.rank() == 2 && offsets.dim(1) == 1 && offsets.elementType() == poplar::UNSIGNED_INT, name,
+            "expected unsigned integers [n][1] as offsets, got " + offsets.shapeToString());
+}
+
+void check_slices(const std::string& name, const poplar::Tensor& t, const poplar::Tensor& s,
+                  const poplar::Tensor& offsets) {
+    const std::vector<std::size_t> shape{offsets.dim(0), 1, t.dim(1)};
+    require(s.shape() == shape && s.elementType() == t.elementType(), name,
+            "expected slices " + shape_text(shape) + " of the tensor's type, got " + s.shapeToString());
+}
+
+struct RowIndex {
+    std::uint32_t row;
+    std::uint32_t position;
+};
+
+/// Adds the slices of one row, beginning with order[first]; returns where the next row's begin.
+void add_to_row(OpRun& run, const RowIndex* begin, const RowIndex* end, float scale, std::size_t width) {
+    LocalScratch local;
+    float* sum = local.take<float>(width);
+    float* slice = local.take<float>(width);
+    run.write().load(begin->row * width, width, sum);
+    for (const RowIndex* index = begin; index != end; ++index) {
+        run.read(0).load(index->position * width, width, slice);
+        for (std::size_t i = 0; i < width; ++i)
+            sum[i] += scale * slice[i];
+    }
+    run.write().store(begin->row * width, width, sum);
+}
+
+void run_update_add(OpRun& run, std::size_t entries, std::size_t width) {
+    const Operand offsets = run.read(1);
+    const float scale = run.read(2).scalar();
+    auto* order = run.scratch<RowIndex>(offsets.count());
+    auto* starts = run.scratch<std::size_t>(offsets.count() + 1);
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < offsets.count(); ++i) {
+        const auto row = static_cast<std::uint32_t>(offsets.integer(i));
+        if (row < entries) order[used++] = {row, static_cast<std::uint32_t>(i)};
+    }
+    std::sort(order, order + used, [](const RowIndex& a, const RowIndex& b) {
+        return std::pair(a.row, a.position) < std::pair(b.row, b.position);
+    });
+    std::size_t rows = 0;
+    for (std::size_t i = 0; i < used; ++i)
+        if (i == 0 || order[i].row != order[i - 1].row) starts[rows++] = i;
+    starts[rows] = used;
+    run.parallel(rows, [&](std::size_t i) { add_to_row(run, order + starts[i], order + starts[i + 1], scale, width); });
+}
+
+}  // namespace
+}  // namespace ipu_emulator
+
+namespace popops {
+
+using namespace ipu_emulator;
+using poplar::Tensor;
+using poplar::program::Sequence;
+
+SlicePlan embedding::plan(const poplar::Graph&, const poplar::Type&, std::size_t, std::size_t,
+                          const std::vector<std::size_t>&, const poplar::OptionFlags& options) {
+    check_slice_options(options);
+    return {};
+}
+
+Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
+                             const std::vector<std::size_t>&, const std::vector<std::size_t>&, std::size_t,
+                             const poplar::DebugContext& debugContext) {
+    return new_tensor(graph, type, shape, op_name(debugContext, "sliceable"));
+}
+
+Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
+                             const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
+                             const SlicePlan&, const poplar::OptionFlags& options,
+                             const poplar::DebugContext& debugContext) {
+    check_slice_options(options);
+    return createSliceableTensor(graph, type, shape, dims, sizes, 0, debugContext);
+}
+
+Tensor createIndicesTensor(poplar::Graph& graph, const std::vector<std::size_t>& dims, std::size_t numIndices,
+                           const SlicePlan&, const poplar::OptionFlags& options,
+                           const poplar::DebugContext& debugContext) {
+    check_slice_options(options);
+    return new_tensor(graph, poplar::UNSIGNED_INT, {numIndices, dims.size()}, op_name(debugContext, "indices"));
+}
+
+Tensor dynamicSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offset, const std::vector<std::size_t>& dims,
+                    const std::vector<std::size_t>& sizes, Sequence& prog, const poplar::DebugContext& debugContext,
+                    const poplar::OptionFlags& options) {
+    const std::string name = op_name(debugContext, "dynamicSlice");
+    check_slice_options(options);
+    const SliceRows rows = slice_rows(name, t, offset, dims, sizes);
+    std::vector<std::size_t> shape = t.shape();
+    for (std::size_t i = 0; i < dims.size(); ++i)
+        shape[dims[i]] = sizes[i];
+    const Tensor out = new_tensor(graph, t.elementType(), shape, name);
+    add_op(prog, {.name = name,
+                  .reads = {offset.flatten()},
+                  .partial_reads = {sliced_first(t, dims)},
+                  .writes = {sliced_first(out, dims)},
+                  .run = [rows](OpRun& run) {
+                      run.parallel(rows.count(), [&](std::size_t i) {
+                          move(run.read(1), rows.source(i, run.read(0)) * rows.row, run.write(), i * rows.row,
+                               rows.row);
+                      });
+                  }});
+    return out;
+}
+
+void dynamicUpdate(poplar::Graph&, const Tensor& t, const Tensor& s, const Tensor& offset,
+                   const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes, Sequence& prog,
+                   const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
+    const std::string name = op_name(debugContext, "dynamicUpdate");
+    check_slice_options(options);
+    const SliceRows rows = slice_rows(name, t, offset, dims, sizes);
+    std::vector<std::size_t> shape = t.shape();
+    for (std::size_t i = 0; i < dims.size(); ++i)
+        shape[dims[i]] = sizes[i];
+    require(s.shape() == shape && s.elementType() == t.elementType(), name,
+            "expected a slice " + shape_text(shape) + " of the tensor's type, got " + s.shapeToString());
+    add_op(prog, {.name = name,
+                  .reads = {offset.flatten()},
+                  .partial_reads = {sliced_first(s, dims)},
+                  .writes = {sliced_first(t, dims)},
+                  .run = [rows](OpRun& run) {
+                      run.parallel(rows.count(), [&](std::size_t i) {
+                          move(run.read(1), i * rows.row, run.write(), rows.source(i, run.read(0)) * rows.row,
+                               rows.row);
+                      });
+                  }});
+}
+
+Tensor multiSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offsets, const std::vector<std::size_t>& dims,
+                  const std::vector<std::size_t>& sizes, Sequence& prog, const SlicePlan&,
+                  const poplar::OptionFlags& options, const poplar::DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "multiSlice");
+    check_slice_options(options);
+    check_rows(name, t, offsets, dims, sizes);
+    const std::size_t entries = t.dim(0);
+    const std::size_t width = t.dim(1);
+    const Tensor out = new_tensor(graph, t.elementType(), {offsets.dim(0), 1, width}, name);
+    add_op(prog, {.name = name, .reads = {offsets}, .partial_reads = {t}, .writes = {out}, .run = [=](OpRun& run) {
+                      run.parallel(run.read(0).count(), [&](std::size_t i) {
+                          const auto offset = static_cast<std::uint32_t>(run.read(0).integer(i));
+                          move(run.read(1), (offset < entries ? offset : 0) * width, run.write(), i * width, width);
+                      });
+                  }});
+    return out;
+}
+
+void multiUpdate(poplar::Graph&, const Tensor& t, const Tensor& s, const Tensor& offsets,
+                 const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes, Sequence& prog,
+                 const SlicePlan&, const poplar::OptionFlags& options, const poplar::DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "multiUpdate");
+    check_slice_options(options);
+    check_rows(name, t, offsets, dims, sizes);
+    check_slices(name, t, s, offsets);
+    const std::size_t entries = t.dim(0);
+    const std::size_t width = t.dim(1);
+    add_op(prog, {.name = name, .reads = {s, offsets}, .writes = {t}, .run = [=](OpRun& run) {
+                      for (std::size_t i = 0; i < run.read(1).count(); ++i) {
+                          const auto offset = static_cast<std::uint32_t>(run.read(1).integer(i));
+                          if (offset < entries) move(run.read(0), i * width, run.write(), offset * width, width);
+                      }
+                  }});
+}
+
+void multiUpdateAdd(poplar::Graph&, const Tensor& t, const Tensor& s, const Tensor& offsets, const Tensor& scale,
+                    const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes, Sequence& prog,
+                    const SlicePlan&, const poplar::OptionFlags& options, const poplar::DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "multiUpdateAdd");
+    check_slice_options(options);
+    check_rows(name, t, offsets, dims, sizes);
+    check_slices(name, t, s, offsets);
+    require(is_float(t.elementType()) && is_float(scale.elementType()) && scale.numElements() == 1, name,
+            "expected tensors of half or float, and a scalar as scale");
+    const std::size_t entries = t.dim(0);
+    const std::size_t width = t.dim(1);
+    add_op(prog,
+           {.name = name, .reads = {s, offsets, scale}, .partial_reads = {t}, .writes = {t}, .run = [=](OpRun& run) {
+                run_update_add(run, entries, width);
+            }});
+}
+
+void encodeOneHot(poplar::Graph& graph, const Tensor& indices, const Tensor& encoded, Sequence& prog,
+                  const poplar::DebugContext& debugContext) {
+    const poplar::Type type = is_float(encoded.elementType()) ? poplar::FLOAT : poplar::INT;
+    const Tensor on = graph.addConstant<float>(type, {}, 1.0f);
+    const Tensor off = graph.addConstant<float>(type, {}, 0.0f);
+    graph.setTileMapping(on, 0);
+    graph.setTileMapping(off, 0);
+    encodeOneHot(graph, indices, encoded, prog, on, off, debugContext);
+}
+
+void encodeOneHot(poplar::Graph&, const Tensor& indices, const Tensor& encoded, Sequence& prog, const Tensor& on,
+                  const Tensor& off, const poplar::DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "encodeOneHot");
+    require(encoded.rank() == 2 && indices.rank() == 1 && indices.dim(0) == encoded.dim(0), name,
+            "expected indices [n] and a result [n][classes], got " + indices.shapeToString() + " and " +
+                encoded.shapeToString());
+    require(!is_float(indices.elementType()), name, "indices are integers");
+    const std::size_t classes = encoded.dim(1);
+    add_op(prog, {.name = name, .reads = {indices, on, off}, .writes = {encoded}, .run = [classes](OpRun& run) {
+                      const float on_value = run.read(1).scalar();
+                      const float off_value = run.read(2).scalar();
+                      run.parallel(run.read(0).count(), [&](std::size_t i) {
+                          LocalScratch local;
+                          float* row = local.take<float>(classes);
+                          std::fill_n(row, classes, off_value);
+                          const auto index = static_cast<std::uint32_t>(run.read(0).integer(i));
+                          if (index < classes) row[index] = on_value;
+                          run.write().store(i * classes, classes, row);
+                      });
+                  }});
+}
+
+void iota(poplar::Graph&, const Tensor& t, int startInteger, Sequence& prog, const poplar::DebugContext& debugContext) {
+    add_op(prog, {.name = op_name(debugContext, "iota"), .reads = {}, .writes = {t}, .run = [startInteger](OpRun& run) {
+                      for (std::size_t i = 0; i < run.write().count(); ++i) {
+                          const auto value = static_cast<std::int32_t>(static_cast<std::uint32_t>(startInteger) + i);
+                          run.write().store(i, 1, &value);
+                      }
+                  }});
+}
+
+void iota(poplar::Graph& graph, const Tensor& t, unsigned startInteger, Sequence& prog,
+          const poplar::DebugContext& debugContext) {
+    iota(graph, t, static_cast<int>(startInteger), prog, debugContext);
+}
+
+Sequence countedForLoop(poplar::Graph& graph, const Tensor& count, int initialCount, const Tensor& countLimit,
+                        int countStep, const poplar::Program& body, const poplar::DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "countedForLoop");
+    require(countStep != 0, name, "there is no step of 0");
+    require(count.elementType() == countLimit.elementType() && !is_float(count.elementType()), name,
+            "the counter and its limit are integers of one type");
+    Sequence loop;
+    fill(graph, count, loop, initialCount, debugContext);
+    const Tensor again = new_tensor(graph, poplar::BOOL, {}, name);
+    Sequence condition;
+    const auto compare = countStep > 0 ? expr::BinaryOpType::LESS_THAN : expr::BinaryOpType::GREATER_THAN;
+    mapWithOutput(graph, expr::BinaryOp(compare, expr::_1, expr::_2), {count.reshape({}), countLimit.reshape({})},
+                  again, condition, debugContext);
+    Sequence round({body});
+    mapInPlace(graph, expr::_1 + countStep, {count}, round, debugContext);
+    loop.add(poplar::program::RepeatWhileTrue(condition, again, round, debugContext));
+    return loop;
+}
+
+Sequence countedForLoop(poplar::Graph& graph, int initialCount, const Tensor& countLimit, int countStep,
+                        const poplar::Program& body, const poplar::DebugContext& debugContext) {
+    const Tensor count = new_tensor(graph, countLimit.elementType(), {}, op_name(debugContext, "countedForLoop"));
+    return countedForLoop(graph, count, initialCount, countLimit, countStep, body, debugContext);
+}
+
+}  // namespace popops

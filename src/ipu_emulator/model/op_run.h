@@ -1,0 +1,175 @@
+// What an operation sees when it runs: operands, rounding, scratch memory, threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ipu_emulator/model/regions.h"
+#include "ipu_emulator/numerics/half.h"
+#include "ipu_emulator/numerics/threads.h"
+
+namespace ipu_emulator {
+
+/// Elements that loops convert at once: they stay in the first cache.
+constexpr std::size_t kChunk = 1024;
+
+/// Control bits of a tile.
+struct Control {
+    bool trap_invalid = false;
+    bool trap_division = false;
+    bool trap_overflow = false;
+    bool stochastic = false;
+    bool nan_on_overflow = false;
+
+    Overflow overflow() const { return nan_on_overflow ? Overflow::nan : Overflow::saturate; }
+};
+
+/// What went wrong in an operation, whether or not it traps.
+enum Mishap : unsigned { kInvalid = 1, kDivision = 2, kOverflowed = 4 };
+
+/// Memory that keeps its size from run to run: take() in the same order takes the same blocks.
+class Scratch {
+public:
+    template <class T> T* take(std::size_t count) { return static_cast<T*>(bytes(count * sizeof(T))); }
+    std::size_t mark() const { return next_; }
+    /// Gives back what was taken since mark().
+    void release(std::size_t mark) { next_ = mark; }
+    std::size_t block_size(std::size_t i) const { return i < blocks_.size() ? blocks_[i].size : 0; }
+    /// Makes block `i` at least this large. Only while nothing is taken.
+    void reserve(std::size_t i, std::size_t size);
+
+private:
+    struct Block {
+        std::unique_ptr<std::byte[]> memory;
+        std::size_t size = 0;
+    };
+    void* bytes(std::size_t size);
+
+    std::vector<Block> blocks_;
+    std::size_t next_ = 0;
+};
+
+/// The calling thread's scratch memory while it lives.
+class LocalScratch {
+public:
+    LocalScratch();
+    ~LocalScratch();
+    LocalScratch(const LocalScratch&) = delete;
+    LocalScratch& operator=(const LocalScratch&) = delete;
+
+    template <class T> T* take(std::size_t count) {
+        if (scratch_.block_size(scratch_.mark()) < count * sizeof(T)) note(scratch_.mark(), count * sizeof(T));
+        return scratch_.take<T>(count);
+    }
+    /// Gives every host thread what any of them has needed, so that the next run of a program allocates nothing,
+    /// whichever thread takes which part of it.
+    static void spread();
+
+private:
+    /// A block is about to grow.
+    static void note(std::size_t block, std::size_t size);
+
+    Scratch& scratch_;
+    std::size_t mark_;
+};
+
+class OpRun;
+
+/// A tensor of the operation's replica.
+class Operand {
+public:
+    Operand(const Regions& regions, OpRun& run) : regions_(&regions), run_(&run) {}
+
+    std::size_t count() const { return regions_->count(); }
+    poplar::Type type() const { return regions_->type(); }
+    const Regions& regions() const { return *regions_; }
+
+    // Elements [begin, begin + count), converted as a cast does. Unsigned integers are loaded with their bits.
+    void load(std::size_t begin, std::size_t count, float* to) const;
+    void load(std::size_t begin, std::size_t count, std::int32_t* to) const;
+    /// To half by the tile's rounding.
+    void store(std::size_t begin, std::size_t count, const float* from) const;
+    void store(std::size_t begin, std::size_t count, const std::int32_t* from) const;
+    void load_bytes(std::size_t begin, std::size_t count, void* to) const;
+    void store_bytes(std::size_t begin, std::size_t count, const void* from) const;
+    float scalar() const;
+    std::int32_t integer(std::size_t i = 0) const;
+    /// The tensor's memory if its elements follow each other, else null.
+    std::byte* contiguous() const;
+
+private:
+    const Regions* regions_;
+    OpRun* run_;
+};
+
+/// The memory and state of one replica.
+struct Replica {
+    unsigned index = 0;
+    std::vector<std::byte*> bases;                   // of all variables
+    std::vector<std::uint32_t> seeds;                // [tile][worker][4]
+    std::vector<Control> control;                    // of each tile
+    std::vector<std::vector<std::uint8_t>> written;  // of each variable, if reads are checked
+    Scratch scratch;
+};
+
+class OpRun {
+public:
+    OpRun(Replica& replica, std::span<const Regions> reads, std::span<const Regions> writes);
+
+    unsigned replica() const { return replica_->index; }
+    Operand read(std::size_t i) { return {reads_[i], *this}; }
+    Operand write(std::size_t i = 0) { return {writes_[i], *this}; }
+    Replica& state() { return *replica_; }
+    Bases bases() const { return replica_->bases.data(); }
+
+    /// Of the tile of the first result: one for the whole operation.
+    const Control& control() const { return control_; }
+    /// What results on `tile` draw their random bits under.
+    std::uint64_t key(unsigned tile) const;
+
+    /// Memory for the whole operation.
+    template <class T> T* scratch(std::size_t count) { return replica_->scratch.take<T>(count); }
+    /// body(i) for each i below count, on several threads.
+    template <class Body> void parallel(std::size_t count, Body&& body) {
+        host_threads().run(count, [&](std::size_t i) {
+            watch();
+            body(i);
+            note();
+        });
+    }
+    /// body(begin, count) for pieces of at most `piece` elements of `total`.
+    template <class Body> void in_pieces(std::size_t total, std::size_t piece, Body&& body) {
+        parallel((total + piece - 1) / piece, [&](std::size_t i) {
+            const std::size_t begin = i * piece;
+            body(begin, std::min(piece, total - begin));
+        });
+    }
+
+    void report(unsigned mishaps) { mishaps_.fetch_or(mishaps, std::memory_order_relaxed); }
+    /// What happened and traps.
+    unsigned trapped() const;
+
+    // The processor's exception flags of the calling thread, if anything traps.
+    void watch() const;
+    void note();
+
+private:
+    Replica* replica_;
+    std::span<const Regions> reads_;
+    std::span<const Regions> writes_;
+    Control control_;
+    std::atomic<unsigned> mishaps_{0};
+
+public:
+    OpRun(OpRun&& other) noexcept
+        : replica_(other.replica_),
+          reads_(other.reads_),
+          writes_(other.writes_),
+          control_(other.control_),
+          mishaps_(other.mishaps_.load()) {}
+};
+
+}  // namespace ipu_emulator

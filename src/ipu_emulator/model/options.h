@@ -1,0 +1,26 @@
+// Options: names that a function knows, and their values.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include <poplar/OptionFlags.hpp>
+
+namespace ipu_emulator {
+
+/// Throws invalid_option for a name that is not in `known`, with the names that are.
+void check_options(std::string_view function, const poplar::OptionFlags& options,
+                   std::initializer_list<std::string_view> known);
+
+/// "true" or "false"; `fallback` if the option is not set. Throws invalid_option for anything else.
+bool bool_option(const poplar::OptionFlags& options, std::string_view name, bool fallback);
+
+/// One of `choices`, the first of them if the option is not set. Throws invalid_option for anything else.
+std::string choice_option(const poplar::OptionFlags& options, std::string_view name,
+                          std::initializer_list<std::string_view> choices);
+
+/// `fallback` if the option is not set. Throws invalid_option for what is no number.
+double number_option(const poplar::OptionFlags& options, std::string_view name, double fallback);
+
+}  // namespace ipu_emulator

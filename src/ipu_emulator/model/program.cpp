@@ -1,0 +1,259 @@
+#include <poplar/Program.hpp>
+
+#include <algorithm>
+
+#include <poplar/exceptions.hpp>
+
+#include "ipu_emulator/model/graph_data.h"
+#include "ipu_emulator/model/program_node.h"
+
+namespace ipu_emulator {
+namespace {
+
+struct Made : poplar::Program {
+    explicit Made(std::shared_ptr<ProgramNode> node) { node_ = std::move(node); }
+};
+
+}  // namespace
+
+poplar::Program used(const poplar::Program& program) {
+    if (program.node() != nullptr) program.node()->part_of_other = true;
+    return program;
+}
+
+poplar::Program make_op(HostOp op) {
+    for (const poplar::Tensor& t : op.writes)
+        check_writeable(t, op.name);
+    auto node = std::make_shared<ProgramNode>();
+    node->kind = ProgramNode::Kind::op;
+    node->name = op.name;
+    node->op = std::move(op);
+    return Made(std::move(node));
+}
+
+void add_op(poplar::program::Sequence& prog, HostOp op) {
+    prog.add(make_op(std::move(op)));
+}
+
+}  // namespace ipu_emulator
+
+namespace poplar {
+namespace {
+
+using ipu_emulator::ProgramNode;
+using Kind = ProgramNode::Kind;
+
+std::shared_ptr<ProgramNode> new_node(Kind kind, const DebugContext& debugContext) {
+    auto node = std::make_shared<ProgramNode>();
+    node->kind = kind;
+    node->name = debugContext.getPathName();
+    return node;
+}
+
+/// " in \"name\"" or nothing.
+std::string in_name(const DebugContext& debugContext) {
+    const std::string name = debugContext.getPathName();
+    return name.empty() ? "" : " in \"" + name + "\"";
+}
+
+void check_scalar(const std::string& what, const Tensor& t, std::initializer_list<Type> types) {
+    if (t.numElements() != 1)
+        throw control_program_error(what + ": expected one element, got a tensor " + t.shapeToString());
+    if (std::find(types.begin(), types.end(), t.elementType()) == types.end())
+        throw type_error(what + ": a tensor of the type " + t.elementType().toString() + " cannot decide");
+}
+
+void check_transfer(const std::string& what, const Tensor& t, Type type, std::size_t elements) {
+    if (t.elementType() != type) {
+        throw type_error(what + ": the tensor's type " + t.elementType().toString() + " is not " + type.toString());
+    }
+    if (t.numElements() != elements) {
+        throw control_program_error(what + ": the tensor " + t.shapeToString() + " does not have " +
+                                    std::to_string(elements) + " elements");
+    }
+}
+
+/// Whether the program runs `node`, or calls a function that does.
+bool reaches(const Program& program, const ProgramNode* node) {
+    const ProgramNode* here = program.node().get();
+    if (here == nullptr || here == node) return here != nullptr;
+    if (here->kind == Kind::call) return reaches(here->graph->functions[here->index], node);
+    return std::ranges::any_of(here->parts, [&](const Program& p) { return reaches(p, node); });
+}
+
+}  // namespace
+
+bool Program::isEmpty() const {
+    if (node_ == nullptr) return true;
+    return node_->kind == Kind::sequence &&
+           std::ranges::all_of(node_->parts, [](const Program& p) { return p.isEmpty(); });
+}
+
+namespace program {
+
+Sequence::Sequence(std::initializer_list<Program> programs, const DebugContext& debugContext) {
+    node_ = new_node(Kind::sequence, debugContext);
+    for (const Program& p : programs)
+        add(p);
+}
+
+Sequence::Sequence(const Sequence& other) : Program(other) {
+    if (other.node_ == nullptr) return;
+    node_ = std::make_shared<ProgramNode>(*other.node_);
+    node_->part_of_other = false;
+}
+
+Sequence& Sequence::operator=(const Sequence& other) {
+    if (this != &other) *this = Sequence(other);
+    return *this;
+}
+
+void Sequence::add(const Program& p) {
+    if (p.node() == nullptr) return;
+    if (reaches(p, node_.get()))
+        throw graph_recursion_error("Sequence::add: the sequence \"" + node_->name + "\" would run itself");
+    if (node_->part_of_other) {
+        throw control_program_error("Sequence::add: the sequence \"" + node_->name +
+                                    "\" is part of another program already; complete it before that");
+    }
+    node_->parts.push_back(ipu_emulator::used(p));
+}
+
+Repeat::Repeat(unsigned count, const Program& prog, const DebugContext& debugContext) {
+    node_ = new_node(Kind::repeat, debugContext);
+    node_->count = count;
+    node_->parts = {ipu_emulator::used(prog)};
+}
+
+RepeatWhileTrue::RepeatWhileTrue(const Program& cond, const Tensor& predicate, const Program& body,
+                                 const DebugContext& debugContext) {
+    check_scalar("RepeatWhileTrue" + in_name(debugContext), predicate, {BOOL, INT, UNSIGNED_INT});
+    node_ = new_node(Kind::while_true, debugContext);
+    node_->tensors = {predicate};
+    node_->parts = {ipu_emulator::used(cond), ipu_emulator::used(body)};
+}
+
+If::If(const Tensor& predicate, const Program& trueBody, const Program& falseBody, const DebugContext& debugContext) {
+    check_scalar("If" + in_name(debugContext), predicate, {BOOL, INT, UNSIGNED_INT});
+    node_ = new_node(Kind::branch, debugContext);
+    node_->tensors = {predicate};
+    node_->parts = {ipu_emulator::used(trueBody), ipu_emulator::used(falseBody)};
+}
+
+Switch::Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, Program>>& cases,
+               const Program& defaultCaseBody, const DebugContext& debugContext) {
+    check_scalar("Switch" + in_name(debugContext), control, {INT, UNSIGNED_INT});
+    node_ = new_node(Kind::choice, debugContext);
+    node_->tensors = {control};
+    node_->parts = {ipu_emulator::used(defaultCaseBody)};
+    for (const auto& [value, body] : cases)
+        add(value, body);
+}
+
+Switch::Switch(const Tensor& control, const DebugContext& debugContext)
+    : Switch(control, {}, Sequence(), debugContext) {}
+
+Switch::Switch(const Tensor& control, const Program& defaultCaseBody, const DebugContext& debugContext)
+    : Switch(control, {}, defaultCaseBody, debugContext) {}
+
+Switch::Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, Program>>& cases,
+               const DebugContext& debugContext)
+    : Switch(control, cases, Sequence(), debugContext) {}
+
+Switch& Switch::add(std::int32_t value, const Program& body) {
+    if (node_->part_of_other) throw control_program_error("Switch::add: the switch is part of another program already");
+    if (std::ranges::count(node_->cases, value) != 0)
+        throw control_program_error("Switch::add: there is a case " + std::to_string(value) + " already");
+    node_->cases.push_back(value);
+    node_->parts.push_back(ipu_emulator::used(body));
+    return *this;
+}
+
+Call::Call(Function f, const DebugContext& debugContext) {
+    node_ = new_node(Kind::call, debugContext);
+    node_->index = f.index();
+    node_->graph = f.graph();
+}
+
+Copy::Copy(const Tensor& src, const Tensor& dst, bool, const DebugContext& debugContext) {
+    const std::string what = "Copy" + in_name(debugContext);
+    check_transfer(what, src, dst.elementType(), dst.numElements());
+    if (src.shape() != dst.shape()) {
+        throw control_program_error(what + ": the shapes " + src.shapeToString() + " and " + dst.shapeToString() +
+                                    " differ");
+    }
+    ipu_emulator::check_writeable(dst, what);
+    node_ = new_node(Kind::copy, debugContext);
+    node_->tensors = {src, dst};
+}
+
+Copy::Copy(const DataStream& stream, const Tensor& dst, bool, const DebugContext& debugContext) {
+    const std::string what = "Copy from the stream \"" + stream.handle() + "\"";
+    check_transfer(what, dst, stream.elementType(), stream.numElements());
+    ipu_emulator::check_writeable(dst, what);
+    if (!dst.data().graph->streams[stream.index()].to_device)
+        throw control_program_error(what + ": it goes from the device to the host");
+    node_ = new_node(Kind::from_stream, debugContext);
+    node_->index = stream.index();
+    node_->tensors = {dst};
+}
+
+Copy::Copy(const Tensor& src, const DataStream& stream, bool, const DebugContext& debugContext) {
+    const std::string what = "Copy to the stream \"" + stream.handle() + "\"";
+    check_transfer(what, src, stream.elementType(), stream.numElements());
+    if (src.data().graph->streams[stream.index()].to_device)
+        throw control_program_error(what + ": it goes from the host to the device");
+    node_ = new_node(Kind::to_stream, debugContext);
+    node_->index = stream.index();
+    node_->tensors = {src};
+}
+
+Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const DebugContext& debugContext) {
+    const std::string what = "Copy from the remote buffer \"" + buffer.handle() + "\"";
+    check_transfer(what, dst, buffer.elementType(), buffer.numElements());
+    ipu_emulator::check_writeable(dst, what);
+    node_ = new_node(Kind::from_buffer, debugContext);
+    node_->index = buffer.index();
+    node_->tensors = {dst};
+}
+
+namespace {
+
+void check_offsets(const std::string& what, const RemoteBuffer& buffer, const Tensor& t, const Tensor& offset) {
+    check_transfer(what + ", offsets", offset, UNSIGNED_INT, offset.numElements());
+    check_transfer(what, t, buffer.elementType(), buffer.numElements() * offset.numElements());
+}
+
+}  // namespace
+
+Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const Tensor& offset, const DebugContext& debugContext) {
+    const std::string what = "Copy from the remote buffer \"" + buffer.handle() + "\"";
+    check_offsets(what, buffer, dst, offset);
+    ipu_emulator::check_writeable(dst, what);
+    node_ = new_node(Kind::from_buffer, debugContext);
+    node_->index = buffer.index();
+    node_->tensors = {dst, offset};
+}
+
+Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const DebugContext& debugContext) {
+    check_transfer("Copy to the remote buffer \"" + buffer.handle() + "\"", src, buffer.elementType(),
+                   buffer.numElements());
+    node_ = new_node(Kind::to_buffer, debugContext);
+    node_->index = buffer.index();
+    node_->tensors = {src};
+}
+
+Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const Tensor& offset, const DebugContext& debugContext) {
+    check_offsets("Copy to the remote buffer \"" + buffer.handle() + "\"", buffer, src, offset);
+    node_ = new_node(Kind::to_buffer, debugContext);
+    node_->index = buffer.index();
+    node_->tensors = {src, offset};
+}
+
+WriteUndef::WriteUndef(const Tensor& t, const DebugContext& debugContext) {
+    node_ = new_node(Kind::undefine, debugContext);
+    node_->tensors = {t};
+}
+
+}  // namespace program
+}  // namespace poplar

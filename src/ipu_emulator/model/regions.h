@@ -1,0 +1,62 @@
+// A view made ready for repeated walks: no searching, no allocation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "ipu_emulator/model/graph_data.h"
+
+namespace ipu_emulator {
+
+/// Memory of the variables of one replica: bases[variable].
+using Bases = std::byte* const*;
+
+class Regions {
+public:
+    Regions(const GraphData& graph, const TensorData& tensor);
+
+    poplar::Type type() const { return type_; }
+    std::size_t count() const { return count_; }
+    std::size_t element_size() const { return size_; }
+    /// The tensor's memory if its elements follow each other, else null.
+    std::byte* contiguous(Bases bases) const { return contiguous_ ? bases[variable_] + offset_ * size_ : nullptr; }
+    /// Which tiles its elements lie on, in order.
+    const std::vector<TileSpan>& spans() const { return spans_; }
+    /// The span of an element.
+    const TileSpan& span_of(std::size_t element) const;
+
+    /// Elements [begin, begin + count) in order.
+    void gather(Bases bases, std::size_t begin, std::size_t count, void* to) const;
+    void scatter(Bases bases, std::size_t begin, std::size_t count, const void* from) const;
+
+    /// False if both have no element in common.
+    bool may_overlap(const Regions& other) const;
+    /// visit(variable, element) for every element.
+    void for_each(const std::function<void(std::uint32_t variable, std::size_t element)>& visit) const;
+
+private:
+    /// The first and last element of each variable.
+    std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> extents() const;
+
+    static constexpr std::size_t kMostLoops = 12;
+
+    /// Visits runs of elements [begin, begin + count): visit(variable, offset, stride, count).
+    template <class Visit> void walk(std::size_t begin, std::size_t count, Visit visit) const;
+
+    poplar::Type type_;
+    std::size_t size_;
+    std::size_t count_;
+    bool contiguous_ = false;
+    std::uint32_t variable_ = 0;
+    std::size_t offset_ = 0;
+    std::vector<Loop> loops_;  // strided form; empty if runs_ is used
+    std::vector<Run> runs_;
+    std::vector<std::size_t> starts_;  // of runs_
+    std::vector<TileSpan> spans_;
+};
+
+}  // namespace ipu_emulator

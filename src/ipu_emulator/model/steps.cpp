@@ -1,0 +1,391 @@
+// What each kind of program does when it runs.
+#include <algorithm>
+#include <cstring>
+
+#include <poplar/exceptions.hpp>
+
+#include "ipu_emulator/model/machine.h"
+#include "ipu_emulator/model/program_node.h"
+#include "ipu_emulator/numerics/random.h"
+
+namespace ipu_emulator {
+namespace {
+
+using Active = std::span<const unsigned>;
+
+/// Calls body(replica) for each active one: side by side if that keeps all threads busy, else each with all threads.
+template <class Body> void for_replicas(Machine& machine, Active active, Body body) {
+    if (active.size() >= host_threads().threads()) {
+        host_threads().run(active.size(), [&](std::size_t i) { body(machine.replica(active[i])); });
+    } else {
+        for (const unsigned i : active)
+            body(machine.replica(i));
+    }
+}
+
+void check_written(const Replica& replica, const Regions& regions, const GraphData& graph, const std::string& reader) {
+    if (replica.written.empty()) return;
+    regions.for_each([&](std::uint32_t variable, std::size_t element) {
+        if (replica.written[variable][element] != 0) return;
+        throw poplar::application_runtime_error(reader + " reads element " + std::to_string(element) +
+                                                " of the variable \"" + graph.variables[variable].name +
+                                                "\", which nothing has written");
+    });
+}
+
+void mark(Replica& replica, const Regions& regions, std::uint8_t written) {
+    if (replica.written.empty()) return;
+    regions.for_each(
+        [&](std::uint32_t variable, std::size_t element) { replica.written[variable][element] = written; });
+}
+
+struct OpStep : Step {
+    OpStep(Machine& machine, const HostOp& host_op) : op(host_op) {
+        for (const poplar::Tensor& t : op.reads)
+            reads.push_back(machine.regions(t));
+        for (const poplar::Tensor& t : op.partial_reads)
+            reads.push_back(machine.regions(t));
+        for (const poplar::Tensor& t : op.writes)
+            writes.push_back(machine.regions(t));
+        for (const Regions& regions : writes) {
+            if (regions.type() != poplar::HALF && !op.draws) continue;
+            for (const TileSpan& span : regions.spans())
+                drawing_tiles.push_back(span.tile);
+        }
+        std::ranges::sort(drawing_tiles);
+        drawing_tiles.erase(std::unique(drawing_tiles.begin(), drawing_tiles.end()), drawing_tiles.end());
+        together.reserve(machine.replica_count());
+    }
+
+    void begin(Machine& machine, Replica& replica) const {
+        replica.scratch.release(0);
+        for (std::size_t i = 0; i < op.reads.size(); ++i)
+            check_written(replica, reads[i], machine.graph(), op.name);
+    }
+
+    void end(OpRun& run) const {
+        Replica& replica = run.state();
+        if (const unsigned trapped = run.trapped(); trapped != 0) {
+            throw poplar::application_runtime_error(
+                op.name + ": floating-point exception" + ((trapped & kInvalid) != 0 ? ", invalid operation" : "") +
+                ((trapped & kDivision) != 0 ? ", division by zero" : "") +
+                ((trapped & kOverflowed) != 0 ? ", overflow" : "") + " in replica " + std::to_string(replica.index));
+        }
+        for (const Regions& regions : writes)
+            mark(replica, regions, 1);
+        if (!run.control().stochastic && !op.draws) return;
+        for (const unsigned tile : drawing_tiles)
+            advance_tile(&replica.seeds[std::size_t{tile} * kWordsPerTile]);
+    }
+
+    void run(Machine& machine, Active active) override {
+        if (op.run_together) return run_all(machine, active);
+        for_replicas(machine, active, [&](Replica& replica) {
+            begin(machine, replica);
+            OpRun op_run(replica, reads, writes);
+            op_run.watch();
+            op.run(op_run);
+            op_run.note();
+            end(op_run);
+        });
+    }
+
+    void run_all(Machine& machine, Active active) {
+        machine.need_all(active, op.name);
+        together.clear();
+        for (const unsigned i : active) {
+            begin(machine, machine.replica(i));
+            together.emplace_back(machine.replica(i), reads, writes);
+        }
+        op.run_together(together);
+        for (OpRun& op_run : together)
+            end(op_run);
+    }
+
+    const HostOp& op;
+    std::vector<Regions> reads;
+    std::vector<Regions> writes;
+    std::vector<unsigned> drawing_tiles;
+    std::vector<OpRun> together;
+};
+
+/// Elements that a copy moves at once.
+constexpr std::size_t kCopyBytes = 16384;
+
+struct CopyStep : Step {
+    CopyStep(Machine& machine, const poplar::Tensor& source, const poplar::Tensor& destination)
+        : from(machine.regions(source)), to(machine.regions(destination)), overlap(from.may_overlap(to)) {}
+
+    void run(Machine& machine, Active active) override {
+        for_replicas(machine, active, [&](Replica& replica) {
+            copy(replica);
+            copy_marks(replica);
+        });
+    }
+
+    void copy(Replica& replica) const {
+        const std::size_t size = from.element_size();
+        const Bases bases = replica.bases.data();
+        if (overlap) {
+            replica.scratch.release(0);
+            auto* all = replica.scratch.take<std::byte>(from.count() * size);
+            from.gather(bases, 0, from.count(), all);
+            to.scatter(bases, 0, to.count(), all);
+            return;
+        }
+        const std::size_t piece = kCopyBytes / size;
+        host_threads().run((from.count() + piece - 1) / piece, [&](std::size_t i) {
+            const std::size_t begin = i * piece;
+            const std::size_t count = std::min(piece, from.count() - begin);
+            if (std::byte* target = to.contiguous(bases)) {
+                from.gather(bases, begin, count, target + begin * size);
+            } else if (const std::byte* source = from.contiguous(bases)) {
+                to.scatter(bases, begin, count, source + begin * size);
+            } else {
+                std::byte buffer[kCopyBytes];
+                from.gather(bases, begin, count, buffer);
+                to.scatter(bases, begin, count, buffer);
+            }
+        });
+    }
+
+    /// A copy of what nothing has written is as unwritten.
+    void copy_marks(Replica& replica) const {
+        if (replica.written.empty()) return;
+        std::vector<std::uint8_t> marks;
+        from.for_each([&](std::uint32_t v, std::size_t e) { marks.push_back(replica.written[v][e]); });
+        std::size_t next = 0;
+        to.for_each([&](std::uint32_t v, std::size_t e) { replica.written[v][e] = marks[next++]; });
+    }
+
+    Regions from;
+    Regions to;
+    bool overlap;
+};
+
+struct UndefineStep : Step {
+    UndefineStep(Machine& machine, const poplar::Tensor& t) : regions(machine.regions(t)) {}
+
+    void run(Machine& machine, Active active) override {
+        for (const unsigned i : active) {
+            Replica& replica = machine.replica(i);
+            if (replica.written.empty()) return;
+            mark(replica, regions, 0);
+            const std::size_t size = regions.element_size();
+            regions.for_each(
+                [&](std::uint32_t v, std::size_t e) { std::memset(replica.bases[v] + e * size, 0xff, size); });
+        }
+    }
+
+    Regions regions;
+};
+
+struct StreamStep : Step {
+    StreamStep(Machine& machine, const ProgramNode& node)
+        : stream(machine.graph().streams[node.index].stream),
+          in(node.kind == ProgramNode::Kind::from_stream),
+          regions(machine.regions(node.tensors[0])),
+          name("Copy " + std::string(in ? "from" : "to") + " the stream \"" + stream.handle() + "\"") {}
+
+    void run(Machine& machine, Active active) override {
+        machine.need_all(active, name);
+        StreamPort& port = machine.port(stream.index());
+        const bool broadcast = in && stream.replicatedMode() == poplar::ReplicatedStreamMode::BROADCAST;
+        const std::byte* data = broadcast ? port.fetch(0) : nullptr;
+        for (const unsigned i : active) {
+            Replica& replica = machine.replica(i);
+            const Bases bases = replica.bases.data();
+            if (in) {
+                if (!broadcast) data = port.fetch(i);
+                regions.scatter(bases, 0, regions.count(), data);
+                mark(replica, regions, 1);
+                if (!broadcast) port.finish(i);
+            } else {
+                check_written(replica, regions, machine.graph(), name);
+                regions.gather(bases, 0, regions.count(), port.buffer());
+                port.deliver(i, port.buffer());
+            }
+        }
+        if (broadcast) port.finish(0);
+    }
+
+    poplar::DataStream stream;
+    bool in;
+    Regions regions;
+    std::string name;
+};
+
+struct RemoteStep : Step {
+    RemoteStep(Machine& machine, const ProgramNode& node)
+        : buffer(node.index),
+          row_elements(machine.graph().remote_buffers[node.index].numElements()),
+          in(node.kind == ProgramNode::Kind::from_buffer),
+          regions(machine.regions(node.tensors[0])),
+          name("Copy " + std::string(in ? "from" : "to") + " the remote buffer \"" +
+               machine.graph().remote_buffers[node.index].handle() + "\"") {
+        if (node.tensors.size() > 1) offsets.push_back(machine.regions(node.tensors[1]));
+    }
+
+    void run(Machine& machine, Active active) override {
+        machine.need_all(active, name);
+        for (const unsigned i : active) {
+            Replica& replica = machine.replica(i);
+            const Bases bases = replica.bases.data();
+            if (!in) check_written(replica, regions, machine.graph(), name);
+            const std::size_t rows = offsets.empty() ? 1 : offsets[0].count();
+            for (std::size_t n = 0; n < rows; ++n) {
+                std::uint32_t repeat = 0;
+                if (!offsets.empty()) offsets[0].gather(bases, n, 1, &repeat);
+                std::byte* row = machine.row(buffer, repeat, i);
+                if (in) {
+                    regions.scatter(bases, n * row_elements, row_elements, row);
+                } else {
+                    regions.gather(bases, n * row_elements, row_elements, row);
+                }
+            }
+            if (in) mark(replica, regions, 1);
+        }
+    }
+
+    std::size_t buffer;
+    std::size_t row_elements;
+    bool in;
+    Regions regions;
+    std::vector<Regions> offsets;
+    std::string name;
+};
+
+struct SequenceStep : Step {
+    void run(Machine& machine, Active active) override {
+        for (Step* part : parts)
+            part->run(machine, active);
+    }
+    std::vector<Step*> parts;
+};
+
+struct RepeatStep : Step {
+    RepeatStep(Step& body_, unsigned count_) : body(body_), count(count_) {}
+    void run(Machine& machine, Active active) override {
+        for (unsigned i = 0; i < count; ++i)
+            body.run(machine, active);
+    }
+    Step& body;
+    unsigned count;
+};
+
+/// Decides for each replica by a scalar.
+struct Decision {
+    Decision(Machine& machine, const poplar::Tensor& t, std::string where)
+        : regions(machine.regions(t)), name(std::move(where)) {}
+
+    std::int32_t of(Machine& machine, unsigned replica) const {
+        check_written(machine.replica(replica), regions, machine.graph(), name);
+        std::int32_t value = 0;
+        regions.gather(machine.replica(replica).bases.data(), 0, 1, &value);
+        return value;  // of a BOOL, the first byte is all there is
+    }
+
+    Regions regions;
+    std::string name;
+};
+
+struct WhileStep : Step {
+    WhileStep(Machine& machine, const ProgramNode& node)
+        : decision(machine, node.tensors[0], "RepeatWhileTrue"),
+          condition(machine.compile(node.parts[0])),
+          body(machine.compile(node.parts[1])) {
+        running.reserve(machine.replica_count());
+    }
+
+    void run(Machine& machine, Active active) override {
+        running.assign(active.begin(), active.end());
+        while (true) {
+            condition.run(machine, running);
+            std::erase_if(running, [&](unsigned i) { return decision.of(machine, i) == 0; });
+            if (running.empty()) return;
+            body.run(machine, running);
+        }
+    }
+
+    Decision decision;
+    Step& condition;
+    Step& body;
+    std::vector<unsigned> running;
+};
+
+/// If and Switch: each replica takes the part that its number names, else the first one.
+struct ChoiceStep : Step {
+    ChoiceStep(Machine& machine, const ProgramNode& node) : decision(machine, node.tensors[0], "Switch") {
+        for (const poplar::Program& part : node.parts)
+            parts.push_back(&machine.compile(part));
+        values = node.cases;
+        if (node.kind == ProgramNode::Kind::branch) values = {0};  // parts: true, false
+        taking.reserve(machine.replica_count());
+    }
+
+    void run(Machine& machine, Active active) override {
+        if (parts.empty()) return;
+        chosen.resize(machine.replica_count());
+        for (const unsigned i : active) {
+            const auto at = std::ranges::find(values, decision.of(machine, i));
+            chosen[i] = at == values.end() ? 0 : static_cast<std::size_t>(at - values.begin()) + 1;
+        }
+        for (std::size_t part = 0; part < parts.size(); ++part) {
+            taking.clear();
+            for (const unsigned i : active)
+                if (chosen[i] == part) taking.push_back(i);
+            if (!taking.empty()) parts[part]->run(machine, taking);
+        }
+    }
+
+    Decision decision;
+    std::vector<Step*> parts;
+    std::vector<std::int32_t> values;
+    std::vector<std::size_t> chosen;
+    std::vector<unsigned> taking;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_op_step(Machine& machine, const HostOp& op) {
+    return std::make_unique<OpStep>(machine, op);
+}
+
+std::unique_ptr<Step> make_copy_step(Machine& machine, const poplar::Tensor& source,
+                                     const poplar::Tensor& destination) {
+    return std::make_unique<CopyStep>(machine, source, destination);
+}
+
+std::unique_ptr<Step> make_transfer_step(Machine& machine, const ProgramNode& node) {
+    const bool stream = node.kind == ProgramNode::Kind::from_stream || node.kind == ProgramNode::Kind::to_stream;
+    if (stream) return std::make_unique<StreamStep>(machine, node);
+    return std::make_unique<RemoteStep>(machine, node);
+}
+
+std::unique_ptr<Step> make_undefine_step(Machine& machine, const poplar::Tensor& t) {
+    return std::make_unique<UndefineStep>(machine, t);
+}
+
+std::unique_ptr<Step> make_control_step(Machine& machine, const ProgramNode& node) {
+    using Kind = ProgramNode::Kind;
+    switch (node.kind) {
+        case Kind::repeat:
+            return std::make_unique<RepeatStep>(machine.compile(node.parts[0]), node.count);
+        case Kind::while_true:
+            return std::make_unique<WhileStep>(machine, node);
+        case Kind::branch:
+        case Kind::choice:
+            return std::make_unique<ChoiceStep>(machine, node);
+        default:
+            break;
+    }
+    auto sequence = std::make_unique<SequenceStep>();
+    if (node.kind == Kind::call) {
+        sequence->parts.push_back(&machine.compile(machine.graph().functions[node.index]));
+    }
+    for (const poplar::Program& part : node.parts)
+        sequence->parts.push_back(&machine.compile(part));
+    return sequence;
+}
+
+}  // namespace ipu_emulator

@@ -1,0 +1,128 @@
+#include <bit>
+
+#include <poplar/Device.hpp>
+#include <poplar/DeviceManager.hpp>
+#include <poplar/IPUModel.hpp>
+#include <poplar/Target.hpp>
+#include <poplar/exceptions.hpp>
+
+#include "ipu_emulator/model/graph_data.h"
+#include "ipu_emulator/model/options.h"
+#include "ipu_emulator/numerics/half.h"
+
+namespace ipu_emulator {
+
+std::size_t type_size(poplar::Type type) {
+    using Id = poplar::Type::Id;
+    switch (type.id()) {
+        case Id::boolean:
+        case Id::character:
+        case Id::signed_char:
+        case Id::unsigned_char:
+            return 1;
+        case Id::short_integer:
+        case Id::unsigned_short:
+        case Id::half:
+            return 2;
+        case Id::integer:
+        case Id::unsigned_integer:
+        case Id::single:
+            return 4;
+        case Id::long_long:
+        case Id::unsigned_long_long:
+            return 8;
+    }
+    return 0;
+}
+
+}  // namespace ipu_emulator
+
+namespace poplar {
+namespace {
+
+constexpr unsigned kTilesPerIpu = 1472;
+constexpr unsigned kDeviceSizes = 7;  // 1, 2, 4, ... 64 IPUs
+
+void check_architecture(const std::string& name) {
+    if (name != "ipu2") {
+        throw invalid_option("Target: expected the architecture \"ipu2\", got \"" + name +
+                             "\"; the emulator knows no other");
+    }
+}
+
+}  // namespace
+
+std::string Type::toString() const {
+    static constexpr const char* kNames[] = {"bool",         "char",           "signed char", "unsigned char",
+                                             "short",        "unsigned short", "half",        "int",
+                                             "unsigned int", "float",          "longlong",    "unsigned longlong"};
+    return kNames[static_cast<unsigned>(id_)];
+}
+
+Target Target::createIPUTarget(unsigned numIPUs, StringRef systemType, const OptionFlags& options) {
+    return createIPUTarget(numIPUs, kTilesPerIpu, systemType, options);
+}
+
+Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, StringRef systemType,
+                               const OptionFlags& options) {
+    check_architecture(systemType.cloneAsString());
+    ipu_emulator::check_options("Target::createIPUTarget", options,
+                                {"gatewayMode", "ipuLinkTopology", "syncConfiguration"});
+    return Target(TargetType::IPU, numIPUs, tilesPerIPU);
+}
+
+unsigned Target::getVectorWidth(const Type& type) const {
+    return getDataPathWidth() / (8 * getTypeSize(type));
+}
+
+unsigned Target::getTypeSize(const Type& type) const {
+    return static_cast<unsigned>(ipu_emulator::type_size(type));
+}
+
+void copyFloatToDeviceHalf(const Target&, const float* src, void* dst, std::size_t count) {
+    auto* halves = static_cast<std::uint16_t*>(dst);
+    for (std::size_t i = 0; i < count; ++i)
+        halves[i] = ipu_emulator::ieee_half(src[i]);
+}
+
+void copyDeviceHalfToFloat(const Target&, const void* src, float* dst, std::size_t count) {
+    ipu_emulator::to_floats(static_cast<const std::uint16_t*>(src), dst, count);
+}
+
+std::size_t DeviceManager::getNumDevices() const {
+    return kDeviceSizes;
+}
+
+std::vector<Device> DeviceManager::getDevices() const {
+    std::vector<Device> devices;
+    for (unsigned id = 0; id < kDeviceSizes; ++id)
+        devices.push_back(getDevice(id));
+    return devices;
+}
+
+std::vector<Device> DeviceManager::getDevices(TargetType type, unsigned requiredNumIPUs,
+                                              const OptionFlags& options) const {
+    ipu_emulator::check_options("DeviceManager::getDevices", options, {});
+    std::vector<Device> devices;
+    if (type != TargetType::IPU) return devices;
+    for (unsigned id = 0; id < kDeviceSizes; ++id)
+        if (1u << id == requiredNumIPUs) devices.push_back(getDevice(id));
+    return devices;
+}
+
+Device DeviceManager::getDevice(unsigned deviceManagerId, const OptionFlags& options) const {
+    ipu_emulator::check_options("DeviceManager::getDevice", options, {});
+    if (deviceManagerId >= kDeviceSizes) {
+        throw index_error("DeviceManager::getDevice: there are devices 0 to " + std::to_string(kDeviceSizes - 1) +
+                          ", not " + std::to_string(deviceManagerId));
+    }
+    return Device(Target(TargetType::IPU, 1u << deviceManagerId, kTilesPerIpu), deviceManagerId);
+}
+
+Device IPUModel::createDevice(const OptionFlags& options, bool, unsigned deviceManagerId) const {
+    check_architecture(IPUVersion);
+    ipu_emulator::check_options("IPUModel::createDevice", options, {});
+    return Device(Target(TargetType::IPU_MODEL, numIPUs, tilesPerIPU), deviceManagerId);
+}
+
+}  // namespace poplar

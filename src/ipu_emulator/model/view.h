@@ -1,0 +1,92 @@
+// Views of variables' elements, as tensors hold them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ipu_emulator {
+
+/// `extent` elements, `stride` apart.
+struct Loop {
+    std::size_t extent = 1;
+    std::ptrdiff_t stride = 0;
+
+    friend bool operator==(const Loop&, const Loop&) = default;
+};
+
+/// Elements offset, offset + stride, ... of a variable.
+struct Run {
+    std::uint32_t variable = 0;
+    std::size_t offset = 0;
+    std::ptrdiff_t stride = 1;
+    std::size_t count = 0;
+
+    std::size_t at(std::size_t i) const {
+        return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(offset) + static_cast<std::ptrdiff_t>(i) * stride);
+    }
+    friend bool operator==(const Run&, const Run&) = default;
+};
+
+/// Elements of a tensor in row-major order, in one of two forms. Strided: one variable; each dimension is a nest of
+/// loops (outermost first), so that merged dimensions need no equal strides. Runs: a list in the order of the elements,
+/// for concatenations and for what does not fit the first form.
+class View {
+public:
+    View() = default;
+    /// All elements of a variable.
+    View(std::uint32_t variable, std::span<const std::size_t> shape);
+
+    const std::vector<std::size_t>& shape() const { return shape_; }
+    std::size_t elements() const;
+    bool strided() const { return strided_; }
+
+    // Arguments are checked by the caller.
+    View slice(std::size_t begin, std::size_t end, std::size_t dim) const;
+    View reshape(std::span<const std::size_t> shape) const;
+    View shuffle(std::span<const unsigned> permutation) const;
+    View broadcast(std::size_t times, std::size_t dim) const;
+    View reverse(std::size_t dim) const;
+    View subsample(std::size_t step, std::size_t dim) const;
+    static View concat(std::span<const View> views, std::size_t dim);
+
+    /// In the order of the elements, as few as possible.
+    std::vector<Run> runs() const;
+    /// Of a strided view: all loops, outermost first, as few as possible.
+    std::vector<Loop> loops() const;
+    std::uint32_t variable() const { return variable_; }
+    std::size_t offset() const { return offset_; }
+    /// Of a strided view: the stride of each dimension; empty if a dimension has none.
+    std::vector<std::ptrdiff_t> strides() const;
+
+    /// The same shape in a new variable without gaps, its dimensions in the order of this view's memory. Of runs and
+    /// broadcasts: in the order of the elements.
+    View dense(std::uint32_t variable) const;
+
+    bool contiguous() const;
+    bool has_aliases() const;
+
+    /// The same elements in the same form.
+    friend bool operator==(const View&, const View&) = default;
+
+private:
+    struct Piece {
+        std::size_t begin;
+        std::size_t count;
+    };
+    /// Runs of elements [begin, begin + count) of this view's flat order, one piece after the other.
+    View take(std::vector<std::size_t> shape, std::span<const Piece> pieces) const;
+    View as_runs() const;
+    std::size_t outer(std::size_t dim) const;
+    std::size_t inner(std::size_t dim) const;
+
+    std::vector<std::size_t> shape_;
+    bool strided_ = true;
+    std::uint32_t variable_ = 0;
+    std::size_t offset_ = 0;
+    std::vector<std::vector<Loop>> dims_;
+    std::vector<Run> runs_;
+};
+
+}  // namespace ipu_emulator

@@ -1,0 +1,126 @@
+// A device of few tiles and short ways to run a program on it.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <poplar/Engine.hpp>
+#include <poplar/Graph.hpp>
+#include <poplar/IPUModel.hpp>
+#include <poplar/Program.hpp>
+
+#include "ipu_emulator/numerics/half.h"
+
+namespace ipu_emulator::test {
+
+inline poplar::Device small_device(unsigned ipus = 1, unsigned tiles = 8) {
+    poplar::IPUModel model;
+    model.numIPUs = ipus;
+    model.tilesPerIPU = tiles;
+    return model.createDevice();
+}
+
+/// A graph, a program that a test fills, and the values of tensors before and after.
+class Bench {
+public:
+    explicit Bench(unsigned replicas = 1, unsigned ipus_per_replica = 1, unsigned tiles = 8)
+        : device(small_device(replicas * ipus_per_replica, tiles)),
+          graph(device, poplar::replication_factor(replicas)),
+          replicas_(replicas) {}
+
+    poplar::Tensor variable(poplar::Type type, const std::vector<std::size_t>& shape) {
+        return graph.addVariable(type, shape, poplar::VariableMappingMethod::LINEAR, "variable");
+    }
+    /// A variable with these values at the start, on all replicas.
+    poplar::Tensor input(poplar::Type type, const std::vector<std::size_t>& shape, const std::vector<float>& values) {
+        const poplar::Tensor t = variable(type, shape);
+        graph.setInitialValue(t, poplar::ArrayRef<float>(values));
+        return t;
+    }
+    /// Asks for a tensor's values after the run.
+    void watch(const std::string& name, const poplar::Tensor& t) {
+        graph.createHostRead(name, t);
+        watched_.push_back({name, t});
+    }
+    poplar::Engine& engine(const poplar::OptionFlags& options = {}) {
+        if (!engine_) engine_ = std::make_unique<poplar::Engine>(graph, prog, options);
+        return *engine_;
+    }
+    void run(const poplar::OptionFlags& options = {}) {
+        engine(options).load(device);
+        engine().run();
+    }
+    std::vector<float> values(const std::string& name, unsigned replica = 0) {
+        for (const Watched& watched : watched_) {
+            if (watched.name != name) continue;
+            const std::size_t n = watched.tensor.numElements();
+            const std::size_t size = graph.getTarget().getTypeSize(watched.tensor.elementType());
+            std::vector<std::byte> bytes(n * size * replicas_);
+            engine().readTensor(name, bytes.data(), bytes.data() + bytes.size());
+            const std::byte* own = bytes.data() + replica * n * size;
+            std::vector<float> result(n);
+            for (std::size_t i = 0; i < n; ++i)
+                result[i] = value(watched.tensor.elementType(), own + i * size);
+            return result;
+        }
+        throw std::logic_error("nobody watches " + name);
+    }
+    /// The values of a tensor after the program has run once.
+    std::vector<float> result(const poplar::Tensor& t, const poplar::OptionFlags& options = {}) {
+        watch("result", t);
+        run(options);
+        return values("result");
+    }
+
+    poplar::Device device;
+    poplar::Graph graph;
+    poplar::program::Sequence prog;
+
+private:
+    struct Watched {
+        std::string name;
+        poplar::Tensor tensor;
+    };
+
+    static float value(poplar::Type type, const std::byte* at) {
+        if (type == poplar::HALF) {
+            std::uint16_t bits = 0;
+            std::memcpy(&bits, at, sizeof bits);
+            return half_value(bits);
+        }
+        if (type == poplar::FLOAT) {
+            float number = 0;
+            std::memcpy(&number, at, sizeof number);
+            return number;
+        }
+        if (type == poplar::BOOL) return static_cast<float>(*at);
+        std::int32_t number = 0;
+        std::memcpy(&number, at, sizeof number);
+        return type == poplar::INT ? static_cast<float>(number)
+                                   : static_cast<float>(static_cast<std::uint32_t>(number));
+    }
+
+    unsigned replicas_;
+    std::unique_ptr<poplar::Engine> engine_;
+    std::vector<Watched> watched_;
+};
+
+inline std::vector<float> random_values(std::size_t count, unsigned seed, float low = -1, float high = 1) {
+    std::mt19937 generator(seed);
+    std::vector<float> values(count);
+    for (float& value : values)
+        value = low + (high - low) * static_cast<float>(generator() >> 8) * 0x1p-24f;
+    return values;
+}
+
+inline std::vector<float> as_halves(std::vector<float> values) {
+    for (float& value : values)
+        value = half_value(ieee_half(value));
+    return values;
+}
+
+}  // namespace ipu_emulator::test

@@ -1,0 +1,1 @@
+#include "ipu_emulator/poplar_signatures.h"

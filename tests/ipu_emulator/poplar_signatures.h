@@ -1,0 +1,455 @@
+// Every free function of Poplar, PopLibs and GCL that programs here may call, as a static assertion of its type:
+// another order of parameters, another constness or a missing overload does not compile. Compiled against our own
+// headers by the tests, and against others by the target poplar_signatures (CNNTRAIN_POPLAR_INCLUDE). Members follow
+// below, as calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gcl/Collectives.hpp>
+#include <poplar/CSRFunctions.hpp>
+#include <poplar/DeviceManager.hpp>
+#include <poplar/Engine.hpp>
+#include <poplar/Graph.hpp>
+#include <poplar/IPUModel.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/RandomSeed.hpp>
+#include <poplar/exceptions.hpp>
+#include <poplin/ConvPreplan.hpp>
+#include <poplin/ConvUtil.hpp>
+#include <poplin/Convolution.hpp>
+#include <poplin/MatMul.hpp>
+#include <poplin/Norms.hpp>
+#include <poplin/codelets.hpp>
+#include <popnn/BatchNorm.hpp>
+#include <popnn/GroupNorm.hpp>
+#include <popnn/LayerNorm.hpp>
+#include <popnn/LogSoftmax.hpp>
+#include <popnn/Loss.hpp>
+#include <popnn/NonLinearity.hpp>
+#include <popnn/Pooling.hpp>
+#include <popnn/codelets.hpp>
+#include <popops/Cast.hpp>
+#include <popops/DynamicSlice.hpp>
+#include <popops/ElementWise.hpp>
+#include <popops/Encoding.hpp>
+#include <popops/Fill.hpp>
+#include <popops/Loop.hpp>
+#include <popops/NaN.hpp>
+#include <popops/Reduce.hpp>
+#include <popops/ScaledAdd.hpp>
+#include <popops/Zero.hpp>
+#include <popops/codelets.hpp>
+#include <poprand/RandomGen.hpp>
+#include <poprand/codelets.hpp>
+#include <poputil/Broadcast.hpp>
+#include <poputil/TileMapping.hpp>
+#include <poputil/Util.hpp>
+#include <poputil/exceptions.hpp>
+
+namespace poplar_signatures {
+
+using namespace poplar;
+using poplar::program::Sequence;
+using TensorPair = std::pair<Tensor, Tensor>;
+
+#define SIGNATURE(FUNCTION, ...) \
+    static_assert(std::is_same_v<decltype(static_cast<__VA_ARGS__>(&FUNCTION)), __VA_ARGS__>, #FUNCTION)
+
+// poplin
+SIGNATURE(poplin::createWeights, Tensor (*)(Graph&, const poplin::ConvParams&, const DebugContext&, const OptionFlags&,
+                                            poplin::PlanningCache*));
+SIGNATURE(poplin::createInput, Tensor (*)(Graph&, const poplin::ConvParams&, const DebugContext&, const OptionFlags&,
+                                          poplin::PlanningCache*));
+SIGNATURE(poplin::createBiases, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
+SIGNATURE(poplin::convolution, Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, bool,
+                                          Sequence&, const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::weightsTransposeChansFlipXY,
+          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(poplin::calculateWeightDeltas,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, Sequence&, const DebugContext&,
+                     const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::convolutionWeightUpdate,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, poplin::ConvParams, const Tensor&, Sequence&,
+                   const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::convolutionWeightUpdate,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, poplin::ConvParams, float, Sequence&,
+                   const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::addBias,
+          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(poplin::getGradientParams, poplin::ConvParams (*)(const poplin::ConvParams&));
+SIGNATURE(poplin::preplan, void (*)(const std::set<poplin::ConvPlanParams>&, const std::set<poplin::MatMulPlanParams>&,
+                                    poplin::PlanningCache&));
+SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, const DebugContext&,
+                                     const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&,
+                                     const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::matMulGrouped, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&,
+                                            const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::matMulAcc, void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&,
+                                      const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::matMulAcc, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                      const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::matMulGroupedAcc, void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&,
+                                             const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::matMulGroupedAcc,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const DebugContext&,
+                   const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulInputLHS,
+          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulInputLHS,
+          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulInputRHS,
+          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulInputRHS,
+          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulGroupedInputLHS,
+          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulGroupedInputRHS,
+          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));
+SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
+SIGNATURE(poplin::createNormBeta, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));
+SIGNATURE(poplin::createNormBeta, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
+SIGNATURE(poplin::createNormParams, TensorPair (*)(Graph&, const Tensor&, const DebugContext&));
+// popnn
+SIGNATURE(popnn::bn::batchNormStatistics, TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&,
+                                                         const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormWhiten, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                                 const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormalise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormParamGradients,
+          TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const Type&,
+                         const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&,
+                                                             const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormGradients,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                     const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    Sequence&, const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::gn::groupNormStatistics, TensorPair (*)(Graph&, Tensor, float, Sequence&, unsigned, bool, bool,
+                                                         const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::gn::groupNormWhiten, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                                 const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::gn::groupNormalise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::gn::groupNormParamGradients,
+          TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const Type&,
+                         const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::gn::groupNormParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&,
+                                                             const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::gn::groupNormGradients,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                     const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::gn::groupNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    Sequence&, const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::ln::layerNormStatistics, TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&,
+                                                         const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::ln::layerNormWhiten, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                                 const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::ln::layerNormalise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::ln::layerNormParamGradients,
+          TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const Type&,
+                         const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::ln::layerNormParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&,
+                                                             const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::ln::layerNormGradients,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                     const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::ln::layerNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    Sequence&, const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormalise, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                                const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::distributedBatchNormStatistics,
+          TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, poplin::DistributedNormReduceCallback, unsigned, bool,
+                         const Type&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::distributedBatchNormGradients,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                     poplin::DistributedNormReduceCallback, unsigned, const Type&, const DebugContext&,
+                     const OptionFlags&));
+SIGNATURE(popnn::bn::distributedBatchNormGradients,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                     poplin::DistributedNormReduceCallback, unsigned, const Type&, const DebugContext&,
+                     const OptionFlags&));
+SIGNATURE(popnn::nonLinearityInPlace,
+          void (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popnn::nonLinearity,
+          Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popnn::nonLinearityInputGradient,
+          Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popnn::logSoftmaxInPlace, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popnn::logSoftmax, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popnn::topK, Tensor (*)(Graph&, const Tensor&, Tensor&, unsigned, bool, Sequence&, const DebugContext&));
+SIGNATURE(popnn::pooling::pool, Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&, Sequence&,
+                                           const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::pooling::poolInputGradient,
+          Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&, const Tensor&, const Tensor&, bool,
+                     Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::pooling::poolInputGradient,
+          Tensor (*)(Graph&, const popnn::pooling::PoolParams&, unsigned, const Tensor&, Sequence&, const DebugContext&,
+                     const OptionFlags&));
+// popops
+SIGNATURE(popops::map, Tensor (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&,
+                                  const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::mapInPlace, void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&,
+                                       const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::mapWithOutput, void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, const Tensor&,
+                                          Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::UnaryOpType, const Tensor&, Sequence&, const DebugContext&,
+                                  const OptionFlags&));
+SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::BinaryOpType, const Tensor&, const Tensor&, Sequence&,
+                                  const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::TernaryOpType, const Tensor&, const Tensor&, const Tensor&,
+                                  Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::exp, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::neg, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::sqrt, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::square, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::inv, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::isNaN, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::sqrtInPlace, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::add,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::add, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::add, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::sub,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::sub, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::sub, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::mul,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::mul, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::mul, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::div,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::div, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::div, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::max,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::max, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::max, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::gt,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::gt, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::gt, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::eq,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::eq, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::eq, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::addInPlace,
+          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::mulInPlace,
+          void (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::addWithOutput, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                          const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::select, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                     const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::clamp, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const DebugContext&,
+                                    const OptionFlags&));
+SIGNATURE(popops::cast, Tensor (*)(Graph&, const Tensor&, const Type&, Sequence&, const DebugContext&));
+SIGNATURE(popops::cast, Program (*)(Graph&, const Tensor&, const Tensor&, const DebugContext&));
+SIGNATURE(popops::reduce, Tensor (*)(Graph&, const Tensor&, const Type&, const std::vector<std::size_t>&,
+                                     popops::ReduceParams, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::reduce, Tensor (*)(Graph&, const Tensor&, const std::vector<std::size_t>&, popops::ReduceParams,
+                                     Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::reduceWithOutput, void (*)(Graph&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
+                                             popops::ReduceParams, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::scaledAddTo,
+          void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                        const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::scaledSubtractFrom,
+          void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::scaledSubtractFrom, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                               const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
+                                        const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, float, const Tensor&, float, Sequence&,
+                                        const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::zero, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popops::fill<float>, void (*)(Graph&, const Tensor&, Sequence&, float, const DebugContext&));
+SIGNATURE(popops::encodeOneHot, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popops::encodeOneHot,
+          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Tensor&, const Tensor&, const DebugContext&));
+SIGNATURE(popops::iota, void (*)(Graph&, const Tensor&, unsigned, Sequence&, const DebugContext&));
+SIGNATURE(popops::iota, void (*)(Graph&, const Tensor&, int, Sequence&, const DebugContext&));
+SIGNATURE(popops::hasNaNOrInf, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popops::countedForLoop,
+          Sequence (*)(Graph&, const Tensor&, int, const Tensor&, int, const Program&, const DebugContext&));
+SIGNATURE(popops::countedForLoop, Sequence (*)(Graph&, int, const Tensor&, int, const Program&, const DebugContext&));
+SIGNATURE(popops::embedding::plan, popops::SlicePlan (*)(const Graph&, const Type&, std::size_t, std::size_t,
+                                                         const std::vector<std::size_t>&, const OptionFlags&));
+SIGNATURE(popops::createSliceableTensor,
+          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const std::vector<std::size_t>&, std::size_t, const DebugContext&));
+SIGNATURE(popops::createSliceableTensor, Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&,
+                                                    const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                                                    const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::createIndicesTensor, Tensor (*)(Graph&, const std::vector<std::size_t>&, std::size_t,
+                                                  const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::dynamicSlice,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
+                     const std::vector<std::size_t>&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::dynamicUpdate,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
+                   const std::vector<std::size_t>&, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::multiSlice, Tensor (*)(Graph&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
+                                         const std::vector<std::size_t>&, Sequence&, const popops::SlicePlan&,
+                                         const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::multiUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&,
+                                        const std::vector<std::size_t>&, const std::vector<std::size_t>&, Sequence&,
+                                        const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::multiUpdateAdd, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                           const std::vector<std::size_t>&, const std::vector<std::size_t>&, Sequence&,
+                                           const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+// poprand
+SIGNATURE(poprand::uniform, Tensor (*)(Graph&, const Tensor*, std::uint32_t, const Tensor&, const Type&, double, double,
+                                       Sequence&, const DebugContext&));
+SIGNATURE(poprand::normal, Tensor (*)(Graph&, const Tensor*, std::uint32_t, const Tensor&, const Type&, double, double,
+                                      Sequence&, const DebugContext&));
+SIGNATURE(poprand::setSeed, void (*)(Graph&, const Tensor&, std::uint32_t, Sequence&, const DebugContext&));
+// poputil
+SIGNATURE(poputil::calcLinearTileMapping, std::vector<std::vector<Interval>> (*)(const Graph&, std::vector<std::size_t>,
+                                                                                 unsigned, unsigned, unsigned, bool));
+SIGNATURE(poputil::calcLinearTileMapping,
+          std::vector<std::vector<Interval>> (*)(const Graph&, const Tensor&, unsigned, bool));
+SIGNATURE(poputil::mapTensorLinearly, void (*)(Graph&, const Tensor&, unsigned, unsigned));
+SIGNATURE(poputil::mapTensorLinearly, void (*)(Graph&, const Tensor&));
+SIGNATURE(poputil::mapTensorLinearlyWithOffset, void (*)(Graph&, const Tensor&, unsigned, unsigned, unsigned, bool));
+SIGNATURE(poputil::mapTensorLinearlyWithOffset, void (*)(Graph&, const Tensor&, unsigned, bool));
+SIGNATURE(poputil::cloneToIpu, Tensor (*)(Graph&, const Tensor&, unsigned, const DebugContext&, TensorCloneMethod));
+SIGNATURE(poputil::copyToIpu,
+          Tensor (*)(Graph&, const Tensor&, Sequence&, unsigned, const DebugContext&, TensorCloneMethod));
+SIGNATURE(poputil::createIpuCopy,
+          Tensor (*)(Graph&, const Tensor&, unsigned, Tensor&, Tensor&, const DebugContext&, TensorCloneMethod));
+SIGNATURE(poputil::createBroadcastOperand,
+          Tensor (*)(Graph&, const Tensor&, const Type&, unsigned, bool, const DebugContext&));
+SIGNATURE(poputil::duplicate, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, TensorCloneMethod));
+SIGNATURE(poputil::castToDeviceHalfValue, double (*)(const Target&, double));
+// gcl
+SIGNATURE(gcl::allReduceCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
+                                                 const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
+SIGNATURE(gcl::allReduceCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
+                                                 const DebugContext&, const OptionFlags&));
+SIGNATURE(gcl::allReduceInPlaceCrossReplica, void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
+                                                      const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
+SIGNATURE(gcl::allReduceInPlaceCrossReplica,
+          void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(gcl::reduceScatterCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
+                                                     const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
+SIGNATURE(gcl::allGatherCrossReplica,
+          Tensor (*)(Graph&, const Tensor&, Sequence&, const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
+// poplar, free functions
+SIGNATURE(poplar::concat, Tensor (*)(const Tensor&, const Tensor&, unsigned));
+SIGNATURE(poplar::concat, Tensor (*)(ArrayRef<Tensor>, unsigned));
+SIGNATURE(poplar::copyFloatToDeviceHalf, void (*)(const Target&, const float*, void*, std::size_t));
+SIGNATURE(poplar::copyDeviceHalfToFloat, void (*)(const Target&, const void*, float*, std::size_t));
+SIGNATURE(poplar::setFloatingPointBehaviour,
+          void (*)(Graph&, Sequence&, const FloatingPointBehaviour&, const DebugContext&));
+SIGNATURE(poplar::setStochasticRounding, void (*)(Graph&, Sequence&, bool, const DebugContext&));
+SIGNATURE(poplar::getHwSeeds, Tensor (*)(Graph&, Sequence&, const DebugContext&));
+SIGNATURE(poplar::setHwSeeds, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
+// addCodelets
+SIGNATURE(poplin::addCodelets, void (*)(Graph&));
+SIGNATURE(popnn::addCodelets, void (*)(Graph&));
+SIGNATURE(popops::addCodelets, void (*)(Graph&));
+SIGNATURE(poprand::addCodelets, void (*)(Graph&));
+
+#undef SIGNATURE
+
+/// Members and constructors, with the arguments that programs give them. Never run.
+inline void members(Graph& graph, Sequence& prog, const Device& device, Engine& engine) {
+    using namespace poplar::program;
+    const std::vector<std::size_t> shape{2, 3};
+    Tensor t = graph.addVariable(FLOAT, shape, "t");
+    t = graph.addVariable(FLOAT, {2, 3}, VariableMappingMethod::LINEAR, "t");
+    const Tensor c = graph.addConstant<float>(FLOAT, {2}, ArrayRef<float>({1.0f, 2.0f}));
+    const Tensor h = graph.addConstantHalf(HALF, {}, std::uint16_t{0x3c00});
+    graph.setTileMapping(t, 0);
+    graph.setTileMapping(t, graph.getTileMapping(t, true, false));
+    graph.setInitialValue(t, 0.0f);
+    graph.createHostWrite("w", t);
+    graph.createHostRead("r", t);
+    const DataStream in =
+        graph.addHostToDeviceFIFO("in", FLOAT, 6, ReplicatedStreamMode::BROADCAST, {{"bufferingDepth", "2"}});
+    const DataStream out = graph.addDeviceToHostFIFO("out", FLOAT, 6);
+    const RemoteBuffer buffer = graph.addRemoteBuffer("buffer", FLOAT, 6, 4, false, false);
+    Graph half_of_it = graph.createVirtualGraph(0, 4);
+    half_of_it = graph.createVirtualGraph(std::vector<unsigned>{0, 1}).getTopLevelGraph();
+    const Tensor replica = graph.addReplicationIndexConstant("replica");
+    const Tensor clone = graph.clone(HALF, t, "clone", TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
+    static_cast<void>(graph.getTarget().getNumTiles() + graph.getReplicationFactor());
+
+    const Tensor offset = graph.addVariable(UNSIGNED_INT, {1});
+    prog.add(Copy(t, t.reverse(0)));
+    prog.add(Copy(in, t, true));
+    prog.add(Copy(t, out, true));
+    prog.add(Copy(buffer, t.flatten()));
+    prog.add(Copy(buffer, t.flatten(), offset));
+    prog.add(Copy(t.flatten(), buffer));
+    prog.add(Copy(t.flatten(), buffer, offset));
+    const Function function = graph.addFunction(Sequence({WriteUndef(t)}));
+    prog.add(Repeat(3, Call(function)));
+    prog.add(If(replica, Sequence(), Sequence()));
+    prog.add(RepeatWhileTrue(Sequence(), replica, Sequence()));
+    Switch choice(replica, {{0, Sequence()}}, Sequence());
+    choice.add(1, Sequence());
+    prog.add(choice);
+
+    t = t.slice(0, 1, 0).slice(Interval(0, 2), 1).slice({0, 0}, {1, 1})[0].expand({0}).squeeze({0});
+    t = t.reshape({1, 1}).dimShuffle({1, 0}).dimRoll(1, 0).dimShufflePartial({0}, {1}).transpose().flatten(0, 2);
+    t = t.broadcast(2, 0).subSample(2, 0).reshapePartial(0, 1, {1, 1}).index({0}).reinterpret(INT);
+    static_cast<void>(t.rank() + t.dim(0) + t.numElements() + t.shape().size() + t.getContiguousRegions().size());
+    static_cast<void>(t.valid() && t.isContiguous() && t.containsAliases() && t.containsConstant() &&
+                      t.isParallelWriteable() && t.elementType() == FLOAT);
+
+    float memory[6] = {};
+    engine.load(device);
+    engine.run(0, "run");
+    engine.connectStream("in", memory, memory + 6);
+    engine.connectStream("in", memory);
+    engine.connectStreamToCallback("in", [](void*) {});
+    engine.connectStreamToCallback("in", 0, [](void*) {});
+    engine.copyToRemoteBuffer(memory, "buffer", 0, 0);
+    engine.copyFromRemoteBuffer("buffer", memory, 0, 0);
+    engine.readTensor("r", memory, memory + 6);
+    engine.writeTensor("w", memory, memory + 6);
+    Engine other(graph, {prog, prog}, {{"debug.nanOverflowMode", "true"}});
+
+    const Graph replicated(device, replication_factor(2));
+    static_cast<void>(Target::createIPUTarget(2, "ipu2").getNumIPUs());
+    static_cast<void>(DeviceManager::createDeviceManager().getDevices(TargetType::IPU, 1).front().attach());
+    IPUModel model;
+    model.tilesPerIPU = 8;
+    static_cast<void>(model.createDevice());
+    const FloatingPointBehaviour behaviour(true, true, true, true, false);
+    const popops::ReduceParams update(popops::Operation::ADD, true, t);
+    const popops::expr::Any formula =
+        popops::expr::Select(popops::expr::_1 * 2.0f, popops::expr::Const(0.0f), popops::expr::_2 > popops::expr::_1);
+    const popnn::pooling::PoolParams pool(popnn::PoolingType::MAX, {4, 4}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, 3, 1, HALF);
+    const poplin::ConvParams conv(HALF, FLOAT, 1, {4, 4}, {3, 3}, 3, 8, 1, poplin::ConvParams::InputTransform(2),
+                                  poplin::ConvParams::InputTransform(2), poplin::ConvParams::OutputTransform(2));
+    static_cast<void>(conv.getOutputFieldShape().size() + pool.getOutputFieldShape().size());
+}
+
+static_assert(std::is_base_of_v<poplar_error, invalid_option> &&
+              std::is_base_of_v<poplar_error, stream_connection_error> &&
+              std::is_base_of_v<poplar_error, invalid_tile_mapping> &&
+              std::is_base_of_v<poplar::runtime_error, application_runtime_error> &&
+              std::is_base_of_v<std::runtime_error, poputil::poplibs_error>);
+
+}  // namespace poplar_signatures

@@ -1,0 +1,295 @@
+#include <gtest/gtest.h>
+
+#include <poplar/exceptions.hpp>
+#include <poplin/Norms.hpp>
+#include <popnn/BatchNorm.hpp>
+#include <popnn/GroupNorm.hpp>
+#include <popnn/LayerNorm.hpp>
+#include <popnn/LogSoftmax.hpp>
+#include <popnn/Loss.hpp>
+#include <popnn/NonLinearity.hpp>
+#include <popnn/Pooling.hpp>
+#include <poputil/exceptions.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ipu_emulator/gradient_support.h"
+#include "ipu_emulator/machine_support.h"
+
+namespace {
+
+using namespace ipu_emulator::test;
+using poplar::FLOAT;
+using poplar::HALF;
+using poplar::Tensor;
+using poplar::UNSIGNED_INT;
+using popnn::NonLinearityType;
+using popnn::PoolingType;
+using popnn::pooling::PoolParams;
+using Values = std::vector<float>;
+
+constexpr float kEps = 1e-3f;
+
+/// The norms with one interface. groups 0: batch norm, 1: layer norm.
+struct Norm {
+    unsigned groups = 0;
+    bool strided = true;
+
+    poplar::OptionFlags options() const { return {{"groupNormStridedChannelGrouping", strided ? "true" : "false"}}; }
+    std::pair<Tensor, Tensor> statistics(Bench& b, const Tensor& acts, bool unbiased = false,
+                                         bool stable = false) const {
+        if (groups == 0) return popnn::bn::batchNormStatistics(b.graph, acts, kEps, b.prog, unbiased, stable);
+        if (groups == 1) return popnn::ln::layerNormStatistics(b.graph, acts, kEps, b.prog, unbiased, stable);
+        return popnn::gn::groupNormStatistics(b.graph, acts, kEps, b.prog, groups, unbiased, stable, FLOAT, {},
+                                              options());
+    }
+    std::pair<Tensor, Tensor> normalise(Bench& b, const Tensor& acts, const Tensor& gamma, const Tensor& beta) const {
+        const auto [mean, inverse] = statistics(b, acts);
+        if (groups == 0) return popnn::bn::batchNormalise(b.graph, acts, gamma, beta, mean, inverse, b.prog);
+        if (groups == 1) return popnn::ln::layerNormalise(b.graph, acts, gamma, beta, mean, inverse, b.prog);
+        return popnn::gn::groupNormalise(b.graph, acts, gamma, beta, mean, inverse, b.prog, {}, options());
+    }
+    Tensor gradient(Bench& b, const Tensor& acts, const Tensor& grads, const Tensor& gamma) const {
+        const auto [mean, inverse] = statistics(b, acts);
+        if (groups == 0) return popnn::bn::batchNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog);
+        if (groups == 1) return popnn::ln::layerNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog);
+        return popnn::gn::groupNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog, FLOAT, {}, options());
+    }
+    std::pair<Tensor, Tensor> parameter_gradients(Bench& b, const Tensor& whitened, const Tensor& grads) const {
+        if (groups == 0) return popnn::bn::batchNormParamGradients(b.graph, whitened, grads, b.prog);
+        if (groups == 1) return popnn::ln::layerNormParamGradients(b.graph, whitened, grads, b.prog);
+        return popnn::gn::groupNormParamGradients(b.graph, whitened, grads, b.prog, FLOAT, {}, options());
+    }
+    /// Which statistic an element of [batch][channels][...] belongs to.
+    std::size_t statistic(std::size_t n, std::size_t c, std::size_t channels) const {
+        if (groups == 0) return c;
+        return n * groups + (strided ? c % groups : c / (channels / groups));
+    }
+};
+
+class Norms : public testing::TestWithParam<Norm> {};
+INSTANTIATE_TEST_SUITE_P(All, Norms, testing::Values(Norm{0}, Norm{1}, Norm{3, true}, Norm{3, false}));
+
+const std::vector<std::size_t> kShape{4, 6, 3, 2};
+
+TEST_P(Norms, StatisticsAreTheFormulas) {
+    const Values x = random_values(144, 1, -1, 3);
+    for (const bool unbiased : {false, true}) {
+        for (const bool stable : {false, true}) {
+            Bench bench;
+            const auto [mean, inverse] = GetParam().statistics(bench, bench.input(FLOAT, kShape, x), unbiased, stable);
+            bench.watch("mean", mean);
+            bench.watch("inverse", inverse);
+            bench.run();
+            std::vector<std::vector<double>> members(mean.numElements());
+            for (std::size_t i = 0; i < x.size(); ++i)
+                members[GetParam().statistic(i / 36, i / 6 % 6, 6)].push_back(static_cast<double>(x[i]));
+            for (std::size_t s = 0; s < members.size(); ++s) {
+                double sum = 0;
+                for (const double value : members[s])
+                    sum += value;
+                const double average = sum / static_cast<double>(members[s].size());
+                double squares = 0;
+                for (const double value : members[s])
+                    squares += (value - average) * (value - average);
+                const double variance = squares / (static_cast<double>(members[s].size()) - (unbiased ? 1 : 0));
+                EXPECT_NEAR(bench.values("mean")[s], average, 1e-5);
+                EXPECT_NEAR(bench.values("inverse")[s], 1 / std::sqrt(variance + static_cast<double>(kEps)), 1e-4);
+            }
+        }
+    }
+}
+
+TEST_P(Norms, GradientsEqualFiniteDifferences) {
+    const Norm norm = GetParam();
+    const Values x = random_values(144, 1, -1, 3);
+    const Values gamma = random_values(6, 2, 0.5, 2);
+    const Values beta = random_values(6, 3);
+    const Values direction = random_values(144, 4);
+    const auto forward = [&](const Values& acts, const Values& g, const Values& b) {
+        Bench bench;
+        return bench.result(norm.normalise(bench, bench.input(FLOAT, kShape, acts), bench.input(FLOAT, {6}, g),
+                                           bench.input(FLOAT, {6}, b))
+                                .first);
+    };
+    Bench bench;
+    const Tensor acts = bench.input(FLOAT, kShape, x);
+    const Tensor grads = bench.input(FLOAT, kShape, direction);
+    const Tensor gamma_tensor = bench.input(FLOAT, {6}, gamma);
+    const Tensor whitened = norm.normalise(bench, acts, gamma_tensor, bench.input(FLOAT, {6}, beta)).second;
+    const auto [gamma_gradient, beta_gradient] = norm.parameter_gradients(bench, whitened, grads);
+    bench.watch("acts", norm.gradient(bench, acts, grads, gamma_tensor));
+    bench.watch("gamma", gamma_gradient);
+    bench.watch("beta", beta_gradient);
+    bench.run();
+    expect_gradient([&](const Values& v) { return forward(v, gamma, beta); }, x, direction, bench.values("acts"));
+    expect_gradient([&](const Values& v) { return forward(x, v, beta); }, gamma, direction, bench.values("gamma"));
+    expect_gradient([&](const Values& v) { return forward(x, gamma, v); }, beta, direction, bench.values("beta"));
+}
+
+TEST(BatchNorm, StatisticsOfHalvesAreHalves) {
+    Bench bench;
+    const Tensor acts = bench.input(HALF, {64, 1}, random_values(64, 1, 0, 8));
+    const auto [mean, inverse] = popnn::bn::batchNormStatistics(bench.graph, acts, kEps, bench.prog, false);
+    EXPECT_EQ(mean.elementType(), HALF);
+    EXPECT_EQ(inverse.elementType(), HALF);
+    const Values value = bench.result(mean);
+    EXPECT_EQ(value, as_halves(value));
+    EXPECT_THROW(popnn::bn::batchNormStatistics(bench.graph, acts, kEps, bench.prog, false, false, UNSIGNED_INT),
+                 poputil::poplibs_error);
+    EXPECT_THROW(
+        popnn::gn::groupNormStatistics(bench.graph, bench.input(FLOAT, {2, 5}, {1}), kEps, bench.prog, 2, false),
+        poputil::poplibs_error);
+    EXPECT_EQ(poplin::createNormParams(bench.graph, acts).first.elementType(), HALF);
+    EXPECT_EQ(poplin::createNormGamma(bench.graph, acts, FLOAT).elementType(), FLOAT);
+}
+
+TEST(BatchNorm, CombinedMultiplicandAndAddend) {
+    Bench bench;
+    const Tensor acts = bench.input(FLOAT, {1, 2, 2}, {1, 2, 3, 4});
+    const Tensor out = popnn::bn::batchNormalise(bench.graph, acts, bench.input(FLOAT, {2}, {2, 3}),
+                                                 bench.input(FLOAT, {2}, {1, -1}), bench.prog);
+    EXPECT_EQ(bench.result(out), (Values{3, 5, 8, 11}));
+}
+
+class NonLinearities : public testing::TestWithParam<NonLinearityType> {};
+INSTANTIATE_TEST_SUITE_P(All, NonLinearities,
+                         testing::Values(NonLinearityType::SIGMOID, NonLinearityType::HARD_SIGMOID,
+                                         NonLinearityType::RELU, NonLinearityType::TANH, NonLinearityType::GELU,
+                                         NonLinearityType::GELU_ERF, NonLinearityType::SWISH, NonLinearityType::SOFTMAX,
+                                         NonLinearityType::SOFTMAX_STABLE));
+
+double known(NonLinearityType type, double x) {
+    switch (type) {
+        case NonLinearityType::SIGMOID:
+            return 1 / (1 + std::exp(-x));
+        case NonLinearityType::HARD_SIGMOID:
+            return std::clamp(0.2 * x + 0.5, 0.0, 1.0);
+        case NonLinearityType::RELU:
+            return std::max(0.0, x);
+        case NonLinearityType::TANH:
+            return std::tanh(x);
+        case NonLinearityType::GELU:
+            return 0.5 * x * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
+        case NonLinearityType::GELU_ERF:
+            return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+        default:
+            return x / (1 + std::exp(-x));
+    }
+}
+
+TEST_P(NonLinearities, ValuesAndGradients) {
+    const NonLinearityType type = GetParam();
+    const bool softmax = type == NonLinearityType::SOFTMAX || type == NonLinearityType::SOFTMAX_STABLE;
+    const Values x = random_values(20, 6, -3.03f, 3);
+    const Values direction = random_values(20, 7);
+    const auto forward = [&](const Values& v) {
+        Bench bench;
+        const Tensor t = bench.input(FLOAT, {4, 5}, v);
+        popnn::nonLinearityInPlace(bench.graph, type, t, bench.prog);
+        return bench.result(t);
+    };
+    Bench bench;
+    const Tensor in = bench.input(FLOAT, {4, 5}, x);
+    const Tensor out = popnn::nonLinearity(bench.graph, type, in, bench.prog);
+    const bool by_input =
+        type == NonLinearityType::GELU || type == NonLinearityType::GELU_ERF || type == NonLinearityType::SWISH;
+    const Tensor gradient = popnn::nonLinearityInputGradient(bench.graph, type, by_input ? in : out,
+                                                             bench.input(FLOAT, {4, 5}, direction), bench.prog);
+    bench.watch("out", out);
+    bench.watch("gradient", gradient);
+    bench.run();
+    for (std::size_t row = 0; row < 4; ++row) {
+        double sum = 0;
+        for (std::size_t i = row * 5; i < row * 5 + 5; ++i)
+            sum += std::exp(static_cast<double>(x[i]));
+        for (std::size_t i = row * 5; i < row * 5 + 5; ++i) {
+            const double expected =
+                softmax ? std::exp(static_cast<double>(x[i])) / sum : known(type, static_cast<double>(x[i]));
+            EXPECT_NEAR(bench.values("out")[i], expected, 1e-5);
+        }
+    }
+    EXPECT_EQ(forward(x), bench.values("out"));
+    expect_gradient(forward, x, direction, bench.values("gradient"), 0x1p-9f, 3e-3, 20);
+}
+
+TEST(Softmax, LogSoftmaxAndTopK) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {2, 4}, {1, 3, 3, 2, 1000, -1000, 0, 999});
+    Tensor indices;
+    const Tensor top = popnn::topK(bench.graph, t, indices, 3, true, bench.prog);
+    bench.watch("top", top);
+    bench.watch("indices", indices);
+    const Values logs = bench.result(popnn::logSoftmax(bench.graph, t, bench.prog));
+    EXPECT_EQ(bench.values("top"), (Values{3, 3, 2, 1000, 999, 0}));
+    EXPECT_EQ(bench.values("indices"), (Values{1, 2, 3, 0, 3, 2}));
+    EXPECT_NEAR(logs[4], -0.313262, 1e-5);
+    EXPECT_NEAR(std::exp(logs[0]) + std::exp(logs[1]) + std::exp(logs[2]) + std::exp(logs[3]), 1, 1e-5);
+    EXPECT_THROW(popnn::topK(bench.graph, t, indices, 5, true, bench.prog), poputil::poplibs_error);
+}
+
+PoolParams pool_params(PoolingType type, unsigned stride, int lower, int upper, poplar::Type data = FLOAT) {
+    return {type, {6, 5}, {3, 2}, {stride, stride}, {lower, lower}, {upper, upper}, 3, 2, data};
+}
+
+TEST(Pooling, ValuesOfWindows) {
+    Bench bench;
+    const PoolParams params(PoolingType::MAX, {1, 4}, {1, 2}, {1, 2}, {0, 1}, {0, 1}, 1, 1, FLOAT);
+    EXPECT_EQ(params.getOutputFieldShape(), (std::vector<std::size_t>{1, 3}));
+    const Tensor in = bench.input(FLOAT, {1, 1, 1, 4}, {-1, -2, -3, -4});
+    bench.watch("max", popnn::pooling::pool(bench.graph, params, in, bench.prog));
+    PoolParams average = params;
+    average.poolingType = PoolingType::AVG;
+    bench.watch("average", popnn::pooling::pool(bench.graph, average, in, bench.prog));
+    const PoolParams truncated(PoolingType::SUM, {1, 4}, {1, 2}, {1, 1}, {0, -1}, {0, -1}, 1, 1, FLOAT);
+    bench.watch("sum", popnn::pooling::pool(bench.graph, truncated, in, bench.prog));
+    bench.run();
+    EXPECT_EQ(bench.values("max"), (Values{-1, -2, -4}));
+    EXPECT_EQ(bench.values("average"), (Values{-1, -2.5f, -4}));
+    EXPECT_EQ(bench.values("sum"), (Values{-5}));
+}
+
+TEST(Pooling, GradientsEqualFiniteDifferences) {
+    for (const PoolingType type : {PoolingType::MAX, PoolingType::AVG, PoolingType::SUM}) {
+        for (const auto& [stride, lower, upper] : {std::tuple{1u, 0, 0}, {2u, 1, 1}, {2u, -1, 0}}) {
+            const PoolParams params = pool_params(type, stride, lower, upper);
+            const auto field = params.getOutputFieldShape();
+            const std::size_t outputs = 6 * field[0] * field[1];
+            Values x(180);  // far enough from each other that no step changes a maximum
+            for (std::size_t i = 0; i < x.size(); ++i)
+                x[i] = 0.01f * static_cast<float>(i * 77 % 180);
+            const Values direction = random_values(outputs, 9);
+            Bench bench;
+            const Tensor in = bench.input(FLOAT, {2, 3, 6, 5}, x);
+            const Tensor pooled = popnn::pooling::pool(bench.graph, params, in, bench.prog);
+            const Tensor grads = bench.input(FLOAT, pooled.shape(), direction);
+            const Tensor gradient =
+                type == PoolingType::MAX
+                    ? popnn::pooling::poolInputGradient(bench.graph, params, in, pooled, grads, false, bench.prog)
+                    : popnn::pooling::poolInputGradient(bench.graph, params, 1, grads, bench.prog);
+            const auto forward = [&](const Values& v) {
+                Bench other;
+                return other.result(
+                    popnn::pooling::pool(other.graph, params, other.input(FLOAT, {2, 3, 6, 5}, v), other.prog));
+            };
+            expect_gradient(forward, x, direction, bench.result(gradient), 0x1p-12f, 5e-3, 30);
+        }
+    }
+}
+
+TEST(Pooling, EveryMaximumOfAWindowGetsTheGradient) {
+    const PoolParams params(PoolingType::MAX, {1, 4}, {1, 4}, {1, 1}, {0, 0}, {0, 0}, 1, 1, FLOAT);
+    for (const bool scaled : {false, true}) {
+        Bench bench;
+        const Tensor in = bench.input(FLOAT, {1, 1, 1, 4}, {5, 1, 5, 2});
+        const Tensor pooled = popnn::pooling::pool(bench.graph, params, in, bench.prog);
+        const Tensor grads = bench.input(FLOAT, {1, 1, 1, 1}, {3});
+        const float each = scaled ? 1.5f : 3.0f;
+        EXPECT_EQ(
+            bench.result(popnn::pooling::poolInputGradient(bench.graph, params, in, pooled, grads, scaled, bench.prog)),
+            (Values{each, 0, each, 0}));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,388 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <poplar/CSRFunctions.hpp>
+#include <poplar/RandomSeed.hpp>
+#include <poplar/exceptions.hpp>
+#include <popops/Cast.hpp>
+#include <popops/DynamicSlice.hpp>
+#include <popops/ElementWise.hpp>
+#include <popops/Encoding.hpp>
+#include <popops/Fill.hpp>
+#include <popops/Loop.hpp>
+#include <popops/NaN.hpp>
+#include <popops/Reduce.hpp>
+#include <popops/ScaledAdd.hpp>
+#include <popops/Zero.hpp>
+#include <poputil/TileMapping.hpp>
+#include <poputil/Util.hpp>
+#include <poputil/exceptions.hpp>
+
+#include <cmath>
+#include <numeric>
+
+#include "ipu_emulator/machine_support.h"
+#include "ipu_emulator/numerics/threads.h"
+
+namespace {
+
+using namespace ipu_emulator::test;
+using namespace popops::expr;
+using poplar::BOOL;
+using poplar::FLOAT;
+using poplar::HALF;
+using poplar::INT;
+using poplar::Tensor;
+using poplar::UNSIGNED_INT;
+using poplar::program::Sequence;
+using Values = std::vector<float>;
+
+TEST(Map, FormulasOverFloatsBroadcast) {
+    Bench bench;
+    const Tensor a = bench.input(FLOAT, {2, 3}, {1, 2, 3, 4, 5, 6});
+    const Tensor b = bench.input(FLOAT, {3}, {10, 20, 30});
+    const Tensor out = popops::map(bench.graph, Select(_1 * 2 + _2, Const(-1.0f), _1 > 2.0f), {a, b}, bench.prog);
+    EXPECT_EQ(bench.result(out), (Values{-1, -1, 36, 18, 30, 42}));
+}
+
+TEST(Map, HalvesAreRoundedOnce) {
+    const Values x = as_halves(random_values(1000, 1, -4, 4));
+    const Values y = as_halves(random_values(1000, 2, -4, 4));
+    Bench bench;
+    const Tensor a = bench.input(HALF, {1000}, x);
+    const Tensor b = bench.input(HALF, {1000}, y);
+    const Values result = bench.result(popops::map(bench.graph, _1 * _2 + Const(0.3f), {a, b}, bench.prog));
+    const float constant = ipu_emulator::half_value(ipu_emulator::ieee_half(0.3f));
+    for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_EQ(result[i], ipu_emulator::half_value(ipu_emulator::ieee_half(x[i] * y[i] + constant))) << i;
+}
+
+TEST(Map, IntegersWrapAndShift) {
+    Bench bench;
+    const Tensor a = bench.graph.addConstant<int>(INT, {4}, poplar::ArrayRef<int>({-7, 7, 2147483647, 100}));
+    bench.graph.setTileMapping(a, 0);
+    const Tensor u = a.reinterpret(UNSIGNED_INT);
+    const auto values = [&](const Tensor& t) {
+        static int n = 0;
+        const std::string name = "t" + std::to_string(n++);
+        bench.watch(name, t);
+        return name;
+    };
+    auto& g = bench.graph;
+    auto& p = bench.prog;
+    const auto quotient = values(popops::map(g, _1 / 2, {a}, p));
+    const auto rest = values(popops::map(g, _1 % 4, {a}, p));
+    const auto sum = values(popops::map(g, _1 + 1, {a}, p));
+    const auto logical = values(popops::map(g, _1 >> 28u, {u}, p));
+    const auto arithmetic = values(popops::shiftRightSignExtend(g, a, 28.0f, p));
+    const auto bits = values(popops::map(g, ~_1 & Const(0xff), {a}, p));
+    const auto larger = values(popops::map(g, _1 > Const(2000000000u), {u}, p));
+    bench.run();
+    EXPECT_EQ(bench.values(quotient), (Values{-3, 3, 1073741823.0f, 50}));
+    EXPECT_EQ(bench.values(rest), (Values{-3, 3, 3, 0}));
+    EXPECT_EQ(bench.values(sum), (Values{-6, 8, -2147483648.0f, 101}));
+    EXPECT_EQ(bench.values(logical), (Values{15, 0, 7, 0}));
+    EXPECT_EQ(bench.values(arithmetic), (Values{-1, 0, 7, 0}));
+    EXPECT_EQ(bench.values(bits), (Values{6, 248, 0, 155}));
+    EXPECT_EQ(bench.values(larger), (Values{1, 0, 1, 0}));
+}
+
+TEST(Map, NamedOperationsInPlaceAndWithOutput) {
+    Bench bench;
+    const Tensor a = bench.input(FLOAT, {3}, {1, 4, 9});
+    const Tensor b = bench.input(FLOAT, {3}, {1, 1, 2});
+    const Tensor out = bench.variable(FLOAT, {3});
+    popops::sqrtInPlace(bench.graph, a, bench.prog);
+    popops::addInPlace(bench.graph, a, b, bench.prog);
+    popops::subWithOutput(bench.graph, a, 0.5f, out, bench.prog);
+    popops::mapInPlace(bench.graph, _1 + _1, {out}, bench.prog);
+    EXPECT_EQ(bench.result(popops::sub(bench.graph, 10.0f, out, bench.prog)), (Values{7, 5, 1}));
+}
+
+TEST(Map, OperandsThatShareMemoryAreReadBeforeTheResultIsWritten) {
+    Bench bench;
+    Values values(5000);
+    std::iota(values.begin(), values.end(), 0.0f);
+    const Tensor t = bench.input(FLOAT, {5000}, values);
+    popops::mapInPlace(bench.graph, _1 + _2, {t, t.reverse(0)}, bench.prog);
+    const Values result = bench.result(t);
+    for (const float value : result)
+        ASSERT_EQ(value, 4999);
+}
+
+TEST(Map, TypesAndShapesThatDoNotFit) {
+    Bench bench;
+    auto& g = bench.graph;
+    const Tensor f = bench.variable(FLOAT, {2});
+    const Tensor h = bench.variable(HALF, {2});
+    EXPECT_THROW(popops::map(g, _1 + _2, {f, h}, bench.prog), poputil::poplibs_error);
+    EXPECT_THROW(popops::map(g, _1 + _2, {f}, bench.prog), poputil::poplibs_error);
+    EXPECT_THROW(popops::map(g, _1 & _2, {f, f}, bench.prog), poputil::poplibs_error);
+    EXPECT_THROW(popops::map(g, Select(_1, _1, _1), {f}, bench.prog), poputil::poplibs_error);
+    EXPECT_THROW(popops::add(g, f, bench.variable(FLOAT, {3}), bench.prog), poputil::poplibs_error);
+    EXPECT_THROW(popops::mapWithOutput(g, _1 > 0.0f, {f}, f, bench.prog), poplar::type_error);
+    EXPECT_THROW(popops::mapInPlace(g, _1 + _1, {f.broadcast(2, 0)}, bench.prog), poplar::graph_connection_error);
+    EXPECT_THROW(popops::map(g, _1, {f}, bench.prog, {}, {{"fast", "true"}}), poplar::invalid_option);
+}
+
+TEST(Map, ASecondRunGivesNewValuesOfTheSameProgram) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {2}, {1, 2});
+    popops::mapInPlace(bench.graph, _1 * 2.0f, {t}, bench.prog);
+    bench.result(t);
+    bench.engine().run();
+    EXPECT_EQ(bench.values("result"), (Values{4, 8}));
+    bench.engine().load(bench.device);
+    bench.engine().run();
+    EXPECT_EQ(bench.values("result"), (Values{2, 4})) << "load() gives initial values again";
+}
+
+/// Sum, maximum, product over `dims` of a [3][4][5] view, against loops.
+void expect_reduction(const std::vector<std::size_t>& dims, bool transposed) {
+    Bench bench;
+    const Values x = random_values(60, 3);
+    Tensor t =
+        bench.input(FLOAT, transposed ? std::vector<std::size_t>{5, 4, 3} : std::vector<std::size_t>{3, 4, 5}, x);
+    if (transposed) t = t.transpose();
+    bench.watch("sum", popops::reduce(bench.graph, t, dims, {popops::Operation::ADD}, bench.prog));
+    bench.watch("max", popops::reduce(bench.graph, t, dims, {popops::Operation::MAX}, bench.prog));
+    bench.watch("squares", popops::reduce(bench.graph, t, dims, {popops::Operation::SQUARE_ADD}, bench.prog));
+    bench.run();
+    std::map<std::vector<std::size_t>, std::array<double, 3>> expected;
+    for (std::size_t i = 0; i < 3; ++i) {
+        for (std::size_t j = 0; j < 4; ++j) {
+            for (std::size_t k = 0; k < 5; ++k) {
+                std::vector<std::size_t> key;
+                const std::array<std::size_t, 3> index{i, j, k};
+                for (std::size_t d = 0; d < 3; ++d)
+                    if (std::ranges::count(dims, d) == 0) key.push_back(index[d]);
+                const double value = transposed ? x[k * 12 + j * 3 + i] : x[i * 20 + j * 5 + k];
+                auto [at, fresh] = expected.try_emplace(key, std::array<double, 3>{0, -1e9, 0});
+                at->second[0] += value;
+                at->second[1] = std::max(at->second[1], value);
+                at->second[2] += value * value;
+            }
+        }
+    }
+    std::size_t n = 0;
+    for (const auto& [key, values] : expected) {
+        ASSERT_NEAR(bench.values("sum")[n], values[0], 1e-5);
+        ASSERT_NEAR(bench.values("max")[n], values[1], 1e-6);
+        ASSERT_NEAR(bench.values("squares")[n], values[2], 1e-5);
+        ++n;
+    }
+}
+
+TEST(Reduce, OverAnyDimensionsOfAnyView) {
+    for (const bool transposed : {false, true}) {
+        for (const auto& dims : std::vector<std::vector<std::size_t>>{{0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}, {0, 1, 2}})
+            expect_reduction(dims, transposed);
+    }
+}
+
+TEST(Reduce, HalvesSumInFloat) {
+    Bench bench;
+    const Tensor t = bench.input(HALF, {4096}, Values(4096, 1.0f));
+    EXPECT_EQ(bench.result(popops::reduce(bench.graph, t, {0}, {popops::Operation::ADD}, bench.prog)), Values{4096});
+}
+
+TEST(Reduce, UpdatesScalesAndLogic) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {2, 2}, {1, 2, 3, 4});
+    const Tensor scale = bench.input(FLOAT, {}, {0.5f});
+    const Tensor out = bench.input(FLOAT, {2}, {100, 200});
+    popops::reduceWithOutput(bench.graph, t, out, {0}, {popops::Operation::ADD, true, scale}, bench.prog);
+    const Tensor all = popops::reduce(bench.graph, popops::gt(bench.graph, t, 0.5f, bench.prog), {0, 1},
+                                      {popops::Operation::LOGICAL_AND}, bench.prog);
+    const Tensor ints = popops::cast(bench.graph, t, INT, bench.prog);
+    bench.watch("all", all);
+    bench.watch("ints", popops::reduce(bench.graph, ints, {0, 1}, {popops::Operation::MUL}, bench.prog));
+    EXPECT_EQ(bench.result(out), (Values{102, 203}));
+    EXPECT_EQ(bench.values("all"), Values{1});
+    EXPECT_EQ(bench.values("ints"), Values{24});
+    EXPECT_THROW(popops::reduce(bench.graph, t, {2}, {popops::Operation::ADD}, bench.prog), poputil::poplibs_error);
+}
+
+TEST(Cast, BetweenAllKindsOfTypes) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {5}, {-1.7f, 0, 2.9f, 3e9f, 1e10f});
+    bench.watch("int", popops::cast(bench.graph, t, INT, bench.prog));
+    bench.watch("unsigned", popops::cast(bench.graph, t, UNSIGNED_INT, bench.prog));
+    bench.watch("bool", popops::cast(bench.graph, t, BOOL, bench.prog));
+    const Tensor bytes = bench.input(poplar::UNSIGNED_CHAR, {2}, {200, 3});
+    bench.watch("half", popops::cast(bench.graph, bytes, HALF, bench.prog));
+    bench.run();
+    EXPECT_EQ(bench.values("int"), (Values{-1, 0, 2, 2147483648.0f, 2147483648.0f}));
+    EXPECT_EQ(bench.values("unsigned"), (Values{0, 0, 2, 3e9f, 4294967295.0f}));
+    EXPECT_EQ(bench.values("bool"), (Values{1, 0, 1, 1, 1}));
+    EXPECT_EQ(bench.values("half"), (Values{200, 3}));
+}
+
+TEST(ScaledAdd, ScalesAreNumbersOrTensorsOfAnyFloat) {
+    Bench bench;
+    const Tensor a = bench.input(HALF, {2}, {1, 2});
+    const Tensor b = bench.input(FLOAT, {2}, {10, 20});
+    const Tensor scale = bench.input(FLOAT, {}, {0.25f});
+    popops::scaledAddTo(bench.graph, a, b, scale, bench.prog);
+    popops::scaledAddTo(bench.graph, a, 2.0f, b, -0.1f, bench.prog);
+    popops::scaledSubtractFrom(bench.graph, a, b, 1.0f, bench.prog);
+    popops::scaledAddTo(bench.graph, a, scale, b, scale, bench.prog);
+    EXPECT_EQ(bench.result(a), (Values{1.5f, 3}));
+}
+
+TEST(Fill, ZeroIotaOneHotAndNan) {
+    Bench bench;
+    const Tensor t = bench.variable(FLOAT, {2, 3});
+    popops::fill(bench.graph, t, bench.prog, 2.5f);
+    popops::zero(bench.graph, t.slice(0, 1, 1), bench.prog);
+    const Tensor numbers = bench.variable(UNSIGNED_INT, {3});
+    popops::iota(bench.graph, numbers, 1u, bench.prog);
+    const Tensor hot = bench.variable(HALF, {3, 3});
+    popops::encodeOneHot(bench.graph, numbers, hot, bench.prog);
+    bench.watch("hot", hot);
+    bench.watch("finite", popops::hasNaNOrInf(bench.graph, t, bench.prog));
+    bench.watch("nan", popops::hasNaNOrInf(
+                           bench.graph, popops::log(bench.graph, popops::neg(bench.graph, t, bench.prog), bench.prog),
+                           bench.prog));
+    EXPECT_EQ(bench.result(t), (Values{0, 2.5f, 2.5f, 0, 2.5f, 2.5f}));
+    EXPECT_EQ(bench.values("hot"), (Values{0, 1, 0, 0, 0, 1, 0, 0, 0}));
+    EXPECT_EQ(bench.values("finite"), Values{0});
+    EXPECT_EQ(bench.values("nan"), Values{1});
+}
+
+TEST(Slices, DynamicSliceAndUpdate) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {2, 4}, {0, 1, 2, 3, 10, 11, 12, 13});
+    const Tensor offset = bench.input(UNSIGNED_INT, {1}, {3});
+    const Tensor beyond = bench.input(UNSIGNED_INT, {1}, {9});
+    bench.watch("wrapped", popops::dynamicSlice(bench.graph, t, offset, {1}, {2}, bench.prog));
+    bench.watch("beyond", popops::dynamicSlice(bench.graph, t, beyond, {1}, {1}, bench.prog));
+    popops::dynamicUpdate(bench.graph, t, bench.input(FLOAT, {2, 1}, {-1, -2}), offset, {1}, {1}, bench.prog);
+    EXPECT_EQ(bench.result(t), (Values{0, 1, 2, -1, 10, 11, 12, -2}));
+    EXPECT_EQ(bench.values("wrapped"), (Values{3, 0, 13, 10}));
+    EXPECT_EQ(bench.values("beyond"), (Values{0, 10})) << "an offset out of range reads as if it were 0";
+    EXPECT_THROW(popops::dynamicSlice(bench.graph, t, offset, {1}, {5}, bench.prog), poputil::poplibs_error);
+}
+
+TEST(Slices, EmbeddingsAndTheirUpdates) {
+    Bench bench;
+    const auto plan = popops::embedding::plan(bench.graph, FLOAT, 4, 2, {3}, {{"usedForUpdate", "true"}});
+    const Tensor t = popops::createSliceableTensor(bench.graph, FLOAT, {4, 2}, {0}, {1}, plan, {});
+    bench.graph.setInitialValue(t, poplar::ArrayRef<float>(Values{0, 1, 10, 11, 20, 21, 30, 31}));
+    const Tensor offsets = popops::createIndicesTensor(bench.graph, {0}, 4, plan, {});
+    bench.graph.setInitialValue(offsets, poplar::ArrayRef<unsigned>({2u, 0u, 2u, 9u}));
+    const Tensor slices = popops::multiSlice(bench.graph, t, offsets, {0}, {1}, bench.prog, plan, {});
+    EXPECT_EQ(slices.shape(), (std::vector<std::size_t>{4, 1, 2}));
+    bench.watch("slices", slices);
+    const Tensor scale = bench.input(FLOAT, {}, {2});
+    const Tensor ones = bench.input(FLOAT, {4, 1, 2}, Values(8, 1));
+    popops::multiUpdateAdd(bench.graph, t, ones, offsets, scale, {0}, {1}, bench.prog, plan, {});
+    EXPECT_EQ(bench.result(t), (Values{2, 3, 10, 11, 24, 25, 30, 31}));
+    EXPECT_EQ(bench.values("slices"), (Values{20, 21, 0, 1, 20, 21, 0, 1}));
+    EXPECT_THROW(popops::embedding::plan(bench.graph, FLOAT, 4, 2, {3}, {{"usedForUpdates", "true"}}),
+                 poplar::invalid_option);
+    EXPECT_THROW(popops::multiSlice(bench.graph, t, offsets.flatten(), {0}, {1}, bench.prog, plan, {}),
+                 poputil::poplibs_error);
+}
+
+TEST(Loop, LimitsAreTensors) {
+    Bench bench;
+    const Tensor limit = bench.input(INT, {}, {7});
+    const Tensor sum = bench.input(INT, {}, {0});
+    const Tensor count = bench.variable(INT, {});
+    Sequence body;
+    popops::addInPlace(bench.graph, sum, count, body);
+    bench.prog.add(popops::countedForLoop(bench.graph, count, 1, limit, 2, body));
+    EXPECT_EQ(bench.result(sum), Values{1 + 3 + 5});
+}
+
+/// Values that round to half stochastically, on 8 tiles, in one or several runs.
+Values stochastic_values(unsigned threads, bool restored, unsigned replica = 0) {
+    ipu_emulator::set_host_threads(threads);
+    Bench bench(2);
+    const Tensor x = bench.input(FLOAT, {3000}, random_values(3000, 5));
+    const Tensor sums = bench.input(HALF, {3000}, Values(3000, 0.0f));
+    poplar::setStochasticRounding(bench.graph, bench.prog, true);
+    const Tensor seeds = poplar::getHwSeeds(bench.graph, bench.prog);
+    popops::scaledAddTo(bench.graph, sums, x, 1.0f, bench.prog);
+    if (restored) poplar::setHwSeeds(bench.graph, seeds, bench.prog);
+    const Tensor second = bench.input(HALF, {3000}, Values(3000, 0.0f));
+    popops::scaledAddTo(bench.graph, second, x, 1.0f, bench.prog);
+    bench.watch("first", sums);
+    bench.watch("second", second);
+    bench.run();
+    Values result = bench.values("first", replica);
+    const Values more = bench.values("second", replica);
+    result.insert(result.end(), more.begin(), more.end());
+    ipu_emulator::set_host_threads(0);
+    return result;
+}
+
+TEST(HardwareSeeds, RoundingDoesNotDependOnHostThreads) {
+    EXPECT_EQ(stochastic_values(1, false), stochastic_values(4, false));
+}
+
+TEST(HardwareSeeds, RestoredSeedsReplayTheRounding) {
+    const Values replayed = stochastic_values(2, true);
+    EXPECT_TRUE(std::equal(replayed.begin(), replayed.begin() + 3000, replayed.begin() + 3000));
+    const Values other = stochastic_values(2, false);
+    EXPECT_FALSE(std::equal(other.begin(), other.begin() + 3000, other.begin() + 3000));
+    EXPECT_NE(stochastic_values(1, false, 0), stochastic_values(1, false, 1)) << "replicas round on their own";
+}
+
+TEST(HardwareSeeds, OnlyTilesThatDrawAdvance) {
+    Bench bench;
+    poplar::setStochasticRounding(bench.graph, bench.prog, true);
+    const Tensor before = poplar::getHwSeeds(bench.graph, bench.prog);
+    EXPECT_EQ(before.shape(), (std::vector<std::size_t>{8, 6, 4}));
+    const Tensor t = bench.graph.addVariable(HALF, {16});
+    bench.graph.setTileMapping(t, 3);
+    popops::fill(bench.graph, t, bench.prog, 0.1f);
+    const Tensor after = poplar::getHwSeeds(bench.graph, bench.prog);
+    bench.watch("same", popops::reduce(bench.graph, popops::eq(bench.graph, before, after, bench.prog), {1, 2},
+                                       {popops::Operation::LOGICAL_AND}, bench.prog));
+    bench.run();
+    EXPECT_EQ(bench.values("same"), (Values{1, 1, 1, 0, 1, 1, 1, 1}));
+}
+
+TEST(FloatingPoint, TrapsAndOverflow) {
+    for (const bool traps : {false, true}) {
+        Bench bench;
+        poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {traps, traps, traps, false, true});
+        const Tensor t = bench.input(FLOAT, {1}, {70000});
+        const Tensor half = popops::cast(bench.graph, t, HALF, bench.prog);
+        if (traps) {
+            EXPECT_THROW(bench.run(), poplar::application_runtime_error);
+        } else {
+            EXPECT_TRUE(std::isnan(bench.result(half)[0]));
+        }
+    }
+    Bench division;
+    popops::mapInPlace(division.graph, 1.0f / _1, {division.input(FLOAT, {3}, {1, 0, 2})}, division.prog);
+    EXPECT_NO_THROW(division.run());
+    Bench trapping;
+    popops::mapInPlace(trapping.graph, 1.0f / _1, {trapping.input(FLOAT, {3}, {1, 0, 2})}, trapping.prog);
+    EXPECT_THROW(trapping.run({{"debug.floatPointOpException", "true"}}), poplar::application_runtime_error);
+    Bench saturating;
+    const Tensor big = saturating.input(FLOAT, {1}, {-1e9f});
+    EXPECT_EQ(saturating.result(popops::cast(saturating.graph, big, HALF, saturating.prog)), Values{-65504});
+}
+
+TEST(Poputil, MappingsAndCopiesBetweenIpus) {
+    Bench bench(1, 2, 4);
+    const Tensor t = bench.graph.addVariable(FLOAT, {10});
+    poputil::mapTensorLinearly(bench.graph, t, 2, 1);
+    const auto mapping = bench.graph.getTileMapping(t);
+    EXPECT_EQ(mapping[0], (std::vector<poplar::Interval>{{0, 2}}));
+    EXPECT_EQ(mapping[4], (std::vector<poplar::Interval>{{8, 10}}));
+    EXPECT_THROW(poputil::copyToIpu(bench.graph, t, bench.prog, 1), poputil::poplibs_error) << "it is on both";
+    const Tensor source = bench.graph.addVariable(FLOAT, {4});
+    bench.graph.setTileMapping(source, 2);
+    bench.graph.setInitialValue(source, 3.0f);
+    const Tensor there = poputil::copyToIpu(bench.graph, source, bench.prog, 1);
+    EXPECT_EQ(bench.graph.getTileMapping(there)[6].size(), 1u);
+    EXPECT_EQ(bench.result(poputil::duplicate(bench.graph, there, bench.prog)), Values(4, 3.0f));
+    EXPECT_EQ(poputil::castToDeviceHalfValue(bench.graph.getTarget(), 0.1), 0.0999755859375);
+}
+
+}  // namespace

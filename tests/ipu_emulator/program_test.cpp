@@ -1,0 +1,282 @@
+#include <gtest/gtest.h>
+
+#include <poplar/DeviceManager.hpp>
+#include <poplar/exceptions.hpp>
+
+#include "ipu_emulator/machine_support.h"
+#include "ipu_emulator/model/host_op.h"
+#include "ipu_emulator/model/machine.h"
+#include "ipu_emulator/numerics/threads.h"
+
+namespace {
+
+using namespace poplar::program;
+using ipu_emulator::test::Bench;
+using ipu_emulator::test::small_device;
+using poplar::BOOL;
+using poplar::FLOAT;
+using poplar::HALF;
+using poplar::INT;
+using poplar::Tensor;
+using poplar::UNSIGNED_INT;
+
+/// t += by, for programs that count.
+poplar::Program add(const Tensor& t, int by) {
+    return ipu_emulator::make_op({.name = "add", .reads = {t}, .writes = {t}, .run = [by](ipu_emulator::OpRun& run) {
+                                      for (std::size_t i = 0; i < run.write().count(); ++i) {
+                                          const std::int32_t value = run.read(0).integer(i) + by;
+                                          run.write().store(i, 1, &value);
+                                      }
+                                  }});
+}
+
+TEST(Program, SequenceRepeatAndCall) {
+    Bench bench;
+    const Tensor t = bench.input(INT, {3}, {1, 2, 3});
+    const poplar::Function add_five = bench.graph.addFunction(add(t, 5));
+    bench.prog = Sequence({Repeat(3, Sequence({add(t, 1), Call(add_five)})), add(t, 100)});
+    EXPECT_EQ(bench.result(t), (std::vector<float>{119, 120, 121}));
+}
+
+TEST(Program, CopyReadsItsSourceWholeBeforeItWrites) {
+    Bench bench;
+    const Tensor t = bench.input(INT, {6}, {0, 1, 2, 3, 4, 5});
+    bench.prog.add(Copy(t.slice(0, 5), t.slice(1, 6)));
+    bench.prog.add(Copy(t.reverse(0), t));
+    EXPECT_EQ(bench.result(t), (std::vector<float>{4, 3, 2, 1, 0, 0}));
+}
+
+TEST(Program, CopyMovesViewsOfAllSizes) {
+    for (const poplar::Type type : {poplar::BOOL, HALF, FLOAT}) {
+        Bench bench;
+        const Tensor source = bench.input(type, {2, 3}, {0, 1, 0, 1, 1, 0});
+        const Tensor target = bench.variable(type, {3, 2});
+        bench.prog.add(Copy(source.transpose(), target));
+        EXPECT_EQ(bench.result(target), (std::vector<float>{0, 1, 1, 1, 0, 0}));
+    }
+}
+
+TEST(Program, RepeatWhileTrueRunsTheConditionFirst) {
+    Bench bench;
+    const Tensor rest = bench.input(INT, {}, {4});
+    const Tensor count = bench.input(INT, {}, {0});
+    bench.prog.add(RepeatWhileTrue(add(rest, -1), rest, add(count, 1)));
+    EXPECT_EQ(bench.result(count), (std::vector<float>{3}));
+}
+
+TEST(Program, SwitchTakesTheCaseOrTheDefault) {
+    for (const auto& [control, expected] : std::vector<std::pair<float, float>>{{0, 10}, {7, 20}, {3, 30}}) {
+        Bench bench;
+        const Tensor number = bench.input(INT, {}, {control});
+        const Tensor t = bench.input(INT, {1}, {0});
+        bench.prog.add(Switch(number, {{0, add(t, 10)}, {7, add(t, 20)}}, add(t, 30)));
+        EXPECT_EQ(bench.result(t), (std::vector<float>{expected}));
+    }
+}
+
+TEST(Program, ReplicasMayTakeDifferentBranches) {
+    Bench bench(4);
+    const Tensor index = bench.graph.addReplicationIndexConstant();
+    bench.graph.setTileMapping(index, 0);
+    const Tensor t = bench.input(INT, {1}, {0});
+    const Tensor rest = bench.variable(UNSIGNED_INT, {});
+    bench.prog.add(If(index, add(t, 1), add(t, 50)));
+    bench.prog.add(Copy(index, rest));
+    bench.prog.add(RepeatWhileTrue(add(t, 100), rest, add(rest.reinterpret(INT), -1)));
+    bench.watch("t", t);
+    bench.run();
+    EXPECT_EQ(bench.values("t", 0), (std::vector<float>{150}));
+    EXPECT_EQ(bench.values("t", 1), (std::vector<float>{201}));
+    EXPECT_EQ(bench.values("t", 3), (std::vector<float>{401}));
+}
+
+TEST(Program, ReplicasThatDisagreeCannotMeet) {
+    Bench bench(2);
+    const Tensor index = bench.graph.addReplicationIndexConstant();
+    bench.graph.setTileMapping(index, 0);
+    const Tensor t = bench.input(INT, {1}, {0});
+    const auto stream = bench.graph.addDeviceToHostFIFO("out", INT, 1);
+    bench.prog.add(If(index, Copy(t, stream), Sequence()));
+    std::vector<int> memory(2);
+    bench.engine().connectStream("out", memory.data(), memory.data() + 2);
+    EXPECT_THROW(bench.run(), poplar::application_runtime_error);
+}
+
+TEST(WrongUse, UnmappedAndDoublyMappedTensors) {
+    Bench bench;
+    const Tensor t = bench.graph.addVariable(FLOAT, {4}, "weights");
+    EXPECT_THROW(bench.graph.getTileMapping(t), poplar::invalid_tile_mapping);
+    bench.graph.setTileMapping(t.slice(0, 2), 1);
+    bench.prog.add(Copy(bench.variable(FLOAT, {4}), t));
+    try {
+        bench.engine();
+        FAIL() << "an unmapped variable was accepted";
+    } catch (const poplar::invalid_tile_mapping& error) {
+        EXPECT_NE(std::string(error.what()).find("2 of 4 elements of the variable \"weights\""), std::string::npos)
+            << error.what();
+    }
+    EXPECT_THROW(bench.graph.setTileMapping(t, {{{0, 3}}, {{2, 4}}}), poplar::invalid_tile_mapping);
+    EXPECT_THROW(bench.graph.setTileMapping(t, 8), poplar::invalid_tile_mapping);
+    EXPECT_THROW(bench.graph.setTileMapping(poplar::concat(t, t), {{{0, 4}}, {{4, 8}}}), poplar::invalid_tile_mapping);
+    bench.graph.setTileMapping(t.slice(1, 4), 2);
+    EXPECT_NO_THROW(bench.engine());
+    const auto mapping = bench.graph.getTileMapping(t);
+    EXPECT_EQ(mapping[1], (std::vector<poplar::Interval>{{0, 1}}));
+    EXPECT_EQ(mapping[2], (std::vector<poplar::Interval>{{1, 4}}));
+}
+
+TEST(WrongUse, UnmappedConstants) {
+    Bench bench;
+    const Tensor constant = bench.graph.addConstant<float>(FLOAT, {2}, 3.0f);
+    bench.prog.add(Copy(constant, bench.variable(FLOAT, {2})));
+    EXPECT_THROW(bench.engine(), poplar::invalid_tile_mapping);
+}
+
+TEST(WrongUse, WritesThroughAliasesAndToConstants) {
+    Bench bench;
+    const Tensor t = bench.variable(FLOAT, {2});
+    const Tensor source = bench.variable(FLOAT, {4});
+    EXPECT_THROW(Copy(source, t.broadcast(2, 0)), poplar::graph_connection_error);
+    EXPECT_THROW(Copy(source, poplar::concat(t, t)), poplar::graph_connection_error);
+    EXPECT_THROW(Copy(t, bench.graph.addConstant<float>(FLOAT, {2}, 0.0f)), poplar::graph_connection_error);
+    EXPECT_THROW(bench.graph.createHostWrite("w", t.broadcast(2, 0)), poplar::graph_connection_error);
+}
+
+TEST(WrongUse, TypesAndShapesOfCopies) {
+    Bench bench;
+    const Tensor t = bench.variable(FLOAT, {2, 3});
+    EXPECT_THROW(Copy(t, bench.variable(HALF, {2, 3})), poplar::type_error);
+    EXPECT_THROW(Copy(t, bench.variable(FLOAT, {3, 2})), poplar::control_program_error);
+    EXPECT_THROW(Copy(t, bench.graph.addDeviceToHostFIFO("a", HALF, 6)), poplar::type_error);
+    EXPECT_THROW(Copy(t, bench.graph.addDeviceToHostFIFO("b", FLOAT, 5)), poplar::control_program_error);
+    EXPECT_THROW(Copy(t, bench.graph.addHostToDeviceFIFO("c", FLOAT, 6)), poplar::control_program_error);
+    EXPECT_THROW(If(t, Sequence(), Sequence()), poplar::control_program_error);
+    EXPECT_THROW(If(bench.variable(FLOAT, {}), Sequence(), Sequence()), poplar::type_error);
+    EXPECT_THROW(Switch(bench.variable(BOOL, {})), poplar::type_error);
+    EXPECT_THROW(Switch(bench.variable(INT, {})).add(1, Sequence()).add(1, Sequence()), poplar::control_program_error);
+    EXPECT_THROW(bench.graph.addHostToDeviceFIFO("c", FLOAT, 6), poplar::graph_object_creation_error);
+}
+
+TEST(WrongUse, RecursionAndSequencesThatGrowLate) {
+    Bench bench;
+    Sequence inner;
+    const poplar::Function function = bench.graph.addFunction(inner);
+    EXPECT_THROW(inner.add(Call(function)), poplar::graph_recursion_error);
+    EXPECT_THROW(inner.add(Repeat(2, inner)), poplar::graph_recursion_error);
+    EXPECT_THROW(inner.add(Sequence()), poplar::control_program_error);
+    Sequence copy = inner;
+    EXPECT_NO_THROW(copy.add(Call(function)));
+}
+
+TEST(WrongUse, OptionsAreKnownByName) {
+    Bench bench;
+    EXPECT_THROW(poplar::Engine(bench.graph, bench.prog, {{"debug.nanOverflow", "true"}}), poplar::invalid_option);
+    EXPECT_THROW(poplar::Engine(bench.graph, bench.prog, {{"debug.nanOverflowMode", "yes"}}), poplar::invalid_option);
+    EXPECT_THROW(
+        bench.graph.addHostToDeviceFIFO("x", FLOAT, 1, poplar::ReplicatedStreamMode::REPLICATE, {{"depth", "2"}}),
+        poplar::invalid_option);
+    EXPECT_THROW(poplar::Target::createIPUTarget(1, "ipu3"), poplar::invalid_option);
+}
+
+TEST(WrongUse, OtherGraphsAndDevices) {
+    Bench bench;
+    Bench other;
+    bench.prog.add(Copy(other.variable(FLOAT, {1}), other.variable(FLOAT, {1})));
+    EXPECT_THROW(bench.engine(), poplar::control_program_error);
+    EXPECT_THROW(poplar::Graph(small_device(3), poplar::replication_factor(2)), poplar::graph_replication_error);
+    EXPECT_THROW(other.engine().load(small_device(2)), poplar::graph_replication_error);
+    EXPECT_THROW(other.engine().run(), poplar::runtime_error);
+    other.engine().load(other.device);
+    EXPECT_THROW(other.engine().run(1), poplar::index_error);
+    float value = 0;
+    EXPECT_THROW(other.engine().readTensor("none", &value, &value + 1), poplar::tensor_io_state_error);
+}
+
+/// Restores the setting of the build.
+struct CheckedReads {
+    CheckedReads() { ipu_emulator::check_reads(true); }
+    ~CheckedReads() { ipu_emulator::check_reads(before); }
+    bool before = ipu_emulator::checks_reads();
+};
+
+TEST(WrongUse, ReadsOfWhatNothingHasWritten) {
+    const CheckedReads checked;
+    {
+        Bench bench;
+        const Tensor t = bench.variable(INT, {2});
+        const Tensor u = bench.variable(INT, {2});
+        bench.prog.add(Copy(bench.input(INT, {1}, {3}), t.slice(0, 1)));
+        bench.prog.add(Copy(t, u));
+        bench.prog.add(add(u.slice(0, 1), 1));
+        bench.watch("u", u.slice(0, 1));
+        bench.run();
+        EXPECT_EQ(bench.values("u"), (std::vector<float>{4}));
+    }
+    {
+        Bench bench;
+        const Tensor t = bench.variable(INT, {2});
+        bench.prog.add(Copy(bench.input(INT, {1}, {3}), t.slice(0, 1)));
+        bench.prog.add(add(t, 1));
+        EXPECT_THROW(bench.run(), poplar::application_runtime_error);
+    }
+    {
+        Bench bench;
+        const Tensor t = bench.input(INT, {2}, {1, 2});
+        bench.prog = Sequence({add(t, 1), WriteUndef(t), add(t, 1)});
+        EXPECT_THROW(bench.run(), poplar::application_runtime_error);
+    }
+}
+
+TEST(Graph, VirtualGraphsAreRangesOfTiles) {
+    Bench bench(1, 2, 4);
+    EXPECT_EQ(bench.graph.getTarget().getNumTiles(), 8u);
+    poplar::Graph second = bench.graph.createVirtualGraph(4, 8);
+    EXPECT_EQ(second.getTarget().getNumIPUs(), 1u);
+    const Tensor t = second.addVariable(FLOAT, {2});
+    second.setTileMapping(t, 1);
+    EXPECT_EQ(bench.graph.getTileMapping(t)[5], (std::vector<poplar::Interval>{{0, 2}}));
+    EXPECT_THROW(bench.graph.createVirtualGraph(0, 4).getTileMapping(t), poplar::invalid_tile_mapping);
+    poplar::Graph io = bench.graph.createVirtualGraph(std::vector<unsigned>{3});
+    const Tensor on_both = io.addVariable(FLOAT, {2});
+    io.setTileMapping(on_both, {{{0, 1}}, {{1, 2}}});
+    EXPECT_EQ(bench.graph.getTileMapping(on_both)[3].size() + bench.graph.getTileMapping(on_both)[7].size(), 2u);
+    EXPECT_THROW(bench.graph.createVirtualGraph(4, 9), poplar::invalid_tile_mapping);
+}
+
+TEST(Graph, DevicesAndTargets) {
+    const auto manager = poplar::DeviceManager::createDeviceManager();
+    EXPECT_EQ(manager.getDevices(poplar::TargetType::IPU, 4).size(), 1u);
+    EXPECT_EQ(manager.getDevices(poplar::TargetType::IPU, 3).size(), 0u);
+    EXPECT_EQ(manager.getDevice(2).getTarget().getNumIPUs(), 4u);
+    EXPECT_EQ(poplar::Target::createIPUTarget(2, "ipu2").getNumTiles(), 2944u);
+    EXPECT_EQ(small_device(2, 16).getTarget().getNumTiles(), 32u);
+}
+
+TEST(Engine, HostReadsAndWritesMoveReplicas) {
+    Bench bench(2);
+    const Tensor t = bench.variable(FLOAT, {2, 2});
+    bench.graph.createHostWrite("w", t.transpose());
+    bench.watch("t", t);
+    bench.engine().load(bench.device);
+    const std::vector<float> one{1, 2, 3, 4};
+    bench.engine().writeTensor("w", one.data(), one.data() + 4);
+    EXPECT_EQ(bench.values("t", 1), (std::vector<float>{1, 3, 2, 4}));
+    const std::vector<float> both{1, 2, 3, 4, 5, 6, 7, 8};
+    bench.engine().writeTensor("w", both.data(), both.data() + 8);
+    EXPECT_EQ(bench.values("t", 1), (std::vector<float>{5, 7, 6, 8}));
+    EXPECT_THROW(bench.engine().writeTensor("w", both.data(), both.data() + 5), poplar::tensor_io_state_error);
+}
+
+TEST(Engine, ExceptionsOfThreadsReachTheCaller) {
+    ipu_emulator::set_host_threads(3);
+    Bench bench(4);
+    const Tensor t = bench.input(INT, {1}, {0});
+    bench.prog.add(
+        ipu_emulator::make_op({.name = "fail", .reads = {}, .writes = {t}, .run = [](ipu_emulator::OpRun& run) {
+                                   if (run.replica() == 2) throw std::domain_error("replica 2");
+                               }}));
+    EXPECT_THROW(bench.run(), std::domain_error);
+    ipu_emulator::set_host_threads(0);
+}
+
+}  // namespace

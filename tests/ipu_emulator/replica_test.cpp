@@ -1,0 +1,260 @@
+// Collectives between replicas, random numbers of replicas, norms over replicas.
+#include <gtest/gtest.h>
+
+#include <gcl/Collectives.hpp>
+#include <poplar/CSRFunctions.hpp>
+#include <poplar/RandomSeed.hpp>
+#include <poplar/exceptions.hpp>
+#include <popnn/BatchNorm.hpp>
+#include <popops/Cast.hpp>
+#include <popops/ElementWise.hpp>
+#include <poprand/RandomGen.hpp>
+#include <poputil/exceptions.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ipu_emulator/machine_support.h"
+#include "ipu_emulator/numerics/threads.h"
+
+namespace {
+
+using namespace ipu_emulator::test;
+using gcl::CollectiveOperator;
+using gcl::CommGroup;
+using gcl::CommGroupType;
+using poplar::FLOAT;
+using poplar::HALF;
+using poplar::INT;
+using poplar::Tensor;
+using poplar::UNSIGNED_INT;
+using poplar::program::If;
+using poplar::program::Sequence;
+using Values = std::vector<float>;
+
+/// A float scalar: the replica's number, from 0.
+Tensor replica_number(Bench& bench) {
+    const Tensor index = bench.graph.addReplicationIndexConstant();
+    bench.graph.setTileMapping(index, 0);
+    return popops::cast(bench.graph, index, FLOAT, bench.prog);
+}
+
+/// values * (replica + 1).
+Tensor per_replica(Bench& bench, const Values& values, poplar::Type type = FLOAT) {
+    const Tensor base = bench.input(FLOAT, {values.size()}, values);
+    const Tensor number = replica_number(bench);
+    const Tensor product =
+        popops::map(bench.graph, popops::expr::_1 * (popops::expr::_2 + 1.0f), {base, number}, bench.prog);
+    return popops::cast(bench.graph, product, type, bench.prog);
+}
+
+TEST(Collectives, AllReduceOfEachOperator) {
+    for (const auto& [op, expected] :
+         std::vector<std::pair<CollectiveOperator, float>>{{CollectiveOperator::ADD, 20},
+                                                           {CollectiveOperator::MEAN, 5},
+                                                           {CollectiveOperator::MUL, 384},
+                                                           {CollectiveOperator::MIN, 2},
+                                                           {CollectiveOperator::MAX, 8},
+                                                           {CollectiveOperator::SQUARE_ADD, 120}}) {
+        Bench bench(4);
+        const Tensor data = per_replica(bench, {2, 0});
+        const Tensor sum = gcl::allReduceCrossReplica(bench.graph, data, op, bench.prog);
+        gcl::allReduceInPlaceCrossReplica(bench.graph, data, op, bench.prog);
+        bench.watch("sum", sum);
+        bench.watch("data", data);
+        bench.run();
+        for (unsigned replica = 0; replica < 4; ++replica) {
+            EXPECT_EQ(bench.values("sum", replica), (Values{expected, 0}));
+            EXPECT_EQ(bench.values("data", replica), (Values{expected, 0}));
+        }
+    }
+}
+
+TEST(Collectives, GroupsOfReplicas) {
+    Bench bench(4);
+    const Tensor data = per_replica(bench, {1});
+    const auto sum = [&](const CommGroup& group) {
+        return gcl::allReduceCrossReplica(bench.graph, data, CollectiveOperator::ADD, bench.prog, group);
+    };
+    bench.watch("consecutive", sum({CommGroupType::CONSECUTIVE, 2}));
+    bench.watch("orthogonal", sum({CommGroupType::ORTHOGONAL, 2}));
+    bench.run();
+    for (const auto& [name, expected] :
+         std::vector<std::pair<std::string, Values>>{{"consecutive", {3, 3, 7, 7}}, {"orthogonal", {4, 6, 4, 6}}}) {
+        for (unsigned replica = 0; replica < 4; ++replica)
+            EXPECT_EQ(bench.values(name, replica)[0], expected[replica]) << name;
+    }
+    EXPECT_THROW(sum({CommGroupType::CONSECUTIVE, 3}), poputil::poplibs_error);
+}
+
+TEST(Collectives, ReduceScatterAndAllGatherAreAnAllReduce) {
+    Bench bench(4);
+    const Values values{1, 2, 3, 4, 5, 6};
+    const Tensor data = per_replica(bench, values);
+    const Tensor share =
+        gcl::reduceScatterCrossReplica(bench.graph, data, CollectiveOperator::ADD, bench.prog, CommGroup());
+    EXPECT_EQ(share.shape(), (std::vector<std::size_t>{2}));
+    bench.watch("share", share);
+    const Tensor all = gcl::allGatherCrossReplica(bench.graph, share, bench.prog, CommGroup());
+    EXPECT_EQ(all.shape(), (std::vector<std::size_t>{4, 2}));
+    bench.watch("all", all);
+    bench.run();
+    EXPECT_EQ(bench.values("share", 1), (Values{30, 40}));
+    EXPECT_EQ(bench.values("share", 3), (Values{0, 0})) << "padded with zeros";
+    EXPECT_EQ(bench.values("all", 2), (Values{10, 20, 30, 40, 50, 60, 0, 0}));
+}
+
+TEST(Collectives, HalvesAreRoundedAfterEachAddition) {
+    Bench bench(4);
+    const Tensor data = bench.input(HALF, {1}, {0.6f});
+    const Tensor big = per_replica(bench, {1024}, HALF);
+    const Tensor mixed = popops::map(bench.graph, popops::expr::_1 + popops::expr::_2, {data, big}, bench.prog);
+    bench.watch("sum", gcl::allReduceCrossReplica(bench.graph, mixed, CollectiveOperator::ADD, bench.prog));
+    bench.watch("mixed", mixed);
+    bench.run();
+    float expected = bench.values("mixed", 0)[0];
+    for (unsigned replica = 1; replica < 4; ++replica)
+        expected = ipu_emulator::half_value(ipu_emulator::ieee_half(expected + bench.values("mixed", replica)[0]));
+    EXPECT_EQ(bench.values("sum", 3)[0], expected);
+}
+
+TEST(Collectives, ReplicasAgreeOnStochasticSums) {
+    Bench bench(2);
+    poplar::setStochasticRounding(bench.graph, bench.prog, true);
+    const Tensor data = per_replica(bench, random_values(500, 3), HALF);
+    bench.watch("sum", gcl::allReduceCrossReplica(bench.graph, data, CollectiveOperator::ADD, bench.prog));
+    bench.run();
+    EXPECT_EQ(bench.values("sum", 0), bench.values("sum", 1));
+}
+
+TEST(Collectives, ReplicasThatDisagreeAreAnError) {
+    Bench bench(2);
+    const Tensor index = bench.graph.addReplicationIndexConstant();
+    bench.graph.setTileMapping(index, 0);
+    const Tensor data = bench.input(FLOAT, {1}, {1});
+    Sequence sum;
+    gcl::allReduceInPlaceCrossReplica(bench.graph, data, CollectiveOperator::ADD, sum);
+    bench.prog.add(If(index, sum, Sequence()));
+    EXPECT_THROW(bench.run(), poplar::application_runtime_error);
+}
+
+Values drawn(std::uint32_t modifier, float seed, const std::vector<std::size_t>& shape, unsigned tile,
+             unsigned threads = 2) {
+    ipu_emulator::set_host_threads(threads);
+    Bench bench;
+    const Tensor reference = bench.graph.addVariable(FLOAT, shape);
+    bench.graph.setTileMapping(reference, tile);
+    const Tensor seeds = bench.input(UNSIGNED_INT, {2}, {seed, 7});
+    const Values result =
+        bench.result(poprand::uniform(bench.graph, &seeds, modifier, reference, FLOAT, -1, 3, bench.prog));
+    ipu_emulator::set_host_threads(0);
+    return result;
+}
+
+TEST(Random, FollowsFromSeedModifierAndReference) {
+    const Values once = drawn(1, 5, {5000}, 2);
+    EXPECT_EQ(once, drawn(1, 5, {5000}, 2, 4));
+    EXPECT_NE(once, drawn(2, 5, {5000}, 2));
+    EXPECT_NE(once, drawn(1, 6, {5000}, 2));
+    EXPECT_NE(once, drawn(1, 5, {5000}, 3)) << "a reference on another tile draws other numbers";
+    EXPECT_GE(*std::ranges::min_element(once), -1);
+    EXPECT_LE(*std::ranges::max_element(once), 3);
+    EXPECT_NEAR(std::accumulate(once.begin(), once.end(), 0.0) / 5000, 1, 0.06);
+}
+
+TEST(Random, NormalAndIntegers) {
+    Bench bench;
+    const Tensor reference = bench.variable(FLOAT, {20000});
+    const Tensor seed = bench.input(UNSIGNED_INT, {2}, {1, 2});
+    bench.watch("normal", poprand::normal(bench.graph, &seed, 3, reference, HALF, 1, 2, bench.prog));
+    bench.watch("dice", poprand::uniform(bench.graph, &seed, 4, reference, INT, 1, 6, bench.prog));
+    bench.run();
+    double sum = 0, squares = 0;
+    for (const float value : bench.values("normal")) {
+        sum += static_cast<double>(value);
+        squares += static_cast<double>(value * value);
+    }
+    EXPECT_NEAR(sum / 20000, 1, 0.06);
+    EXPECT_NEAR(squares / 20000 - 1, 4, 0.2);
+    std::vector<int> counts(8);
+    for (const float value : bench.values("dice"))
+        ++counts[static_cast<std::size_t>(value)];
+    EXPECT_EQ(counts[0] + counts[7], 0);
+    for (int i = 1; i <= 6; ++i)
+        EXPECT_NEAR(counts[static_cast<std::size_t>(i)], 20000.0 / 6, 250);
+}
+
+TEST(Random, WithoutASeedFromTheHardwaresState) {
+    Bench bench(2);
+    const Tensor reference = bench.variable(FLOAT, {100});
+    const Tensor seed = bench.input(UNSIGNED_INT, {2}, {1, 2});
+    poprand::setSeed(bench.graph, seed, 9, bench.prog);
+    const Tensor first = poprand::uniform(bench.graph, nullptr, 0, reference, FLOAT, 0, 1, bench.prog);
+    const Tensor second = poprand::uniform(bench.graph, nullptr, 0, reference, FLOAT, 0, 1, bench.prog);
+    poprand::setSeed(bench.graph, seed, 9, bench.prog);
+    const Tensor again = poprand::uniform(bench.graph, nullptr, 0, reference, FLOAT, 0, 1, bench.prog);
+    bench.watch("first", first);
+    bench.watch("second", second);
+    bench.watch("again", again);
+    bench.run();
+    EXPECT_NE(bench.values("first"), bench.values("second"));
+    EXPECT_EQ(bench.values("first"), bench.values("again"));
+    EXPECT_EQ(bench.values("first", 0), bench.values("first", 1)) << "equal seeds on both replicas";
+}
+
+/// Statistics and gradient of a batch of 8, on one replica or spread over four.
+std::vector<Values> distributed_norm(unsigned replicas, bool stable) {
+    Bench bench(replicas);
+    const std::size_t batch = 8 / replicas;
+    const Tensor acts = bench.variable(FLOAT, {batch, 3, 2});
+    const Tensor grads = bench.variable(FLOAT, {batch, 3, 2});
+    bench.graph.createHostWrite("acts", acts);
+    bench.graph.createHostWrite("grads", grads);
+    const Tensor gamma = bench.input(FLOAT, {3}, {1, 2, 3});
+    const auto reduce = [](poplar::Graph& graph, const std::vector<Tensor>& sums, Sequence& prog, unsigned size,
+                           const poplar::DebugContext& debug, const poplar::OptionFlags& options) {
+        std::vector<Tensor> result;
+        for (const Tensor& sum : sums) {
+            result.push_back(gcl::allReduceCrossReplica(graph, sum, CollectiveOperator::ADD, prog,
+                                                        CommGroup(CommGroupType::CONSECUTIVE, size), debug, options));
+        }
+        return result;
+    };
+    const auto [mean, inverse] =
+        popnn::bn::distributedBatchNormStatistics(bench.graph, acts, 1e-5f, bench.prog, true, reduce, 8, stable);
+    bench.watch("mean", mean);
+    bench.watch("inverse", inverse);
+    bench.watch("gradient", popnn::bn::distributedBatchNormGradients(bench.graph, acts, grads, mean, inverse, gamma,
+                                                                     bench.prog, reduce, 8));
+    bench.engine().load(bench.device);
+    const Values x = random_values(48, 1, 0, 2);
+    const Values g = random_values(48, 2);
+    bench.engine().writeTensor("acts", x.data(), x.data() + 48);
+    bench.engine().writeTensor("grads", g.data(), g.data() + 48);
+    bench.engine().run();
+    Values gradient;
+    for (unsigned replica = 0; replica < replicas; ++replica) {
+        const Values part = bench.values("gradient", replica);
+        gradient.insert(gradient.end(), part.begin(), part.end());
+    }
+    return {bench.values("mean"), bench.values("inverse"), gradient};
+}
+
+TEST(DistributedNorm, ReplicasTogetherEqualOneLargeBatch) {
+    for (const bool stable : {false, true}) {
+        const auto one = distributed_norm(1, stable);
+        const auto four = distributed_norm(4, stable);
+        for (std::size_t n = 0; n < one.size(); ++n) {
+            ASSERT_EQ(one[n].size(), four[n].size());
+            for (std::size_t i = 0; i < one[n].size(); ++i)
+                EXPECT_NEAR(one[n][i], four[n][i], 1e-5);
+        }
+    }
+    Bench bench;
+    const Tensor acts = bench.variable(FLOAT, {4, 3});
+    EXPECT_THROW(popnn::bn::distributedBatchNormStatistics(bench.graph, acts, 1e-5f, bench.prog, true, {}, 6),
+                 poputil::poplibs_error);
+}
+
+}  // namespace

@@ -1,0 +1,181 @@
+#include <gtest/gtest.h>
+
+#include <poplar/exceptions.hpp>
+
+#include "ipu_emulator/machine_support.h"
+
+namespace {
+
+using namespace poplar::program;
+using ipu_emulator::test::Bench;
+using poplar::FLOAT;
+using poplar::INT;
+using poplar::ReplicatedStreamMode;
+using poplar::Tensor;
+using poplar::UNSIGNED_INT;
+
+/// Writes down what it is asked, and delivers 0, 1, 2, ...
+struct Recorder : poplar::StreamCallback {
+    Recorder(std::string& log, bool is_ahead) : calls(log), ahead(is_ahead) {}
+    Result prefetch(void* buffer) override {
+        calls += ahead ? 'p' : 'n';
+        if (!ahead) return Result::NotAvailable;
+        *static_cast<int*>(buffer) = next++;
+        return Result::Success;
+    }
+    void fetch(void* buffer) override {
+        calls += 'f';
+        *static_cast<int*>(buffer) = next++;
+    }
+    void complete() override {
+        calls += 'c';
+        ++completed;
+    }
+    void invalidatePrefetched() override {
+        calls += 'i';
+        next = completed;
+    }
+
+    std::string& calls;
+    bool ahead;
+    int next = 0;
+    int completed = 0;
+};
+
+/// The calls of three transfers in a run, and the values that came.
+std::pair<std::string, std::vector<float>> three_transfers(bool prefetch, unsigned depth, bool ahead,
+                                                           unsigned runs = 1) {
+    Bench bench;
+    const auto stream = bench.graph.addHostToDeviceFIFO("in", INT, 1, ReplicatedStreamMode::REPLICATE,
+                                                        {{"bufferingDepth", std::to_string(depth)}});
+    const Tensor t = bench.variable(INT, {3});
+    for (unsigned i = 0; i < 3; ++i)
+        bench.prog.add(Copy(stream, t.slice(i, i + 1)));
+    bench.watch("t", t);
+    std::string calls;
+    bench.engine({{"exchange.enablePrefetch", prefetch ? "true" : "false"}})
+        .connectStreamToCallback("in", std::make_unique<Recorder>(calls, ahead));
+    bench.engine().load(bench.device);
+    for (unsigned i = 0; i < runs; ++i)
+        bench.engine().run();
+    return {calls, bench.values("t")};
+}
+
+TEST(Streams, CallbacksWithoutPrefetch) {
+    const auto [calls, values] = three_transfers(false, 2, true);
+    EXPECT_EQ(calls, "fcfcfc");
+    EXPECT_EQ(values, (std::vector<float>{0, 1, 2}));
+}
+
+TEST(Streams, CallbacksWithPrefetchAheadOfUse) {
+    const auto [calls, values] = three_transfers(true, 2, true);
+    EXPECT_EQ(calls, "pcppcpcpi") << "two buffers are filled ahead, and dropped at the end of the run";
+    EXPECT_EQ(values, (std::vector<float>{0, 1, 2}));
+}
+
+TEST(Streams, DroppedDataIsDeliveredInTheNextRun) {
+    const auto [calls, values] = three_transfers(true, 3, true, 2);
+    EXPECT_EQ(values, (std::vector<float>{3, 4, 5})) << calls;
+}
+
+TEST(Streams, FetchWhereNothingIsAhead) {
+    const auto [calls, values] = three_transfers(true, 2, false);
+    EXPECT_EQ(calls, "nfcnnfcnnfcn");
+    EXPECT_EQ(values, (std::vector<float>{0, 1, 2}));
+}
+
+TEST(Streams, MemoryIsReadFromTheStartAgain) {
+    Bench bench;
+    const auto in = bench.graph.addHostToDeviceFIFO("in", FLOAT, 2);
+    const auto out = bench.graph.addDeviceToHostFIFO("out", FLOAT, 2);
+    const Tensor t = bench.variable(FLOAT, {2});
+    bench.prog.add(Repeat(3, Sequence({Copy(in, t), Copy(t.reverse(0), out)})));
+    std::vector<float> data{1, 2, 3, 4};
+    std::vector<float> result(6);
+    bench.engine().connectStream("in", data.data(), data.data() + 4);
+    bench.engine().connectStream("out", result.data(), result.data() + 6);
+    bench.run();
+    EXPECT_EQ(result, (std::vector<float>{2, 1, 4, 3, 2, 1}));
+}
+
+TEST(Streams, ReplicasTakeTurnsOrShare) {
+    for (const auto mode : {ReplicatedStreamMode::REPLICATE, ReplicatedStreamMode::BROADCAST}) {
+        Bench bench(2);
+        const auto in = bench.graph.addHostToDeviceFIFO("in", INT, 1, mode);
+        const Tensor t = bench.variable(INT, {1});
+        bench.prog.add(Copy(in, t));
+        bench.watch("t", t);
+        int next = 10;
+        int calls = 0;
+        bench.engine().connectStreamToCallback("in", [&](void* buffer) {
+            *static_cast<int*>(buffer) = next++;
+            ++calls;
+        });
+        bench.run();
+        const bool shared = mode == ReplicatedStreamMode::BROADCAST;
+        EXPECT_EQ(calls, shared ? 1 : 2);
+        EXPECT_EQ(bench.values("t", 0)[0], 10);
+        EXPECT_EQ(bench.values("t", 1)[0], shared ? 10 : 11);
+    }
+}
+
+TEST(Streams, EachReplicaHasItsCallback) {
+    Bench bench(2);
+    const auto out = bench.graph.addDeviceToHostFIFO("out", UNSIGNED_INT, 1);
+    const Tensor index = bench.graph.addReplicationIndexConstant();
+    bench.graph.setTileMapping(index, 0);
+    bench.prog.add(Copy(index, out));
+    std::vector<unsigned> got(2, 9);
+    for (unsigned i = 0; i < 2; ++i) {
+        bench.engine().connectStreamToCallback("out", i,
+                                               [&got, i](void* data) { got[i] = *static_cast<unsigned*>(data); });
+    }
+    bench.run();
+    EXPECT_EQ(got, (std::vector<unsigned>{0, 1}));
+    EXPECT_THROW(bench.engine().connectStreamToCallback("out", 2, [](void*) {}), poplar::stream_connection_error);
+}
+
+TEST(Streams, UnconnectedAndUnknownOnes) {
+    Bench bench;
+    const auto in = bench.graph.addHostToDeviceFIFO("in", INT, 1);
+    bench.prog.add(Copy(in, bench.variable(INT, {1})));
+    EXPECT_THROW(bench.run(), poplar::stream_connection_error);
+    int value = 0;
+    EXPECT_THROW(bench.engine().connectStream("on", &value), poplar::stream_connection_error);
+    EXPECT_THROW(bench.engine().connectStream("in", &value, &value), poplar::stream_connection_error);
+}
+
+TEST(RemoteBuffers, OffsetsNameRows) {
+    Bench bench(2);
+    const auto buffer = bench.graph.addRemoteBuffer("rows", FLOAT, 2, 4);
+    const Tensor two_rows = bench.variable(FLOAT, {2, 2});
+    const Tensor offsets = bench.input(UNSIGNED_INT, {2}, {3, 1});
+    bench.prog.add(Copy(buffer, two_rows, offsets));
+    bench.prog.add(Copy(two_rows.slice(0, 1), buffer, offsets.slice(1, 2)));
+    bench.watch("rows", two_rows);
+    bench.engine().load(bench.device);
+    for (unsigned replica = 0; replica < 2; ++replica) {
+        for (unsigned row = 0; row < 4; ++row) {
+            std::vector<float> values{row + 10.0f * replica, 0.5f};
+            bench.engine().copyToRemoteBuffer(values.data(), "rows", row, replica);
+        }
+    }
+    bench.engine().run();
+    EXPECT_EQ(bench.values("rows", 1), (std::vector<float>{13, 0.5, 11, 0.5}));
+    std::vector<float> back(2);
+    bench.engine().copyFromRemoteBuffer("rows", back.data(), 1, 1);
+    EXPECT_EQ(back[0], 13);
+    EXPECT_THROW(bench.engine().copyFromRemoteBuffer("rows", back.data(), 4, 0), poplar::index_error);
+    EXPECT_THROW(bench.engine().copyFromRemoteBuffer("row", back.data(), 0, 0), poplar::stream_connection_error);
+}
+
+TEST(RemoteBuffers, OffsetsOutOfRangeAreFound) {
+    Bench bench;
+    const auto buffer = bench.graph.addRemoteBuffer("rows", FLOAT, 1, 4);
+    bench.prog.add(Copy(bench.input(FLOAT, {1}, {1}), buffer, bench.input(UNSIGNED_INT, {1}, {4})));
+    EXPECT_THROW(bench.run(), poplar::index_error);
+    EXPECT_THROW(Copy(buffer, bench.variable(FLOAT, {2})), poplar::control_program_error);
+    EXPECT_THROW(Copy(buffer, bench.variable(FLOAT, {1}), bench.variable(INT, {1})), poplar::type_error);
+}
+
+}  // namespace
